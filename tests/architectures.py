@@ -41,10 +41,22 @@ SIZES: dict[str, Any] = {
 }
 """However an architecture spells its sizes."""
 
+MODERN = {
+    "Ettin encoders": "modernbert",
+    "Ettin decoders": "modernbert-decoder",
+    "ModernBERT": "modernbert",
+    "DeBERTa-v3": "deberta-v2",
+    "Qwen3-0.6B": "qwen3",
+    "SmolLM2-360M": "llama",
+    "T5-base": "t5",
+}
+"""The models of workflow/presets/modern.yaml, and their architectures."""
+
 FAMILY_OF: dict[str, Family] = {
     **dict.fromkeys(("bert", "roberta", "distilbert", "albert", "electra"), "encoder"),
     **dict.fromkeys(("deberta-v2", "mpnet", "modernbert"), "encoder"),
     **dict.fromkeys(("gpt2", "opt", "gpt_neox", "llama"), "decoder"),
+    **dict.fromkeys(("modernbert-decoder", "qwen3"), "decoder"),
     **dict.fromkeys(("t5", "bart", "pegasus"), "encoder_decoder"),
 }
 

@@ -77,6 +77,12 @@ class SubmissionError(TaskTransferError):
     exit_code = 9
 
 
+class EndpointError(TaskTransferError):
+    """An endpoint does not answer, or not what it is asked. What it has answered is kept."""
+
+    exit_code = 10
+
+
 class StorageError(TaskTransferError):
     """The disk is full, the quota used up, or a folder cannot be written. Nothing is lost: what is
     finished stays, and the next start goes on from there."""

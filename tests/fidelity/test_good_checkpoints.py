@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from architectures import FAMILY_OF, write_checkpoint
+from architectures import FAMILY_OF, MODERN, write_checkpoint
 from releases import tiny_release
 from small_models import small_stage
-from tasktransfer.core.specs import ModelSpec, Training
+from tasktransfer.core.specs import LowRank, ModelSpec, Training
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.models.check_model import check_model
@@ -127,6 +127,10 @@ def instances(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base / "instances"
 
 
+def test_the_architectures_of_the_modern_preset_are_among_those_below() -> None:
+    assert {*MODERN.values()} <= {*FAMILY_OF}
+
+
 @pytest.mark.parametrize("architecture", FAMILY_OF)
 def test_an_architecture_loads_and_trains_an_epoch(
     architecture: str, instances: Path, tmp_path: Path
@@ -139,26 +143,31 @@ def test_an_architecture_loads_and_trains_an_epoch(
     encode_dataset(
         instances, DATASET, [TASK], checkpoint, None, family, LENGTH, tmp_path / "encoded", 0.05
     )
-    stage = small_stage(
-        TASK,
-        model=ModelSpec("small", family, "sha256:0", LENGTH),
-        training=Training(epochs=1, batch_size=4, precision="float32"),
-    )
-    job = Job(
-        stage=stage,
-        encoded=tmp_path / "encoded",
-        base=checkpoint,
-        revision=None,
-        out=tmp_path / "out",
-        save_checkpoint=False,
-        threads=1,
-        study="test",
-        config_digest="0" * 64,
-    )
-    train_stage(job)
-    record = read_record(tmp_path / "out" / "metrics.json")
-    assert 0 <= record["results"][TASK]["score"] <= 100
-    assert record["provenance"]["notes"] == notes
+    trained = []
+    for adapter in (None, LowRank(rank=2)):
+        stage = small_stage(
+            TASK,
+            model=ModelSpec("small", family, "sha256:0", LENGTH, adapter=adapter),
+            training=Training(epochs=1, batch_size=4, precision="float32"),
+        )
+        job = Job(
+            stage=stage,
+            encoded=tmp_path / "encoded",
+            base=checkpoint,
+            revision=None,
+            out=tmp_path / stage.digest,
+            save_checkpoint=False,
+            threads=1,
+            study="test",
+            config_digest="0" * 64,
+        )
+        train_stage(job)
+        record = read_record(job.out / "metrics.json")
+        assert 0 <= record["results"][TASK]["score"] <= 100
+        assert record["provenance"]["notes"] == notes
+        counts = record["provenance"]["training"]["parameters"]  # type: ignore[index]
+        trained.append(counts["trained"] / counts["all"])
+    assert trained[1] < trained[0] == 1
     told = " | ".join(notes)
     assert (
         (f"{DRAWN[architecture]}: not in the checkpoint" in told)

@@ -22,6 +22,7 @@ from tasktransfer.stats.cells import (
     cells,
     gathered,
     mean_of,
+    mean_over_test_sets,
     of_rank_correlation,
     of_tallies,
 )
@@ -249,3 +250,35 @@ def test_references_may_be_other_cells() -> None:
     ours = {key: cell for key, cell in told.items() if key != ("base",)}
     table = cells(ours, ["method"], BASE, references=told)
     assert table[["method", "against"]].to_numpy().tolist() == [["new", ""], ["new", "base"]]
+
+
+def test_a_mean_over_test_sets_leaves_a_shared_dialogue_out_of_all_at_once() -> None:
+    """Against the jackknife written out: the mean of both scores without each dialogue in turn."""
+    draw = np.random.default_rng(0)
+    sets = {name: [f"d{n}" for n in draw.integers(0, 12, 40)] for name in ("a", "b")}
+    right = {name: draw.integers(0, 2, 40) for name in sets}
+
+    def share(sums: np.ndarray) -> np.ndarray:
+        return 100 * sums[..., 0] / sums[..., 1]
+
+    tallies = {n: np.stack([right[n], np.ones(40)], axis=1) for n in sets}
+    cells_of = [
+        gathered([((n,), NO_SEED, of_tallies(tallies[n], sets[n], share, MEASURES["accuracy"]))])[
+            (n,)
+        ]
+        for n in sets
+    ]
+    joined = mean_over_test_sets(cells_of)
+    assert joined.trainings.scores[0] == pytest.approx(50 * sum(r.mean() for r in right.values()))
+    assert joined.units is not None
+    assert joined.units.count == len({*sets["a"], *sets["b"]})
+    pulls: dict[str, float] = {}
+    for n, of in sets.items():
+        names = sorted({*of})
+        without = np.array([100 * right[n][np.array(of) != d].mean() for d in names])
+        spread = ((len(names) - 1) / len(names)) ** 0.5
+        for d, one in zip(names, without, strict=True):
+            pulls[d] = pulls.get(d, 0.0) + (one - without.mean()) * spread
+    expected = sum((pull / 2) ** 2 for pull in pulls.values())
+    assert joined.trainings.resampled is not None
+    assert joined.trainings.resampled[0].var(ddof=1) == pytest.approx(expected, rel=1e-9)

@@ -158,12 +158,15 @@ def test_the_digest_is_of_the_study_not_of_its_spelling() -> None:
 
 DIGESTS = {
     "config.yaml": "37e27cba002d5eaff37ea1ca4a08b314423e5dd8e97c5008b0511f8050bfbd6a",
+    "adapters.yaml": "8a30776acc4345bcbbea1d91f3a6ab1e5bb05736f81b635fcfb343faedc10993",
     "all-tasks.yaml": "b7670dec327dba52b6cd2a03941ef27a0e432c66a83aee04c8417b1c93c787f4",
     "challenge-demo.yaml": "0a7bf6da47944ac347ab6b5d406ef75278b04c3f6395abd48704d80632cd3aaf",
     "demo.yaml": "2916d30bc73af2793f3e0e6c8f797b5e400535f55c07b03fa967514aab997f60",
     "minilm-matrix.yaml": "5c8643ccb1c014160e87777feb04e495d661d8995d85dc02327b4c894b31df9c",
     "minilm-study.yaml": "1faea42d76778c6cb23ef84eea1363da9e107ef6ec1306a5a7390a5e5f29ec4b",
+    "modern.yaml": "be113d6aafade69b9cfdf8a9e3938da277b702ca4131640d87fdd2773b389ac2",
     "paper.yaml": "9f2a4db584dfd0d7f40a635e30776307512fb64af1ea13e326b43079fe37e87d",
+    "prompted.yaml": "8451683093819a006eb4ff2d1e351a3e78d1dfab0490f76d5506bbf25fd9f138",
     "planted.yaml": "74a5e8c19a9b4c8bdd7d05b5cfd759094c50d58bc23e76d795ef5b5773bc2c2c",
 }
 

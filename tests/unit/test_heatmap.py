@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -13,10 +14,12 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from record_factory import ALGORITHMS, Run, single_source_runs
 
+from tasktransfer.designs.transfer.collect.columns import PROMPTED
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
 from tasktransfer.designs.transfer.figures.heatmap import heatmap
 from tasktransfer.designs.transfer.figures.multi_source_bars import multi_source_bars
+from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.present.kit.matrix import (
     MISSING_LABEL,
@@ -32,6 +35,7 @@ from tasktransfer.present.kit.style import (
     improvement_limit,
     save,
 )
+from tasktransfer.tables.store import frame_of
 
 TASKS = ("emotion_recognition", "dialogue_nli", "topic_classification")
 RUNS = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0, 1], ["multitask"])
@@ -329,3 +333,31 @@ def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:
     assert "missing" in [text.get_text() for text in figure.legends[0].get_texts()]
     assert [label.get_text() for label in t5.get_xticklabels()] == ["TC\nfrom DNLI + ER"]
     assert multi_source_bars(study(tmp_path / "none", set()), "DailyDialog") is None
+
+
+def test_what_models_score_that_are_only_asked_stands_in_the_margin(tmp_path: Path) -> None:
+    results = study(tmp_path, set())
+    asked = frame_of(
+        [
+            ("DailyDialog", "smol", shots, target, value, *[np.nan] * 2, 2, 1.0, 1, 1, 1, 9, 9,
+             "written", 0.0, 5, "unknown")
+            for shots, value in ((0, 11.0), (4, 22.0))
+            for target in (*TASKS[:2], "")
+        ],
+        PROMPTED,
+    )  # fmt: skip
+    figure = heatmap(replace(results, prompted=asked), "DailyDialog")
+    assert figure is not None
+    panels = [axes for axes in figure.axes if axes.get_xlabel() == "target" or axes.get_title()]
+    for axes in panels:
+        labels = [text.get_text() for text in axes.get_yticklabels()]
+        assert labels[-2:] == ["smol, 0 shots", "smol, 4 shots"]
+        texts = [text.get_text() for text in axes.texts]
+        assert (texts.count("11.0"), texts.count("22.0")) == (2, 2)
+    assert "asked, not trained" in " ".join(text.get_text() for text in figure.legends[0].texts)
+    part = of_dataset(replace(results, prompted=asked), "Friends")
+    assert part.prompted is not None
+    assert part.prompted.empty
+    plain = heatmap(results, "DailyDialog")
+    assert plain is not None
+    assert "asked" not in " ".join(text.get_text() for text in plain.legends[0].texts)

@@ -11,6 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from adapted_stages import (
+    EMOTIONS,
+    EVERY_FAMILY,
+    LORA,
+    NLI,
+    TRAINING,
+    adapted,
+    bodies,
+    loaded,
+    logits,
+    read_by,
+    scored,
+    split_of,
+    train,
+)
 from peft import (
     LoraConfig,
     PeftModel,
@@ -22,81 +37,38 @@ from safetensors.torch import load_file
 from torch.nn import functional
 from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-from small_models import Loader, small_stage
-from tasktransfer.core.nodes import Stage, Start
-from tasktransfer.core.specs import FAMILIES, AdapterStart, Family, LowRank, Selection, Training
+from small_models import Loader
+from tasktransfer.core.nodes import Start
+from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import EncodedSplit, read_split
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, ModelError
-from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.models.low_rank import EARLIER, WEIGHTS_FILE
-from tasktransfer.results.records import read_record
-from tasktransfer.results.schema import Record
-from tasktransfer.training.evaluate import evaluate
-from tasktransfer.training.job import Job
-from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.run import train_stage
+from tasktransfer.models.low_rank import WEIGHTS_FILE
 from tasktransfer.training.samplers import Schedule
-from tasktransfer.training.setup import Setup
 
-EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
-LORA = LowRank(rank=4, alpha=8, dropout=0.0)
-TRAINING = Training(epochs=2, batch_size=2, learning_rate=3e-3, precision="float32", dropout=0.0)
 CLASSES = {
     "encoder": AutoModel,
     "decoder": AutoModelForCausalLM,
     "encoder_decoder": AutoModelForSeq2SeqLM,
 }
+FILES = {"adapter_config.json", WEIGHTS_FILE}
+LEFT = {
+    "encoder": {*FILES, "heads.safetensors"},
+    "decoder": FILES,
+    "encoder_decoder": FILES,
+    "dual_encoder": {
+        *(f"{side}/{file}" for side in ("context", "candidate") for file in FILES),
+        *("config.json", "heads.safetensors"),
+    },
+}
+"""What a checkpoint holds: nothing of the model's own weights."""
 
 
 @pytest.fixture
 def small(load: Loader, models_folder: Path) -> Path:
     """The folder, with everything in it."""
     return models_folder
-
-
-def adapted(
-    family: Family, adapter: LowRank | None = LORA, task: str = EMOTIONS, **more: Any
-) -> Stage:
-    stage = small_stage(task, family=family, training=TRAINING)
-    return replace(stage, model=replace(stage.model, adapter=adapter), **more)
-
-
-def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = ()) -> Record:
-    family = stage.model.family
-    encoded, base = small / f"DailyDialog-{family}", str(small / family)
-    train_stage(Job(stage, encoded, base, None, out, True, 1, "small", "c", starts))
-    return read_record(out / "metrics.json")
-
-
-def loaded(small: Path, stage: Stage, folder: Path, begins: bool = False) -> FamilyModel:
-    """A stage's model as an evaluation loads it, or as a training that begins from it."""
-    family, tasks = stage.model.family, {EMOTIONS, NLI}
-    encoded, base = small / f"DailyDialog-{family}", str(small / family)
-    device = torch.device("cpu")
-    loading = Loading(
-        stage.model, stage.training, encoded, 0, device, base=base, begins=begins
-    )  # fmt: skip
-    cards = {task: get_task("DailyDialog", task) for task in sorted(tasks)}
-    model = load_model(loading, str(folder), None, cards)
-    model.module.eval()
-    return model
-
-
-def logits(model: FamilyModel, split: EncodedSplit) -> torch.Tensor:
-    """What tells models apart to rounding: the loss of each instance."""
-    with torch.no_grad():
-        return torch.stack([model.loss(split, [example]) for example in range(len(split))])
-
-
-def scored(model: FamilyModel, split: EncodedSplit) -> dict[str, float]:
-    setup = Setup(torch.device("cpu"), TokenBudget(512, "training"), TokenBudget(512, "evaluation"))
-    return evaluate(model, get_task("DailyDialog", split.task), split, setup, "default").metrics
-
-
-def split_of(small: Path, family: Family, task: str = EMOTIONS) -> EncodedSplit:
-    return read_split(small / f"DailyDialog-{family}", task, "train")
 
 
 # --- as peft does it ----------------------------------------------------------------------------
@@ -145,7 +117,7 @@ def test_ten_updates_have_the_losses_of_pefts_own_model(
     whole = ["pooler"] if family == "encoder" else None
     config = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", modules_to_save=whole)
     peft = get_peft_model(base, config)
-    body = begun.module["backbone"] if family == "encoder" else begun.module
+    (body,) = bodies(begun, family)
     start = get_peft_model_state_dict(body.adapted.peft, save_embedding_layers=False)
     set_peft_model_state_dict(peft, start)  # the same weights: A is drawn, B is zero
     head = begun.module["heads"][EMOTIONS] if family == "encoder" else None
@@ -171,34 +143,35 @@ def test_ten_updates_have_the_losses_of_pefts_own_model(
 # --- what is left on the disk -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", EVERY_FAMILY)
 def test_an_adapter_is_saved_with_its_heads_and_loads_as_it_was(
     family: Family, small: Path, tmp_path: Path
 ) -> None:
     stage = adapted(family)
     record = train(small, stage, tmp_path)
     folder = tmp_path / "checkpoint"
-    kept = {file.name for file in folder.iterdir()}
-    heads = {"heads.safetensors"} if family == "encoder" else set()
-    assert kept == {"adapter_config.json", WEIGHTS_FILE, *heads}
+    kept = {str(file.relative_to(folder)) for file in folder.rglob("*.*")}
+    assert kept == LEFT[family]
     model = loaded(small, stage, folder)
-    split = read_split(small / f"DailyDialog-{family}", EMOTIONS, "test")
+    split = split_of(small, family, split="test")
     numbers = record["provenance"]["training"]["parameters"]  # type: ignore[index]
     assert numbers["trained"] < numbers["all"] / 4
     assert numbers["trained"] == numbers["learnable"]
     # What it answers is what the record was scored on.
     assert scored(model, split) == record["results"][EMOTIONS]["measures"]
     # The model under it has not moved, and is not on the disk.
-    released = dict(CLASSES[family].from_pretrained(small / family).named_parameters())
-    body = model.module["backbone"] if family == "encoder" else model.module
-    for name, parameter in body.named_parameters():
-        if (plain := name.replace("base_layer.", "")) in released:
-            assert torch.equal(parameter, released[plain])
-    assert sum(f.stat().st_size for f in folder.iterdir()) < 5 * numbers["trained"] + 20_000
+    plain = CLASSES[read_by(family)].from_pretrained(small / read_by(family))
+    released = dict(plain.named_parameters())
+    for body in bodies(model, family):
+        own = {n.replace("base_layer.", ""): p for n, p in body.named_parameters()}
+        there = [name for name in own if name in released and "pooler" not in name]
+        assert there and all(torch.equal(own[name], released[name]) for name in there)
+    assert sum(f.stat().st_size for f in folder.rglob("*.*")) < 5 * numbers["trained"] + 30_000
 
 
-def test_heads_are_trained_whole_and_come_back(small: Path, tmp_path: Path) -> None:
-    stage = adapted("encoder")
+@pytest.mark.parametrize("family", ["encoder", "dual_encoder"])
+def test_heads_are_trained_whole_and_come_back(family: Family, small: Path, tmp_path: Path) -> None:
+    stage = adapted(family)
     fresh = loaded(small, stage, small / "encoder")
     train(small, stage, tmp_path)
     saved = load_file(tmp_path / "checkpoint" / "heads.safetensors")
@@ -248,72 +221,12 @@ def test_peft_reads_a_checkpoint_and_merged_it_answers_the_same(
     if family == "encoder_decoder":
         ids["decoder_input_ids"] = torch.tensor([[0, 3]])
     ours = loaded(small, stage, tmp_path / "checkpoint")
-    body = ours.module["backbone"] if family == "encoder" else ours.module
+    (body,) = bodies(ours, family)
     with torch.no_grad():
         apart, own = peft(**ids)[0], body(**ids)[0]
         merged = peft.merge_and_unload()(**ids)[0]
     torch.testing.assert_close(own, apart, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(merged, apart, atol=1e-5, rtol=1e-5)
-
-
-# --- one adapter after another ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("start", ["continue", "merge", "stack"])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_training_begins_where_its_source_ended(
-    family: Family, start: AdapterStart, small: Path, tmp_path: Path
-) -> None:
-    lora = replace(LORA, start=start)
-    source = adapted(family, lora, NLI)
-    train(small, source, tmp_path / "source")
-    checkpoint = tmp_path / "source" / "checkpoint"
-    split = split_of(small, family, NLI)
-    left = logits(loaded(small, source, checkpoint), split)
-    begun = loaded(small, source, checkpoint, begins=True)
-    torch.testing.assert_close(logits(begun, split), left, atol=1e-4, rtol=1e-4)
-    target = adapted(family, lora, starts=(Start(source),))
-    train(small, target, tmp_path / "target", (str(checkpoint),))
-    last = adapted(family, lora, NLI, starts=(Start(target),))
-    train(small, last, tmp_path / "last", (str(tmp_path / "target" / "checkpoint"),))
-    earlier = sorted(p.name for p in (tmp_path / "last" / "checkpoint" / EARLIER).glob("*"))
-    assert earlier == ([] if start == "continue" else ["0", "1"])
-    if start != "continue":  # the source's adapter is what it was
-        first = load_file(tmp_path / "last" / "checkpoint" / EARLIER / "0" / WEIGHTS_FILE)
-        source_weights = load_file(checkpoint / WEIGHTS_FILE)
-        assert first.keys() == source_weights.keys()
-        assert all(torch.equal(first[n], source_weights[n]) for n in first)
-    # What is left is the whole way: loaded, it is the model that was scored.
-    model = loaded(small, last, tmp_path / "last" / "checkpoint")
-    numbers = {p.requires_grad for n, p in model.module.named_parameters() if "earlier" in n}
-    assert numbers == ({False} if start == "stack" else set())
-    record = read_record(tmp_path / "last" / "metrics.json")
-    test = read_split(small / f"DailyDialog-{family}", NLI, "test")
-    assert scored(model, test) == record["results"][NLI]["measures"]
-    whole = logits(loaded(small, last, tmp_path / "last" / "checkpoint", begins=True), split)
-    torch.testing.assert_close(logits(model, split), whole, atol=1e-4, rtol=1e-4)
-
-
-def test_merged_and_stacked_are_one_function_and_the_next_adapter_is_new(
-    small: Path, tmp_path: Path
-) -> None:
-    source = adapted("encoder")
-    train(small, source, tmp_path)
-    split = split_of(small, "encoder")
-    begun: dict[AdapterStart, FamilyModel] = {}
-    for start in ("continue", "merge", "stack"):
-        told = adapted("encoder", replace(LORA, start=start))  # type: ignore[arg-type]
-        begun[start] = loaded(small, told, tmp_path / "checkpoint", begins=True)  # type: ignore[index]
-    scores = [logits(model, split) for model in begun.values()]
-    torch.testing.assert_close(scores[0], scores[1], atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(scores[0], scores[2], atol=1e-5, rtol=1e-5)
-
-    def ups(model: FamilyModel) -> list[torch.Tensor]:
-        return [p for n, p in model.module.named_parameters() if "lora_B" in n and p.requires_grad]
-
-    assert any(up.abs().max() > 0 for up in ups(begun["continue"]))
-    for start in ("merge", "stack"):
-        assert all(up.abs().max() == 0 for up in ups(begun[start]))  # type: ignore[index]
 
 
 # --- identities and refusals --------------------------------------------------------------------

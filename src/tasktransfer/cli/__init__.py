@@ -25,6 +25,7 @@ from tasktransfer.cli import (
     operate,
     panel,
     prepare,
+    recommend,
 )
 from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
 from tasktransfer.errors import (
@@ -40,7 +41,18 @@ from tasktransfer.training import host
 
 PROGRAM = "tasktransfer"
 
-PHASES = (describe, prepare, nodes, cluster, operate, analyse, challenge, judgements, panel)
+PHASES = (
+    describe,
+    prepare,
+    nodes,
+    cluster,
+    operate,
+    analyse,
+    challenge,
+    judgements,
+    panel,
+    recommend,
+)
 """In the order in which ``--help`` lists their commands."""
 
 

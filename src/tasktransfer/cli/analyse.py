@@ -39,6 +39,8 @@ def add_commands(commands: Any) -> None:
         "about; transfer: dataset, model, algorithm, source (several joined by +) and target"
     )
     option(command, "words", "WORD", what, nargs="+")
+    what = "of a model that is only asked: the prompt of this test instance, from 0 (default: 0)"
+    option(command, "--instance", "N", what, type=int, default=0)
     add_json(command)
 
 
@@ -99,7 +101,7 @@ def explain(chosen: argparse.Namespace) -> None:
 
     study, design = open_design(chosen, need_inputs=False)
     if len(chosen.words) == 1 and (DIGEST.match(chosen.words[0]) or Path(chosen.words[0]).is_dir()):
-        text = _explained(study, chosen.words[0], chosen.json)
+        text = _explained(study, chosen.words[0], chosen.instance, chosen.json)
     elif (cell := explained_cell(design, study, chosen.words)) is not None:
         from tasktransfer.designs.explain_cell import as_text
 
@@ -114,9 +116,9 @@ def explain(chosen: argparse.Namespace) -> None:
     print(text, end="")
 
 
-def _explained(study: Study, word: str, as_json: bool) -> str:
+def _explained(study: Study, word: str, instance: int, as_json: bool) -> str:
     from tasktransfer.operate import explain
     from tasktransfer.operate.explain_text import as_text
 
-    facts = explain.explain(study, word)
+    facts = explain.explain(study, word, instance)
     return f"{json_text.printed(facts, indent=2)}\n" if as_json else as_text(facts)

@@ -15,7 +15,6 @@ from tasktransfer.cli.options import (
     folder,
     number,
     open_design,
-    open_study,
     option,
     show,
 )
@@ -40,7 +39,8 @@ def add_commands(commands: Any) -> None:
     number(command, "--devices", what)
     what = "what it will run on (default: what its records were made on, else what is here)"
     command.add_argument("--on", choices=("cpu", "gpu"), help=what)
-    what = "measure this machine for a second, where no record tells how fast it is"
+    option(command, "--card", "NAME", "a GPU by its name, for example A100, L4, H100")
+    what = "measure this machine again; without it a measurement is remembered for a day"
     flag(command, "--calibrate", what)
     add_json(command)
     add_command(commands, "validate", validate, light=True)
@@ -63,17 +63,23 @@ def demo(chosen: argparse.Namespace) -> None:
 
 def plan(chosen: argparse.Namespace) -> None:
     """Count what a study amounts to, and estimate what it takes: hours, wall time, disk."""
+    from tasktransfer.operate.forecast.estimate import Estimates
+    from tasktransfer.operate.forecast.rates import card_rates, machine_rates
     from tasktransfer.operate.overview import overview
     from tasktransfer.operate.overview_text import as_text
 
-    study = open_study(chosen, need_inputs=False)
-    calibration = None
-    if chosen.calibrate:
-        from tasktransfer.operate.forecast.calibrate import calibrate
-
-        calibration = calibrate(study)
-    seen = overview(study, chosen.devices, calibration, DEVICES[chosen.on])
+    study, design = open_design(chosen, need_inputs=False)
+    device = "cuda" if chosen.card else DEVICES[chosen.on]
+    estimates = Estimates(study, device)
+    rates = (
+        card_rates(chosen.card)
+        if chosen.card
+        else machine_rates(estimates.device, again=chosen.calibrate)
+    )
+    seen = overview(study, chosen.devices, rates, device)
     show(seen, as_text, as_json=chosen.json)
+    for line in () if chosen.json else design.notes(study.config):
+        print(line)
 
 
 def validate(chosen: argparse.Namespace) -> None:

@@ -134,6 +134,12 @@ Checkpoint = Annotated[
     AfterValidator(short_enough),
     AfterValidator(of_a_user),
 ]
+Url = Annotated[
+    str, Text(r"https?://[^\s@?#]+", "write an address such as http://localhost:8000/v1")
+]
+Variable = Annotated[
+    str, Text(r"[A-Za-z_][A-Za-z0-9_]*", "write the name of an environment variable, not its value")
+]
 Revision = Annotated[str, Text(r"[\w./-]+", "write a branch, tag or commit")]
 ModelName = Annotated[
     str,

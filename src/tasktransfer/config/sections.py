@@ -24,6 +24,8 @@ from tasktransfer.config.fields import (
     Seed,
     Seeds,
     Title,
+    Url,
+    Variable,
 )
 from tasktransfer.config.places import for_results, is_gguf, may_be_on_the_hub
 from tasktransfer.config.training import TrainingConfig
@@ -219,6 +221,31 @@ class ModelConfig(Section):
         return revision
 
 
+class EndpointConfig(Section):
+    """Where a language model is asked that runs elsewhere, by OpenAI's protocol. Of it only
+    ``served`` changes numbers."""
+
+    endpoint: Url | None = Field(
+        default=None,
+        description="address of an OpenAI-compatible API, such as http://localhost:8000/v1, where "
+        "the model runs; null: it is one of models, and runs here",
+    )
+    served: Title | None = Field(
+        default=None, description="what the endpoint calls the model; null: as `model` does"
+    )
+    key_variable: Variable = Field(
+        default="OPENAI_API_KEY",
+        description="environment variable that holds the key; nothing else ever has it",
+    )
+    concurrency: int = Field(default=4, ge=1, le=1000, description="requests at a time")
+    retries: int = Field(
+        default=6, ge=0, le=100, description="how often a request is sent once more that failed"
+    )
+    timeout: Annotated[float, Field(gt=0, le=86_400), NUMBER] = Field(
+        default=120.0, description="seconds to wait for an answer"
+    )
+
+
 class CheckpointConfig(Section):
     """What stays on disk beside records and predictions."""
 
@@ -306,6 +333,10 @@ class CommonConfig(Section):
     def files_read(self) -> Mapping[str, str]:
         """Files that only tables and figures read, by the key that names them."""
         return {}
+
+    def endpoint_of(self, model: str) -> EndpointConfig | None:
+        """Where a model that this study does not run is asked; None: it is run here."""
+        return None
 
     def how_to_leave_out(self, dataset: str, task: str) -> str:
         """What to change so that a task of a dataset is not read, for messages."""

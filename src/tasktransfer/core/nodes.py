@@ -495,8 +495,19 @@ class Evaluation:
         return digest_of(self.identity)
 
     @property
+    def asked(self) -> Settings | None:
+        """How a model as released is asked by a prompt (``evaluation.prompting``): ``shots``,
+        ``wording`` (its place in the card) and ``prompt`` (its digest), ``seed`` of the shots, and
+        what is not at its default. None: nothing is asked by a prompt."""
+        said: Settings | None = self.settings.get("asked")
+        return said
+
+    @property
     def label(self) -> str:
         """A readable name."""
+        if self.asked is not None and isinstance(self.of, Outcome) and self.of.model is not None:
+            how = f"asked-{self.asked['wording']}-with-{self.asked['shots']}-shots"
+            return f"{self.task}-{self.split}_of_{self.of.model.name}_{how}"
         return f"{self.task}-{self.split}_of_{self.of.label}"
 
     @property
@@ -513,7 +524,7 @@ class Evaluation:
     @property
     def model_names(self) -> tuple[str, ...]:
         """The models, as the study names them, whose token ids it reads."""
-        if isinstance(self.of, Fit):
+        if isinstance(self.of, Fit) or self.asked is not None:
             return ()
         released = (self.of.model.name,) if self.of.model else ()
         return tuple(dict.fromkeys((*released, *(s.model.name for s in self.of.stages))))

@@ -32,6 +32,10 @@ SELECTOR = "selector"
 MEASUREMENTS = ("embeddings", "features", "gradients", "fisher", "losses")
 """Learners of fits that leave what a model makes of training instances, for all selectors."""
 
+COST, TOKENS = "cost", "tokens"
+"""Where the record of a measurement says how many tokens a model has read; that of a selector's
+values has the values there, by target and source."""
+
 SINGLE_LABEL = ("utterance_classification", "dialogue_classification")
 """Kinds of tasks whose instances have one class."""
 

@@ -26,6 +26,9 @@ Reads = Literal["pooler", "own_pooler", "first_token", "pair"]
 drawn at random where the checkpoint lacks one, or is refused then (``own_pooler``); the first
 token's last state as it is; or the two segments, each read by itself (``models.pairs``)."""
 
+SERVED = "served:"
+"""Begins the weights of a model that an endpoint serves."""
+
 REFUSE_UNKNOWN = {"extra": "forbid"}
 """How pydantic reads a node from JSON (``node_json``): a key that no field has is an error."""
 
@@ -80,10 +83,10 @@ class ModelSpec:
     ``weights`` names the content, never a path: ``<hub name>@<revision>`` for the Hugging Face
     hub, ``sha256:<digest>`` of the files for a local folder, ``tiny:<digest>`` of the recipe for
     the built-in tiny models, ``built:<digest>`` of the recipe of an architecture whose weights are
-    drawn. ``name`` is how the study calls it; it stands in paths and tables and is not part of the
-    identity. ``beside``: an encoder that reads the same text beside it. ``beside_reads``: its
-    encoding of a text, the mean over tokens or what a classifier's head reads, the pooled first
-    token. ``adapter_reduction``: an
+    drawn, ``served:<name>`` for what an endpoint serves by this name. ``name`` is how the study
+    calls it; it stands in paths and tables and is not part of the identity. ``beside``: an encoder
+    that reads the same text beside it. ``beside_reads``: its encoding of a text, the mean over
+    tokens or what a classifier's head reads, the pooled first token. ``adapter_reduction``: an
     adapter for each task, whose bottleneck is so many times narrower than the hidden states
     (``models.adapters``); None: none. ``reads``: what its heads read. ``adapter``: what is trained
     in place of its weights; None: they are.
@@ -107,6 +110,11 @@ class ModelSpec:
             return training
         rate = self.adapter.learning_rate or training.learning_rate * RATE_OF_ADAPTERS
         return replace(training, learning_rate=float(f"{rate:.12g}"))
+
+    @property
+    def served(self) -> bool:
+        """Whether it is behind an endpoint, and runs on no device of ours."""
+        return self.weights.startswith(SERVED)
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -98,12 +98,21 @@ def recipe_of(dataset: str, tasks: Iterable[str], family: Family) -> int:
     return max([FAMILY_RECIPES.get(family, RECIPE_VERSION), *of_tasks])
 
 
+def task_of(dataset: str, name: str) -> tuple[str, str]:
+    """Dataset and name of a task that is named beside a dataset: ``task`` is its own, and
+    ``Dataset/task`` is of another."""
+    home, _, task = name.rpartition("/")
+    return home or dataset, task
+
+
 def get_task(dataset: str, name: str) -> Task:
-    """The card of task ``name`` of ``dataset``, both by their full names.
+    """The card of task ``name`` of ``dataset``, both by their full names; of another dataset where
+    the name says so (``task_of``).
 
     Raises ConfigError for an unknown dataset or task, with the name that was probably meant: a
     full name for a short one, the nearest for a misspelt one, the right dataset for a stray task.
     """
+    dataset, name = task_of(dataset, name)
     tasks = _dataset(dataset).tasks
     if name not in tasks:
         raise ConfigError(
@@ -115,6 +124,7 @@ def get_task(dataset: str, name: str) -> Task:
 
 def find_task(dataset: str, name: str) -> Task | None:
     """The card of a task, for records and tables of datasets that may not be here: None without."""
+    dataset, name = task_of(dataset, name)
     return DATASETS[dataset].tasks.get(name) if dataset in DATASETS else None
 
 

@@ -80,7 +80,8 @@ class Design:
     table. ``facts``: config → what else
     the provenance of each training's record says. ``stand_ins``: config → input that could not be
     had: what stands in for it, as every record says. ``notes``: config → lines that ``validate``
-    adds for a config that can be run. ``recipes`` of derived data, ``learners`` of fits and
+    adds for a config that can be run. ``refuse``: raises for a study whose data cannot be used
+    together, before anything is run. ``recipes`` of derived data, ``learners`` of fits and
     ``measures`` of rows (``Measure.of_rows``): those that this design brings, by name.
     ``versions``: of them, 1 of one that is not named, as ``{("recipe", "my_recipe"): 2}``: raise it
     with the code, and whatever uses the entry is made anew. ``selectors`` of sources, by name.
@@ -103,6 +104,7 @@ class Design:
     facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
     stand_ins: Callable[[Any], Mapping[str, str]] = lambda _: {}
     notes: Callable[[Any], Sequence[str]] = lambda _: ()
+    refuse: Callable[[Study], None] = lambda _: None
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)
     measures: Mapping[str, Measure] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from tasktransfer.core.nodes import Node
 from tasktransfer.core.runs import Run
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate.explain import facts_of
-from tasktransfer.operate.explain_text import about, pairs, section
+from tasktransfer.operate.explain_text import about, asked, pairs, section
 from tasktransfer.results.study import Study
 
 Facts = dict[str, Any]
@@ -81,6 +81,6 @@ def run_lines(run: Facts) -> list[str]:
     heading = f"{run['method']}, {run['model']}, seed {run['seed']}: {named or 'of all'}"
     told: list[str] = []
     for node in run["nodes"]:
-        told += [f"{node['label']}: {node['state']}", *pairs(about(node))]
+        told += [f"{node['label']}: {node['state']}", *pairs(about(node)), *asked(node)]
         told += pairs([("again", command) for command in node["commands"]])
     return section(heading, told)

@@ -13,7 +13,7 @@ import yaml
 from tasktransfer.config import Document
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
-from tasktransfer.designs import checked_config, open_study
+from tasktransfer.designs import checked_config, design_of, open_study
 from tasktransfer.files import replacing
 from tasktransfer.jobs.snakemake_call import SnakemakeCall
 from tasktransfer.operate.lacking import refuse_lacking
@@ -34,6 +34,7 @@ def open_called(call: SnakemakeCall) -> Study:
         study = open_study(_written(call.config))
     if call.is_main:
         refuse_lacking(study)
+        design_of(study.config).refuse(study)
     # Modules and plan live as long as the process. Python's collector would look through them with
     # every pass over the jobs that Snakemake makes, a sixth of a large study's start.
     gc.freeze()

@@ -47,6 +47,7 @@ def features(
             revision,
             device=device,
             together=together,
+            adapter=model.adapter,
         )
 
     return budget.fitting(work, undo=lambda: None)

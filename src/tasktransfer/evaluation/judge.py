@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from tasktransfer.core.nodes import Evaluation, Outcome, Stage
+from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encode import encode_instances
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
@@ -51,7 +52,7 @@ def judged(
     card, device = get_task(stage.dataset, task), hardware.device()
     model = loaded(stage, checkpoint, encoded, {card.name: card}, device)
     setup = hardware.setup(model, stage.model.family, device)
-    split = encoded_here(stage, encoded, card, instances)
+    split = encoded_here(stage.model, encoded, card, instances)
     return values_of(card, answers(model, split, setup)), setup
 
 
@@ -69,14 +70,15 @@ def judged_by(
         ModelError, RecordError: a checkpoint is missing or damaged, or answers what is no number.
     """
     device = places.hardware.device()
-    card, stage = get_task(evaluation.data.name, evaluation.task), outcome.stages[0]
+    card = get_task(evaluation.data.name, evaluation.task)
+    spec = outcome.model or outcome.stages[0].model
     model = load_judged(evaluation, outcome, places, device)
-    setup = places.hardware.setup(model, stage.model.family, device)
-    encoded = places.encoded[evaluation.data, stage.model.name]
+    setup = places.hardware.setup(model, spec.family, device)
+    encoded = places.encoded[evaluation.data, spec.name]
     asked = [replace(one, task=card.name) for one in instances]
-    values = values_of(card, answers(model, encoded_here(stage, encoded, card, asked), setup))
+    values = values_of(card, answers(model, encoded_here(spec, encoded, card, asked), setup))
     if not np.isfinite(values).all():
-        folders = ", ".join(places.checkpoint(start) for start in outcome.starts)
+        folders = ", ".join(places.checkpoint(start) for start in outcome.starts) or spec.name
         raise ModelError(
             f"{folders}: the model answers what is no number: its weights are damaged, or its "
             "training diverged; have it trained once more"
@@ -93,15 +95,13 @@ def loaded(
 
 
 def encoded_here(
-    stage: Stage, encoded: Path, card: Task, instances: Sequence[Instance]
+    model: ModelSpec, encoded: Path, card: Task, instances: Sequence[Instance]
 ) -> EncodedSplit:
-    """Instances as token ids of a stage's model, with the tokenizer of ``encoded``."""
-    family = stage.model.family
+    """Instances as token ids of a model, with the tokenizer of ``encoded``."""
+    family = model.family
     tokenizer = load_tokenizer(str(encoded / "tokenizer"), None, family)
     with tempfile.TemporaryDirectory() as folder:
-        encode_instances(
-            Path(folder), tokenizer, card, "test", instances, family, stage.model.max_length
-        )
+        encode_instances(Path(folder), tokenizer, card, "test", instances, family, model.max_length)
         return read_split(Path(folder), card.name, "test")
 
 

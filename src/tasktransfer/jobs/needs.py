@@ -81,20 +81,24 @@ def of(study: Study, node: Node) -> list[str]:
         needed += _left_by(study, node.of.starts)
         read += [pool.data for pool in node.pools if not pool.data.recipe]
         models = [(data, m) for data in node.read for m in node.model_names]
-        released = [node.of.model.name] if node.of.model else []
+        released = [node.of.model.name] if node.of.model and not node.of.model.served else []
     if isinstance(node, Fit):
         needed += _left_by(study, [Start(one) for one in node.reads if isinstance(one, Stage)])
     needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
     needed += [f"{study.encoded(data, model)}/manifest.json" for data, model in models]
-    needed += [file for name in released for file in _model_files(study, name)]
+    under = [one.model.name for one in node.uses if isinstance(one, Stage) and one.model.adapter]
+    needed += [file for name in (*released, *under) for file in _model_files(study, name)]
     return list(dict.fromkeys(needed))
 
 
 def computes_with_a_model(node: Node) -> bool:
     """Whether a node's job runs a model, and so takes a device: a training; an evaluation of
-    anything but a fit; a fit that reads representations; data that a model labels."""
+    anything but a fit or what an endpoint serves; a fit that reads representations; data that a
+    model labels."""
     if isinstance(node, Stage):
         return True
+    if isinstance(node, Evaluation) and isinstance(node.of, Outcome):
+        return node.of.model is None or not node.of.model.served
     own = node.of if isinstance(node, Evaluation) else node
     read: list[Outcome | Node] = [own]
     if own is node:

@@ -28,7 +28,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files import sweep
 from tasktransfer.fits import JOINT_LEARNERS, Learner, answers, learner_named, ranked
-from tasktransfer.jobs import inputs, probe_job, selector_job
+from tasktransfer.jobs import asked_job, inputs, probe_job, selector_job
 from tasktransfer.jobs.needs import computes_with_a_model
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.artefacts import checksums
@@ -67,7 +67,7 @@ class Made:
     sizes: dict[str, Sizes] = field(default_factory=dict)
     results: dict[str, TaskResult] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
-    report: Measures = field(default_factory=dict)
+    report: Measures = field(default_factory=dict)  # of a model that is asked, what was counted
     host: Host | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -179,9 +179,13 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
     Raises:
         ConfigError: a measure is not of the task, or there is no such learner.
         DataError, ModelError: what it reads is missing or damaged.
+        EndpointError: an endpoint does not answer.
     """
 
     def work(folder: Path, made: Made) -> None:
+        if node.asked is not None:
+            _asked(study, node, threads, made)
+            return
         task = get_task(node.data.name, node.task)
         instances = read_instances(inputs.cache(study, node.data), node.task, node.split)
         if node.measures[0] in ASKED_OF_THE_MODEL:
@@ -213,6 +217,18 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
         made.rows = _rows(task, instances, predictions, values, node.split)
 
     _job(study, node, design, work)
+
+
+def _asked(study: Study, node: Evaluation, threads: int, made: Made) -> None:
+    """An evaluation of a model that is asked by prompts."""
+    told = asked_job.told(study, node, threads)
+    golds, answers = [one.target for one in told.instances], told.given.predictions
+    measures = measured(told.task, node.measures, answers, golds, [])
+    made.judged(node.task, measures, len(golds), node.split)
+    made.rows, made.report = told.rows(node.split), {"asked": told.counts}
+    made.notes += told.notes
+    if told.setup is not None:
+        made.computed(told.setup, threads)
 
 
 def places(study: Study, node: Evaluation, threads: int = 1) -> Places:

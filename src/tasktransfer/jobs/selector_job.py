@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tasktransfer.core.nodes import Fit, Start
-from tasktransfer.core.selectors import Selector
+from tasktransfer.core.selectors import COST, TOKENS, Selector
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
@@ -66,7 +66,7 @@ def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
         split = measuring.split(name)
         made.sizes[name] = {"train": len(split.ids)}
         tokens += int(split.tokens().sum())
-    made.report = {"cost": {"tokens": float(tokens)}}
+    made.report = {COST: {TOKENS: float(tokens)}}
 
 
 def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made) -> None:
@@ -112,7 +112,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
         (folder / target).mkdir(parents=True, exist_ok=True)
         with replacing(folder / target / VALUES) as part:
             part.write_text(json_text.printed(values, indent=1) + "\n", encoding="utf-8")
-        made.results[target] = {"measures": values, "score": None, "instances": limit}
+        made.report[target] = values
         made.sizes[target] = {"train": sizes[target]}
 
 

@@ -141,7 +141,8 @@ class DualEncoder:
             for name, p in self.module.named_parameters()  # what is shared has one name
             if not name.startswith(tuple(apart))
         }
-        save_file(named, folder / WEIGHTS_FILE)
+        if named:
+            save_file(named, folder / WEIGHTS_FILE)
 
     def load(self, folder: Path) -> None:
         """Take what ``save`` wrote, as far as it is there and the model has it: a model without an

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from tasktransfer.core.architecture import is_recipe, saved_in
-from tasktransfer.core.specs import Family, ModelSpec, Reads, Training
+from tasktransfer.core.specs import Family, LowRank, ModelSpec, Reads, Training
 from tasktransfer.encoding.encoded import read_manifest
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
@@ -20,11 +20,11 @@ from tasktransfer.layers.packing import first_position
 from tasktransfer.models import next_utterance
 from tasktransfer.models.built import drawn, encoders_of_config, is_built, two_copies, two_encoders
 from tasktransfer.models.check_parameters import Note
-from tasktransfer.models.checkpoint import Pooler, load_with_drawn
+from tasktransfer.models.checkpoint import Pooler, load_pretrained, load_with_drawn
 from tasktransfer.models.dual_encoder import SIDES, WEIGHTS_FILE, DualEncoder
 from tasktransfer.models.encoder import HEADS_FILE, Encoder
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.low_rank import CONFIG_FILE, adapt, is_adapter
+from tasktransfer.models.low_rank import CONFIG_FILE, adapt, base_of, is_adapter
 from tasktransfer.models.recomputing import compute_layers_again
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
@@ -198,6 +198,7 @@ def _both(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]
             folder if trained else None,
             seed=loading.seed,
             begins=loading.begins,
+            revision=revision,
         )
         for encoder, folder in zip(pair, folders, strict=True)
     )
@@ -206,12 +207,29 @@ def _both(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]
 
 def _base_of(loading: Loading, start: str) -> tuple[str, str | None]:
     """What the checkpoint of an adapter is laid into."""
-    if loading.model.adapter is None or loading.base is None:
+    if loading.model.adapter is None:
         raise ModelError(
-            f"{start}: holds an adapter ({CONFIG_FILE}) and not the model under it, which is not "
-            "known here; name the model of the study that it was trained on"
+            f"{start}: holds an adapter ({CONFIG_FILE}) and not the model under it, and "
+            f"{loading.model.name} has none; take a checkpoint of a training without one"
         )
-    return loading.base, loading.base_revision
+    if loading.base is not None:
+        return loading.base, loading.base_revision
+    return base_of(Path(start, SIDES[0]) if loading.model.family == "dual_encoder" else start)
+
+
+def load_body(
+    family: Family, start: str, revision: str | None, adapter: LowRank | None = None
+) -> Any:
+    """The model of a checkpoint as transformers has it, without heads; of a training of an adapter,
+    with that laid into it.
+
+    Raises:
+        ModelError: see ``checkpoint.load_pretrained`` and ``low_rank.adapt``.
+    """
+    if adapter is None or not is_adapter(start):
+        return load_pretrained(family, start, revision)
+    model, fresh = load_with_drawn(family, *base_of(start))
+    return adapt(model, adapter, family, Path(start), seed=0, whole=fresh)
 
 
 def _pretrained(
@@ -252,6 +270,7 @@ def _pretrained(
             seed=loading.seed,
             whole=fresh,
             begins=loading.begins,
+            revision=revision,
         )
     if not plain:
         use_fast_dropout(model)

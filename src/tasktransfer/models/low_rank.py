@@ -18,8 +18,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tasktransfer.config.places import may_be_on_the_hub
 from tasktransfer.core.specs import Family, LowRank
 from tasktransfer.errors import ConfigError, ModelError
+from tasktransfer.files import json_text
 from tasktransfer.models.weights import read_weights
 
 CONFIG_FILE = "adapter_config.json"
@@ -79,6 +81,24 @@ def is_adapter(folder: str | Path) -> bool:
     return Path(folder, CONFIG_FILE).is_file()
 
 
+def base_of(folder: str | Path) -> tuple[str, str | None]:
+    """The model that an adapter was trained on, as its checkpoint names it: a folder as seen from
+    where the study is, or a name on the hub, and its revision there.
+
+    Raises:
+        ModelError: it names none, or one that is not there.
+    """
+    file = Path(folder, CONFIG_FILE)
+    said = json_text.read_object(file)
+    base, revision = said.get("base_model_name_or_path"), said.get("revision")
+    if not isinstance(base, str) or not (Path(base).is_dir() or may_be_on_the_hub(base)):
+        raise ModelError(
+            f"{file}: the adapter stands on {base!r}, which is not there; put the model back, or "
+            "have the training run once more"
+        )
+    return base, revision if isinstance(revision, str) else None
+
+
 def has_adapter(model: Any) -> bool:
     """Whether ``adapt`` has laid one into a model."""
     return _ATTRIBUTE in vars(model)
@@ -101,6 +121,7 @@ def adapt(
     seed: int,
     whole: Sequence[str] = (),
     begins: bool = False,
+    revision: str | None = None,
 ) -> Any:
     """Lay an adapter into a model, whose own weights no longer move.
 
@@ -111,6 +132,7 @@ def adapt(
             lacks.
         begins: another training begins from ``folder``, and ``adapter.start`` says how; without
             it, the model is the one that left it.
+        revision: of the model on the hub, to be named in checkpoints.
 
     Returns:
         The model.
@@ -136,6 +158,7 @@ def adapt(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         peft = _wrapped(model, adapter, family, whole)
+    peft.peft_config[OWN].revision = revision
     if own is not None:
         _put(peft, read_weights(own / WEIGHTS_FILE), OWN, str(own))
     if adapter.start == "stack":

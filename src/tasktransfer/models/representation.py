@@ -11,10 +11,10 @@ import numpy.typing as npt
 import torch
 
 from tasktransfer.core.architecture import saved_in
-from tasktransfer.core.specs import Family
+from tasktransfer.core.specs import Family, LowRank
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.models import next_utterance
-from tasktransfer.models.checkpoint import load_pretrained
+from tasktransfer.models.load import load_body
 
 TOGETHER = 32
 
@@ -30,6 +30,7 @@ def represent(
     *,
     device: torch.device,
     together: int = TOGETHER,
+    adapter: LowRank | None = None,
 ) -> npt.NDArray[np.float64]:
     """The last layer of a checkpoint's encoder (of a decoder: of the decoder) over each text.
 
@@ -39,6 +40,7 @@ def represent(
             recipe ``state`` or ``sum``, see ``next_utterance.Representation``.
         revision: of a name on the hub.
         together: texts that are read at once.
+        adapter: what a checkpoint of its training is of.
 
     Returns:
         (texts, hidden size), computed in float32.
@@ -52,7 +54,7 @@ def represent(
         how: next_utterance.Representation = "sum" if pooling == "sum" else "state"
         return model.represent(texts, max_length, how, together).numpy().astype(np.float64)
     tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
-    model = load_pretrained(family, str(checkpoint), revision, dropout=None).eval().to(device)
+    model = load_body(family, str(checkpoint), revision, adapter).eval().to(device)
     body = model.get_encoder() if family == "encoder_decoder" else model.base_model
     parts = []
     for begin in range(0, len(texts), together):

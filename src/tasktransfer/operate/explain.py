@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
-from tasktransfer.core.nodes import SHORT, Node, Stage
-from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.core.nodes import SHORT, Evaluation, Node, Stage
+from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.results.costs import seconds_of
 from tasktransfer.results.finished import state_in
 from tasktransfer.results.places import STAGES, Place, places
@@ -22,11 +22,13 @@ from tasktransfer.results.study import Study
 Facts = dict[str, Any]
 
 
-def explain(study: Study, word: str) -> Facts:
+def explain(study: Study, word: str, instance: int = 0) -> Facts:
     """Everything about a node of a study, or of its results folder.
 
     Args:
         word: 6 or more hex digits of the node's digest, or its folder.
+        instance: of an evaluation that asks a model, the number of the test instance whose prompt
+            is shown.
 
     Raises:
         ConfigError: there is no such node, or there are several.
@@ -41,7 +43,7 @@ def explain(study: Study, word: str) -> Facts:
     results = Path(study.config.results)
     of_digest = [p for p in places(results) if p.digest.startswith(digest[:SHORT])]
     if len(planned) == 1:
-        return facts_of(study, planned[0])
+        return facts_of(study, planned[0], instance)
     if not planned and len(of_digest) == 1:
         return {**_unplanned(of_digest[0]), "uses": [], "users": []}
     several = [node.path for node in planned] or [place.path for place in of_digest]
@@ -52,8 +54,20 @@ def explain(study: Study, word: str) -> Facts:
     )
 
 
-def facts_of(study: Study, node: Node) -> Facts:
-    """Everything about a node of a study's plan."""
+def _asked(study: Study, node: Node, instance: int) -> Facts:
+    """What a model that is only asked is given to read, where data and tokenizer are here."""
+    if not isinstance(node, Evaluation) or node.asked is None:
+        return {}
+    from tasktransfer.jobs.asked_job import shown  # noqa: PLC0415  # imports transformers
+
+    try:
+        return {"asked": shown(study, node, instance)}
+    except (DataError, ModelError) as error:
+        return {"asked": {"lacking": str(error)}}
+
+
+def facts_of(study: Study, node: Node, instance: int = 0) -> Facts:
+    """Everything about a node of a study's plan. ``instance``: see ``explain``."""
     results = Path(study.config.results)
     facts = _in_folder(Place(results, node.path, node.digest[:SHORT]))
     # What the plan says comes last: the record may be damaged, or another's.
@@ -65,6 +79,7 @@ def facts_of(study: Study, node: Node) -> Facts:
         "users": [_named(study, user) for user in study.users(node)],
         "commands": again(study, node),
         "in_plan": True,
+        **_asked(study, node, instance),
     }
 
 
@@ -171,6 +186,7 @@ def _of_stage(record: Record) -> Facts:
             for one in course["selections"]
         ],
         "epochs": len(course["rounds"]),
+        "parameters": record["provenance"].get("training", {}).get("parameters"),
     }
 
 

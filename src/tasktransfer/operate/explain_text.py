@@ -17,10 +17,26 @@ def as_text(facts: Facts) -> str:
     lines = section(f"{name(facts)}: {facts['state']}", pairs(about(facts)))
     for title, key in (("Uses", "uses"), ("Used by", "users")):
         lines += section(title, [_line(node) for node in facts[key]])
+    lines += asked(facts)
     lines += section("Made with", pairs(made_with(facts).items()))
     identity = json.dumps(facts.get("identity", {}), indent=1, ensure_ascii=False)
     lines += section("Identity", identity.splitlines())
     return "\n".join([*lines, *section("Run again", facts["commands"])]).rstrip() + "\n"
+
+
+def asked(facts: Facts) -> list[str]:
+    """What a model that is only asked is given to read of an instance; nothing of other nodes."""
+    told = facts.get("asked")
+    if not told:
+        return []
+    if "lacking" in told:
+        return section("Prompt", [f"cannot be shown: {told['lacking']}"])
+    lines: list[str] = []
+    for prompt, choices in zip(told["prompts"], told["choices"], strict=True):
+        lines += [*prompt.splitlines(), ""]
+        lines += pairs([("choices", "; ".join(choices) or "none: the answer is written")])
+    lines += pairs([("right", ", ".join(told["right"]))])
+    return section(f"Prompt of instance {told['instance']} ({told['id']})", lines)
 
 
 def section(heading: str, lines: Sequence[str]) -> list[str]:
@@ -119,6 +135,15 @@ def made_with(facts: Facts) -> dict[str, str]:
         hyperparameters = (facts["hyperparameters"] or {}).items()
         lines["weights"] = (facts["model"] or {}).get("weights", "unknown")
         lines["trained with"] = ", ".join(f"{name} {value}" for name, value in hyperparameters)
+        if adapter := (facts["model"] or {}).get("adapter"):
+            started = {"start": facts["identity"].get("adapter_start", "continue")}
+            told = {**adapter, **(started if facts["parents"] else {})}
+            lines["adapter"] = ", ".join(f"{name} {value}" for name, value in told.items())
+        if counts := facts["parameters"]:
+            share = counts["trained"] / counts["all"]
+            lines["parameters"] = (
+                f"{counts['all']:,}, of which {counts['trained']:,} ({share:.1%}) are trained"
+            )
     if host := facts["host"]:
         device = host["gpu"] or f"{host['device']} ({host['cpu']})"
         made = f"{host['precision']}, {host['threads']} threads, {host['platform']}"

@@ -123,6 +123,8 @@ def _reads(study: Study, node: Node) -> Iterator[tuple[Data, str, str]]:
                 yield from ((node.data, task, s) for s in SPLITS for task in tasks[s])
         case Evaluation():
             asked = [(node.data, node.task, str(node.split))]
+            if node.asked is not None and node.asked["shots"]:
+                asked.append((node.data, node.task, "train"))
             for data, task, split in (*asked, *((p.data, p.task, "train") for p in node.pools)):
                 if not node.model_names or not _tokenised(study, data, node.model_names):
                     yield data, task, split

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from tasktransfer.core.nodes import Stage
+from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.operate.forecast.disk import disk
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.operate.forecast.speed import Calibration, Device
+from tasktransfer.operate.forecast.rates import Device, Rates
 from tasktransfer.operate.lacking import lacking
 from tasktransfer.results.finished import OnDisk, look
 from tasktransfer.results.records import NOUNS
@@ -31,7 +31,7 @@ SEVERAL = "(several)"
 def overview(
     study: Study,
     devices: int | None = None,
-    calibration: Calibration | None = None,
+    rates: Rates | None = None,
     device: Device | None = None,
 ) -> dict[str, Any]:
     """Counts of runs and distinct trainings, what is there already, what the data lacks for the
@@ -43,7 +43,7 @@ def overview(
 
     Args:
         devices: how many trainings run side by side; None: the GPUs that are there, else the cores.
-        calibration: of this machine; None: what is remembered.
+        rates: of the device; None: what is remembered of this machine, else assumed.
         device: what it will run on; None: what its records were made on, else what is here.
     """
     there = NOTHING if study.unknown else look(study)
@@ -61,7 +61,7 @@ def overview(
         },
         "trainings": _trainings(study, there),
         "others": others(study, there),
-        "estimate": _estimate(Estimates(study, device, calibration), there, devices),
+        "estimate": _estimate(Estimates(study, device, rates), there, devices),
     }
 
 
@@ -151,9 +151,10 @@ def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> dict[
         "devices": count,
         "devices_from": count_from,
         "speed_from": _speed_from(estimates),
+        "rates": estimates.rates.sentence(),
         "sizes_from": sorted({estimates.sizes.basis(*pair) for pair in _pairs(study)}),
-        "total": _sum(estimates, study.plan.stages, count),
-        "left": _sum(estimates, left, count),
+        "total": _sum(estimates, study.plan.nodes, count),
+        "left": _sum(estimates, [*left, *_others_left(study, there)], count),
         "by_target": _by_target(estimates, there),
         "disk_bytes": disk(estimates, left, there, count),
     }
@@ -175,33 +176,42 @@ def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
     """Per model: its size, and what its speed stands on."""
     told = {}
     for model in estimates.study.config.models:
-        size, speed = estimates.model(model.name), estimates.speed(model.name)
-        calibration = estimates.calibration if speed.basis == "calibrated" else None
+        precision = estimates.precision(model.name, estimates.study.config.training.precision)
+        size, speed = estimates.model(model.name), estimates.speed(model.name, precision)
         told[model.name] = {
             "parameters": size.parameters,
             "parameters_from": size.basis,
+            "trained_parameters": size.trained,
             "speed_from": speed.basis,
-            "calibrated_on": calibration.where if calibration else None,
+            "precision": precision,
         }
     return told
 
 
-def _sum(estimates: Estimates, stages: Iterable[Stage], devices: int) -> dict[str, Any]:
-    """Totals of some trainings; wall time is that of ``devices`` busy to the end, but never less
-    than the longest chain of trainings that start from each other."""
-    costs = [(stage, estimates.of(stage)) for stage in stages]
+def _others_left(study: Study, there: OnDisk) -> list[Node]:
+    """Nodes that are no trainings and have no record."""
+    others = (node for node in study.plan.nodes if not isinstance(node, Stage))
+    return [node for node in others if node.digest not in there.finished]
+
+
+def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> dict[str, Any]:
+    """Totals of some nodes; wall time is that of ``devices`` busy to the end, but never less than
+    the longest chain of nodes that use each other."""
+    costs = [estimates.of(node) for node in nodes if isinstance(node, Stage)]
     ends: dict[str, float] = {}
-    for stage, cost in costs:  # parents come first
-        begins = max((ends.get(parent.digest, 0.0) for parent in stage.parents), default=0.0)
-        ends[stage.digest] = begins + cost.seconds
-    seconds = sum(cost.seconds for _, cost in costs)
+    took = {node.digest: estimates.seconds(node) for node in nodes}
+    for node in nodes:  # what they use comes first
+        begins = max((ends.get(used.digest, 0.0) for used in node.uses), default=0.0)
+        ends[node.digest] = begins + took[node.digest]
+    seconds = sum(took.values())
     return {
         "trainings": len(costs),
-        "samples": sum(cost.samples for _, cost in costs),
-        "tokens": sum(cost.tokens for _, cost in costs),
-        "evaluated_samples": sum(cost.evaluated for _, cost in costs),
-        "evaluated_tokens": sum(cost.evaluated_tokens for _, cost in costs),
+        "samples": sum(cost.samples for cost in costs),
+        "tokens": sum(cost.tokens for cost in costs),
+        "evaluated_samples": sum(cost.evaluated for cost in costs),
+        "evaluated_tokens": sum(cost.evaluated_tokens for cost in costs),
         "device_hours": seconds / 3600,
+        "device_hours_besides": (seconds - sum(cost.seconds for cost in costs)) / 3600,
         "wall_hours": max(seconds / devices, max(ends.values(), default=0.0)) / 3600,
     }
 

@@ -29,11 +29,11 @@ TARGETS = {
 """Title of a column → key of its value."""
 
 BASES = {
-    "measured": "measured: this study's own records",
-    "measured with another model": "records of another model of its family, scaled by size",
-    "calibrated": "a calibration (plan --calibrate)",
-    "reference values": "reference values, nothing is measured: may be off several times; "
-    "--calibrate measures this machine",
+    "measured": "the study's own records",
+    "measured with another model": "records of another model of its family",
+    "calibrated": "the operations it needs and the rate below: mostly right within a factor of 1.5",
+    "by name": "the operations it needs and the rate below: may be off two or three times",
+    "reference values": "the operations it needs and the rate below: may be off several times",
 }
 
 
@@ -107,15 +107,25 @@ def _estimated(estimate: dict[str, Any]) -> list[str]:
         f"  {estimate['devices']} side by side: {estimate['devices_from']} "
         "(--devices N --on cpu|gpu)",
         f"  sizes from {', '.join(estimate['sizes_from'])}; samples and tokens over all epochs",
+        *_besides(estimate),
         *(_basis(name, said) for name, said in estimate["speed_from"].items()),
+        f"  matrix products on {estimate['rates']}",
     ]
 
 
+def _besides(estimate: dict[str, Any]) -> list[str]:
+    besides = estimate["total"]["device_hours_besides"]
+    if not besides:
+        return []
+    return [f"  in it for evaluations, fits and derived data: {besides:.2g} hours"]
+
+
 def _basis(name: str, said: dict[str, Any]) -> str:
-    on = f" on {said['calibrated_on']}" if said["calibrated_on"] else ""
+    parameters, trained = said["parameters"], said["trained_parameters"]
+    share = f", {trained / 1e6:,.1f}M of them trained" if trained < parameters else ""
     return (
-        f"  {name}: {said['parameters'] / 1e6:,.1f}M parameters ({said['parameters_from']}), "
-        f"speed from {BASES[said['speed_from']]}{on}"
+        f"  {name}: {parameters / 1e6:,.1f}M parameters ({said['parameters_from']}){share}, in "
+        f"{said['precision']}, speed from {BASES[said['speed_from']]}"
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from tasktransfer.core.nodes import SHORT, Data, Evaluation, Fit, Node, Stage
+from tasktransfer.core.nodes import SHORT, Data, Evaluation, Fit, Node, Outcome, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.results.records import selected_on
 from tasktransfer.results.schema import Record
@@ -97,6 +97,8 @@ def _facts_of_training(stage: Stage, record: Record) -> Iterator[tuple[Aspect, A
 def _models(node: Stage | Fit | Evaluation) -> tuple[str, ...]:
     if isinstance(node, Stage):
         return (node.model.name,)
+    if isinstance(node, Evaluation) and node.asked is not None and isinstance(node.of, Outcome):
+        return (node.of.model.name,) if node.of.model else ()
     return node.model_names if isinstance(node, Evaluation) else ()
 
 

@@ -245,7 +245,11 @@ class Record(TypedDict):
     report: NotRequired[
         Annotated[
             dict[str, dict[str, float]],
-            Field(description="of derived data: what its recipe did, as counts by name"),
+            Field(
+                description="of derived data: what its recipe did, as counts by name; of a model "
+                "that is asked: questions, answers that are no choice, tokens, requests; of a "
+                "selector of sources: target: source: value"
+            ),
         ]
     ]
     rows: Annotated[RowsFile | None, Field(description="null: no task is judged")]

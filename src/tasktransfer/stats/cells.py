@@ -185,6 +185,28 @@ def mean_of(several: Sequence[Cell]) -> Cell:
     return Cell(trainings, smallest, several[0].scale)
 
 
+def mean_over_test_sets(several: Sequence[Cell]) -> Cell:
+    """The mean of cells with a test set each, in which the same cluster may be: it is left out of
+    all of them at once. Of the seeds that all of them have."""
+    shared = sorted(set.intersection(*(set(one.trainings.seeds) for one in several)))
+    parts = [one.trainings.of(shared) for one in several]
+    scores = np.mean([one.scores for one in parts], axis=0)
+    names: list[str] = []
+    pulls: dict[str, Floats] = {}
+    for cell, part in zip(several, parts, strict=True):
+        if cell.units is None or part.resampled is None or cell.units.count < 2:
+            return Cell(Trainings(tuple(shared), scores), None, several[0].scale)
+        names += [cell.units.names[place] for place in cell.units.of_instance]
+        # So that the squares of what clusters pull sum up to the variance.
+        pulled = part.moved.T / (cell.units.count - 1) ** 0.5 / len(several)
+        for name, pull in zip(cell.units.names, pulled, strict=True):
+            pulls[name] = pulls.get(name, np.zeros(len(shared))) + pull
+    units = dialogues(names)
+    together = np.stack([pulls[name] for name in units.names], axis=1)
+    resampled = scores[:, None] + together * (units.count - 1) ** 0.5
+    return Cell(Trainings(tuple(shared), scores, resampled), units, several[0].scale)
+
+
 def cells(
     told: Mapping[Key, Cell],
     by: Sequence[str],

@@ -54,9 +54,13 @@ OF_REPLIES = ("bleu", "bleu2", "bleu2_exchanged", "rouge_l", "meteor")
 
 SPLITS = ("train", "dev", "test")
 
-CHANGES_NO_NUMBER = ("name", "short", "dataset", "description", "citation", "licence", "recipes")
+CHANGES_NO_NUMBER = (
+    *("name", "short", "dataset", "description", "citation", "licence", "recipes"),
+    "wordings",
+)
 """Fields of ``Task`` that are no part of its digest. The name and the recipe of its trainings are
-in the identity of whatever reads the task."""
+in the identity of whatever reads the task; a wording is in that of the evaluations which ask by
+it."""
 
 CARD_DIGITS = 16
 """Hex digits of a card's digest: a node's JSON has one for every task of its dataset."""
@@ -98,6 +102,26 @@ class Prompt:
     stands for itself."""
     joiner: str = " and "
     """What stands between several labels of a multi-label answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One way to ask a language model, which is not trained, about an instance (``tasks.asking``).
+
+    ``instruction``: what is to be done, said once. ``question``: what is asked behind each
+    dialogue. ``answer``: what stands before the answer. All three are templates: of the query's
+    fields (but for the instruction), ``{options}`` (a line each), ``{labels}`` (all words of
+    labels) and ``{trait}``. ``labels``: label → its words; a label not listed here has those of the
+    card's ``prompt``. ``traits``: likewise, of a multi-output task. ``stops``: texts that end a
+    written answer.
+    """
+
+    instruction: str
+    question: str = ""
+    answer: str = "Answer:"
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    traits: Mapping[str, str] = field(default_factory=dict, hash=False)
+    stops: tuple[str, ...] = ("\n",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +195,9 @@ class Task:
     a later one than other tasks': raised when what this family reads or answers here changes."""
     answers_in: str = ""
     """Of a declared dataset: a digest of the fields that its answers are in."""
+    wordings: tuple[Wording, ...] = ()
+    """How a language model is asked that is not trained; none: as ``tasks.asking`` asks about any
+    task of the kind."""
 
     @property
     def classes(self) -> int:

@@ -95,13 +95,13 @@ def parse_answer(task: Task, text: str) -> tuple[str, ...]:
     if task.kind in ("span", "reply"):
         return (text.strip(),)
     label_of = {
-        _plain(word): name for word, name in zip(label_words(task), task.labels, strict=True)
+        plain(word): name for word, name in zip(label_words(task), task.labels, strict=True)
     }
     if task.kind != "multi_label":
-        return (label_of.get(_plain(text), text),)
+        return (label_of.get(plain(text), text),)
     # A space on either side lets a joiner at the start or the end be cut off too.
-    parts = f" {_plain(text)} ".split(task.prompt.joiner.casefold())
-    named = {label_of.get(_plain(part)) for part in parts}
+    parts = f" {plain(text)} ".split(task.prompt.joiner.casefold())
+    named = {label_of.get(plain(part)) for part in parts}
     return tuple(label for label in task.labels if label in named)
 
 
@@ -110,7 +110,8 @@ def label_words(task: Task) -> tuple[str, ...]:
     return tuple(task.prompt.label_words.get(label, label) for label in task.labels)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """A text without regard to case and white space."""
     return " ".join(text.split()).casefold()
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -108,12 +108,17 @@ def train_stage(job: Job) -> Record:
     )
     _remove_rounds_after(job.out, trained.last)
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
-    with _timed(clock, "test"):
-        tested = _test(job, model, trained.best, tasks, splits, setup, progress)
+    clock["test"] = 0.0
     job.out.mkdir(parents=True, exist_ok=True)
-    if job.save_checkpoint:
-        with _timed(clock, "save"):
-            _save_best(model, stage, trained.best, job.out / CHECKPOINT)
+    tested: dict[str, Evaluation] = {}
+    with _whole(job.out / CHECKPOINT) if job.save_checkpoint else nullcontext() as folder:
+        for best in trained.best:
+            put_back(model.module, best.weights)
+            with _timed(clock, "test"):
+                tested |= _tested(job, model, best, tasks, splits, setup, progress)
+            if folder is not None:
+                with _timed(clock, "save"):
+                    _save(model, stage, best, folder)
     kept = [*[CHECKPOINT] * job.save_checkpoint, ROUNDS]
     # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
     clock["total"] = time.perf_counter() - began
@@ -147,10 +152,10 @@ def train_stage(job: Job) -> Record:
 
 @contextmanager
 def _timed(clock: Clock, phase: str) -> Iterator[None]:
-    """Write the block's wall time into a clock under a phase's name."""
+    """Add the block's wall time to a clock under a phase's name."""
     began = time.perf_counter()
     yield
-    clock[phase] = time.perf_counter() - began
+    clock[phase] = clock.get(phase, 0.0) + time.perf_counter() - began
 
 
 # --- before -------------------------------------------------------------------------------------
@@ -201,39 +206,28 @@ def _work(stage: Stage, splits: Mapping[tuple[str, str], EncodedSplit], rounds: 
 # --- after --------------------------------------------------------------------------------------
 
 
-def _test(
+def _tested(
     job: Job,
     model: FamilyModel,
-    chosen: Sequence[Best],
+    best: Best,
     tasks: Mapping[str, Task],
     splits: Mapping[tuple[str, str], EncodedSplit],
     setup: Setup,
     progress: Progress,
 ) -> dict[str, Evaluation]:
-    """The best rounds' models on the test sets."""
-    stage, tested = job.stage, {}
-    for best in chosen:
-        put_back(model.module, best.weights)
-        for task in stage.tested_by(best.selection):
-            tested[task] = evaluate(
-                model,
-                tasks[task],
-                splits[task, "test"],
-                setup,
-                stage.training.fidelity.scoring,
-                progress.advance,
-            )
-    return tested
+    """The model, which is that of a best round, on the test sets that the round is for."""
+    scoring = job.stage.training.fidelity.scoring
+    return {
+        task: evaluate(model, tasks[task], splits[task, "test"], setup, scoring, progress.advance)
+        for task in job.stage.tested_by(best.selection)
+    }
 
 
-def _save_best(model: FamilyModel, stage: Stage, chosen: Sequence[Best], folder: Path) -> None:
-    """The best rounds' models, all of them or none."""
-    with _whole(folder) as building:
-        for best in chosen:
-            put_back(model.module, best.weights)
-            place = choice_folder(building, stage.told_apart(best.selection))
-            place.mkdir(exist_ok=True)
-            model.save(place)
+def _save(model: FamilyModel, stage: Stage, best: Best, folder: Path) -> None:
+    """The model of a best round, in its place in a checkpoint's folder."""
+    place = choice_folder(folder, stage.told_apart(best.selection))
+    place.mkdir(exist_ok=True)
+    model.save(place)
 
 
 def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> None:

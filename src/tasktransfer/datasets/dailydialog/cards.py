@@ -7,6 +7,7 @@ writes a separator token, because a card knows no tokenizer.
 
 from __future__ import annotations
 
+from tasktransfer.datasets.dailydialog import wordings
 from tasktransfer.tasks.card import MetricSpec, Prompt, Task, ToolkitForms
 
 _DATASET = "DailyDialog"
@@ -49,6 +50,7 @@ EMOTION_RECOGNITION = Task(
     description="Which of seven emotions the target utterance expresses.",
     citation=_DIALOGUES,
     licence=_DIALOGUES_LICENCE,
+    wordings=wordings.EMOTIONS,
 )
 
 DIALOGUE_ACT_CLASSIFICATION = Task(
@@ -65,6 +67,7 @@ DIALOGUE_ACT_CLASSIFICATION = Task(
     description="Which of four dialogue acts the target utterance performs.",
     citation=_DIALOGUES,
     licence=_DIALOGUES_LICENCE,
+    wordings=wordings.ACTS,
 )
 
 TOPIC_CLASSIFICATION = Task(
@@ -92,6 +95,7 @@ TOPIC_CLASSIFICATION = Task(
     description="Which of ten topics the dialogue is about.",
     citation=_DIALOGUES,
     licence=_DIALOGUES_LICENCE,
+    wordings=wordings.TOPICS,
 )
 
 CAUSAL_EMOTION_SPAN_EXTRACTION = Task(
@@ -116,6 +120,7 @@ CAUSAL_EMOTION_SPAN_EXTRACTION = Task(
     ),
     citation=_RECCON,
     licence=_RECCON_LICENCE,
+    wordings=wordings.CAUSE_SPANS,
 )
 
 CAUSAL_EMOTION_ENTAILMENT = Task(
@@ -133,6 +138,7 @@ CAUSAL_EMOTION_ENTAILMENT = Task(
     description="Whether one utterance causes the emotion of another.",
     citation=_RECCON,
     licence=_RECCON_LICENCE,
+    wordings=wordings.CAUSES,
 )
 
 DIALOGUE_NLI = Task(
@@ -149,6 +155,7 @@ DIALOGUE_NLI = Task(
     description="Whether the dialogue entails a commonsense triple.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
+    wordings=wordings.INFERENCE,
 )
 
 DIALOGUE_REASONING_SPAN_EXTRACTION = Task(
@@ -166,6 +173,7 @@ DIALOGUE_REASONING_SPAN_EXTRACTION = Task(
     description="The span of the dialogue that answers a commonsense question.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
+    wordings=wordings.REASONING_SPANS,
 )
 
 DIALOGUE_REASONING_MULTIPLE_CHOICE_SPAN_SELECTION = Task(
@@ -182,6 +190,7 @@ DIALOGUE_REASONING_MULTIPLE_CHOICE_SPAN_SELECTION = Task(
     description="Which of four spans answers a commonsense question.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
+    wordings=wordings.REASONING_CHOICE,
 )
 
 DIALOGUE_REASONING_COMMONSENSE_RELATION_PREDICTION = Task(
@@ -231,6 +240,7 @@ DIALOGUE_REASONING_COMMONSENSE_RELATION_PREDICTION = Task(
     description="Which commonsense relation holds between two spans, or none.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
+    wordings=wordings.RELATIONS,
 )
 
 ADVERSARIAL_RESPONSE_SELECTION = Task(
@@ -247,4 +257,5 @@ ADVERSARIAL_RESPONSE_SELECTION = Task(
     description="Which of three responses continues the dialogue best.",
     citation=_PLUSPLUS,
     licence=_PLUSPLUS_LICENCE,
+    wordings=wordings.RESPONSES,
 )

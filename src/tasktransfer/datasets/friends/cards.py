@@ -7,6 +7,7 @@ writes a separator token, because a card knows no tokenizer.
 
 from __future__ import annotations
 
+from tasktransfer.datasets.friends import wordings
 from tasktransfer.tasks.card import MetricSpec, Prompt, Task, ToolkitForms
 
 _DATASET = "Friends"
@@ -38,6 +39,7 @@ EMORY_EMOTION_RECOGNITION = Task(
         "Convolutional Neural Networks, AAAI Workshop on Affective Content Analysis"
     ),
     licence=_MINING_LICENCE,
+    wordings=wordings.EMORY_EMOTIONS,
 )
 
 READING_COMPREHENSION = Task(
@@ -69,6 +71,7 @@ READING_COMPREHENSION = Task(
         "Completion on Multiparty Dialog, NAACL"
     ),
     licence="annotations (emorynlp/reading-comprehension): Apache-2.0",
+    wordings=wordings.ENTITIES,
 )
 
 CHARACTER_IDENTIFICATION = Task(
@@ -96,6 +99,7 @@ CHARACTER_IDENTIFICATION = Task(
         "and Entity Linking, COLING"
     ),
     licence=_MINING_LICENCE,
+    wordings=wordings.CHARACTERS,
 )
 
 QUESTION_ANSWERING = Task(
@@ -126,6 +130,7 @@ QUESTION_ANSWERING = Task(
         "SIGDIAL"
     ),
     licence="annotations (emorynlp/FriendsQA): Apache-2.0",
+    wordings=wordings.QUESTIONS,
 )
 
 PERSONALITY_DETECTION = Task(
@@ -153,6 +158,7 @@ PERSONALITY_DETECTION = Task(
         "Multiparty Dialogues Using Attentive Networks and Contextual Embeddings, AAAI"
     ),
     licence="annotations (emorynlp/personality-detection): none stated",
+    wordings=wordings.TRAITS,
 )
 
 _RELATION_WORDS = {
@@ -232,6 +238,7 @@ RELATION_EXTRACTION = Task(
     description="Which of 37 relations, one or several, hold between two entities.",
     citation="Yu et al. 2020, Dialogue-Based Relation Extraction (DialogRE), ACL",
     licence="annotations (DialogRE): for non-commercial research purpose only",
+    wordings=wordings.RELATIONS,
 )
 
 MELD_EMOTION_RECOGNITION = Task(
@@ -251,4 +258,5 @@ MELD_EMOTION_RECOGNITION = Task(
         "Conversations, ACL"
     ),
     licence="annotations (MELD): GPL-3.0",
+    wordings=wordings.MELD_EMOTIONS,
 )

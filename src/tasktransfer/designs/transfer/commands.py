@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.plan import build
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import PROMPTED, transfer_runs
+from tasktransfer.designs.transfer.selection import SELECTION
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text
 from tasktransfer.results.study import Study
@@ -22,6 +23,35 @@ def collect(study: Study, complete: bool) -> None:
     from tasktransfer.designs.transfer.collect.collect import collect as collect_tables
 
     collect_tables(study, complete=complete)
+
+
+def choose(study: Study, name: str) -> None:
+    """Make the choice of a name: the pairs that go on in a race, or the sources of several."""
+    if name == SELECTION:
+        select_sources(study, name)
+    else:
+        end_round(study, name)
+
+
+def end_round(study: Study, name: str) -> None:
+    """Choose the pairs that go on in a race from the dev scores of all its runs so far."""
+    from tasktransfer.designs.transfer.collect.collect import tables_of
+    from tasktransfer.designs.transfer.racing import choice_name, race_of
+    from tasktransfer.designs.transfer.statistics.race import pairs_that_go_on
+    from tasktransfer.results.choices import write_choice
+    from tasktransfer.results.collect import gather
+
+    config = transfer_config(study)
+    assert config.racing is not None
+    race = race_of(config.racing, config.seeds, config.results)
+    number = next(n for n in range(1, len(race.seeds)) if choice_name(n) == name)
+    so_far = race.before(number - 1)
+    planned = build(config, study.revisions, race=so_far)
+    collected = gather(study, transfer_runs(planned))
+    collected.require(complete=True)
+    kept = pairs_that_go_on(tables_of(collected), so_far, config.racing.keep[number - 1])
+    write_choice(study.config.results, name, kept)
+    print(f"{name}: {len(kept)} pairs go on to {config.racing.seeds[number]} seeds")
 
 
 def select_sources(study: Study, name: str) -> None:
@@ -55,13 +85,29 @@ def select_sources(study: Study, name: str) -> None:
 
 def statistics(study: Study) -> None:
     """Compute how sure the collected numbers are: intervals, tests, ranks, variance, agreement."""
+    from tasktransfer.designs.transfer.collect.results import read_tables
+    from tasktransfer.designs.transfer.racing import race_of
+    from tasktransfer.designs.transfer.statistics.race import RACE, race_table
     from tasktransfer.designs.transfer.statistics.study_statistics import compute
+    from tasktransfer.tables.store import write_frame
 
     tables = Path(study.tables)
     start = time.perf_counter()
-    frames = compute(tables, study.config.results, progress=lambda text: print(text, flush=True))
+    config = transfer_config(study)
+    racing = config.racing
+    race = None if racing is None else race_of(racing, config.seeds, config.results)
+    frames = compute(
+        tables, config.results, progress=lambda text: print(text, flush=True), race=race
+    )
+    if race is not None:
+        collected, metadata = read_tables(tables)
+        write_frame(tables / "race.parquet", race_table(collected.deltas, race), RACE, metadata)
     for name, frame in vars(frames).items():
         print(f"{tables / name}.parquet: {len(frame):,} rows")
+    if transfer_config(study).prompted:
+        from tasktransfer.designs.transfer.statistics.prompted import write_prompted
+
+        write_prompted(study)
     if transfer_config(study).selectors:
         from tasktransfer.designs.transfer.selectors.values import write_selection
 
@@ -74,8 +120,11 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
 
     Args:
         words: dataset, model, algorithm, sources (several joined by +) and target; of a baseline
-            the target alone. Full or short names of tasks.
+            the target alone. Full or short names of tasks. Of a model that is only asked:
+            ``prompted``, and any of dataset, model, target and shots.
     """
+    if PROMPTED in words:
+        return _explained_prompts(study, words, as_json)
     from tasktransfer.designs.transfer import explain as explaining
     from tasktransfer.designs.transfer.collect.collect import shorts_of
     from tasktransfer.designs.transfer.explain.text import as_text
@@ -96,6 +145,14 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     runs = () if study.unknown else planned
     facts = explaining.explain(cell, runs, study)
     facts["notes"] += study.absent
+    return f"{json_text.printed(facts, indent=2)}\n" if as_json else as_text(facts)
+
+
+def _explained_prompts(study: Study, words: Sequence[str], as_json: bool) -> str:
+    from tasktransfer.designs.explain_runs import as_text, explain_runs
+
+    full = {s: task for dataset in transfer_config(study).datasets for task, s in dataset.shorts}
+    facts = explain_runs(study, [full.get(word, word) for word in words])
     return f"{json_text.printed(facts, indent=2)}\n" if as_json else as_text(facts)
 
 

@@ -7,7 +7,7 @@ tasks are looked up when a config is read, so that those of plugins are among th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal, Self
 
@@ -19,8 +19,16 @@ from pydantic import (
     model_validator,
 )
 
-from tasktransfer.config import ALL, CheckpointConfig, CommonConfig, TrainingConfig
+from tasktransfer.config import (
+    ALL,
+    CheckpointConfig,
+    CommonConfig,
+    EndpointConfig,
+    ModelConfig,
+    TrainingConfig,
+)
 from tasktransfer.config.fields import DISTINCT, LIST, Count, Epochs, Section, Seeds
+from tasktransfer.config.sections import named_once
 from tasktransfer.core.specs import Training
 from tasktransfer.core.validation import Problem, at, show
 from tasktransfer.datasets import DATASETS
@@ -39,6 +47,10 @@ from tasktransfer.designs.transfer.dataset_section import (
     DeclaredSection,
     dataset_configs,
 )
+from tasktransfer.designs.transfer.leaks import Leak
+from tasktransfer.designs.transfer.pairs import Asked, Pairs, Patterns, across, refused_together
+from tasktransfer.designs.transfer.prompted_section import Prompted, prompted_problems
+from tasktransfer.designs.transfer.racing import RacingConfig
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.results.study import Study
 
@@ -62,6 +74,15 @@ class TransferTraining(TrainingConfig):
 SPLITS_THAT_CHOOSE = ("dev", "test")
 """Splits whose scores of single-source transfers may choose; a selector may in their place."""
 Chooser = Annotated[str, OneOf("choice", lambda dataset: (*SPLITS_THAT_CHOOSE, *SELECTORS))]
+
+
+class TransferModel(ModelConfig):
+    """A model of the study."""
+
+    trained: bool = Field(
+        default=True,
+        description="whether the study trains it; false: it is only asked (prompted)",
+    )
 
 
 class NamedMultiSource(Section):
@@ -171,6 +192,9 @@ class TransferConfig(CommonConfig):
         description="the datasets: those of the package with their tasks, and your own with their "
         "files",
     )
+    models: Annotated[
+        tuple[TransferModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
+    ] = Field(description="the models, each a checkpoint with its family")
     algorithms: Annotated[
         tuple[AlgorithmName, ...],
         LIST,
@@ -205,10 +229,31 @@ class TransferConfig(CommonConfig):
         description="what ranks the sources of each target before they are tried; judged by the "
         "finished transfers (docs/selection.md)",
     )
+    racing: RacingConfig | None = Field(
+        default=None,
+        description="pairs that look bad by dev with few seeds get no more of them; null: all "
+        "pairs have all seeds",
+    )
     baseline_seeds: Seeds | None = Field(
         default=None,
         description="seeds of the baselines, those of seeds among them, as every cell of a target "
         "leans on them; null means seeds",
+    )
+    pairs: Pairs = Field(
+        default=None,
+        description="pairs of any datasets: all, or a list of source and target as Dataset/task; "
+        "null: within each dataset, unless sources or targets are given",
+    )
+    sources: Patterns | None = Field(
+        default=None, description="tasks of any datasets that are transferred from, as Dataset/*"
+    )
+    targets: Patterns | None = Field(
+        default=None, description="tasks of any datasets that are transferred to"
+    )
+    allow_leaks: Annotated[tuple[Leak, ...], LIST, DISTINCT] = Field(
+        default=(),
+        description="'Source > Target': datasets of which the first may train on dialogues that "
+        "the second tests",
     )
     checkpoints: TransferCheckpoints = Field(
         default=TransferCheckpoints(),
@@ -216,6 +261,11 @@ class TransferConfig(CommonConfig):
     )
     multi_source: MultiSourceConfig = Field(
         default=MultiSourceConfig(), description="runs with several sources (paper, section 6.2)"
+    )
+    prompted: Prompted = Field(
+        default=(),
+        description="language models that are asked by prompts, as they were released, beside the "
+        "baselines",
     )
     rules: Rules = Field(
         default="free",
@@ -225,7 +275,9 @@ class TransferConfig(CommonConfig):
 
     @model_validator(mode="after")
     def _in_force(self) -> Self:
-        return self.model_copy(update={"multi_source": self.multi_source.in_force(self.algorithms)})
+        multi_source = self.multi_source.in_force(self.algorithms)
+        datasets, _ = across(Asked(self.pairs, self.sources, self.targets), self.datasets)
+        return self.model_copy(update={"multi_source": multi_source, "datasets": datasets})
 
     def how_to_leave_out(self, dataset: str, task: str) -> str:
         return f"remove {task!r} from datasets.{dataset}.tasks and multi_source"
@@ -234,6 +286,16 @@ class TransferConfig(CommonConfig):
     def dataset_names(self) -> tuple[str, ...]:
         """The datasets that are studied."""
         return tuple(dataset.name for dataset in self.datasets)
+
+    @property
+    def trained_models(self) -> tuple[TransferModel, ...]:
+        """The models that algorithms are run with."""
+        return tuple(model for model in self.models if model.trained)
+
+    def endpoint_of(self, model: str) -> EndpointConfig | None:
+        """Where a prompted model is asked; None: it runs here."""
+        named = (one for one in self.prompted if one.model == model and one.endpoint is not None)
+        return next(named, None)
 
     @property
     def more_baseline_seeds(self) -> tuple[int, ...]:
@@ -253,10 +315,20 @@ class TransferConfig(CommonConfig):
         content = super().content()
         if content["multi_source"]["choose_by"] == "dev":  # came later
             del content["multi_source"]["choose_by"]
+        for model in content["models"]:
+            if model["trained"]:  # came later
+                del model["trained"]
+        if not self.prompted:
+            del content["prompted"]
         if not self.controls:
             del content["controls"]
         if not self.selectors:  # came later
             del content["selectors"]
+        for key in ("pairs", "sources", "targets", "allow_leaks"):
+            if not content[key]:
+                del content[key]
+        if self.racing is None:
+            del content["racing"]
         if self.baseline_seeds is None:
             del content["baseline_seeds"]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all, of which one came later
@@ -273,20 +345,43 @@ class TransferConfig(CommonConfig):
         """What does not fit together, of the parts that are right by themselves."""
         datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
         algorithms: tuple[str, ...] = parts.get("algorithms", ())
-        if len(algorithms) > 1:
+        asked = Asked(*(parts.get(key) for key in ("pairs", "sources", "targets")))
+        if isinstance(asked.pairs, tuple) and (asked.sources or asked.targets):
+            yield Problem("pairs", "cannot be combined with sources and targets: remove one")
+        if datasets:
+            datasets, problems = across(asked, datasets)
+            yield from problems
+            mode = parts["multi_source"].mode if "multi_source" in parts else "off"
+            yield from refused_together(
+                asked, datasets, algorithms, mode, parts.get("selectors", ())
+            )
+        if len(algorithms) > 1 and asked.is_open:
             yield from _transfers_without_pairs(datasets)
+        if parts.get("racing"):
+            yield from _race_cannot_be(parts)
         if parts.get("baseline_seeds"):
             yield from _seeds_without_baseline(parts["baseline_seeds"], parts.get("seeds", ()))
         if "training" in parts:
             yield from _epochs_left_open(parts["training"], datasets)
         if "checkpoints" in parts and "pretrain_finetune" in algorithms:
             yield from _starts_not_kept(parts["checkpoints"])
+        if parts.get("prompted") and "models" in parts:
+            yield from prompted_problems(parts["prompted"], parts["models"])
+        if "models" in parts and not parts.get("prompted", True):
+            yield from _nothing_to_do(parts["models"])
         if "multi_source" in parts:
             yield from _multi_source(parts["multi_source"], datasets, algorithms)
             yield from _chosen_by(parts["multi_source"], parts.get("selectors", ()))
 
 
 # --- what does not fit together -------------------------------------------------------------------
+
+
+def _nothing_to_do(models: Sequence[TransferModel]) -> Iterator[Problem]:
+    """Of a study that asks no model."""
+    if not any(model.trained for model in models):
+        message = "none is trained, and prompted asks none: leave out trained: false, or ask one"
+        yield Problem("models", message)
 
 
 def _transfers_without_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Problem]:
@@ -297,6 +392,25 @@ def _transfers_without_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Pr
                 "has no pair of a source and another task as its target: name two tasks or more, "
                 "or ask for algorithms: [baseline] only",
             )
+
+
+def _race_cannot_be(parts: Mapping[str, Any]) -> Iterator[Problem]:
+    last, seeds = parts["racing"].seeds[-1], parts.get("seeds", ())
+    if last > len(seeds):
+        yield Problem(
+            "racing.seeds",
+            f"its last round has {last} seeds, and seeds has {len(seeds)}: set seeds: {last}",
+        )
+    if parts.get("controls"):
+        yield Problem(
+            "racing", "cannot be combined with controls, which every pair has: name none of them"
+        )
+    if "multi_source" in parts and parts["multi_source"].mode == "auto":
+        yield Problem(
+            "racing",
+            "cannot be combined with multi_source.mode: auto, which chooses from all pairs: name "
+            "the sources, or race without",
+        )
 
 
 def _seeds_without_baseline(

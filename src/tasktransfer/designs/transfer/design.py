@@ -5,15 +5,20 @@ Imports of pandas and matplotlib stay in the functions that need them: the Snake
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
-from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets import DATASETS, task_of
 from tasktransfer.designs.design import Design, Outputs
 from tasktransfer.designs.transfer import commands, outputs
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 from tasktransfer.designs.transfer.challenge.rules import MEANING, OUT_OF_SCOPE
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
+from tasktransfer.designs.transfer.leaks import refuse_leaks
+from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.plan import plan
+from tasktransfer.designs.transfer.racing import RacingConfig, runs_with_race
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.designs.transfer.shown import counts_dialogues, shown
 from tasktransfer.results.study import Study
@@ -31,8 +36,11 @@ def _outputs(study: Study) -> Outputs:
 
 
 def _statistics(study: Study) -> tuple[str, ...]:
-    more = outputs.SELECTION if transfer_config(study).selectors else ()
-    return (*outputs.STATISTICS, *more)
+    config = transfer_config(study)
+    asked = outputs.PROMPTED if config.prompted else ()
+    more = outputs.SELECTION if config.selectors else ()
+    race = (outputs.RACE,) if config.racing else ()
+    return (*outputs.STATISTICS, *asked, *more, *race)
 
 
 def _parquet(names: Iterable[str]) -> tuple[str, ...]:
@@ -44,9 +52,36 @@ def _notes(config: TransferConfig) -> tuple[str, ...]:
     them nobody can check."""
     names = config.dataset_names
     told = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].told)
+    if config.racing is not None:
+        told = (*told, _race(config, config.racing))
     if config.rules != "challenge":
         return told
     return (*told, f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
+
+
+def _refuse(study: Study) -> None:
+    """Refuse pairs of two datasets whose source trains on what its target is tested with."""
+    config = transfer_config(study)
+    pairs = [
+        (*task_of(dataset.name, source), dataset.name, target)
+        for dataset in config.datasets
+        for source, target in dataset.pairs
+        if is_foreign(source)
+    ]
+    if pairs:
+        refuse_leaks(study, pairs, {leak.replace(" ", "") for leak in config.allow_leaks})
+
+
+def _race(config: TransferConfig, racing: RacingConfig) -> str:
+    """Transfers with and without the race."""
+    sources = Counter((d.name, target) for d in config.datasets for _, target in d.pairs)
+    times = len(config.trained_models) * sum(name != BASELINE for name in config.algorithms)
+    with_race = times * runs_with_race(racing, sources.values())
+    without = times * racing.seeds[-1] * sum(sources.values())
+    return (
+        f"racing: {with_race:,} single-source transfers in place of {without:,} "
+        f"({100 * with_race / without:.0f} %)"
+    )
 
 
 TRANSFER = Design(
@@ -59,11 +94,12 @@ TRANSFER = Design(
     collect=commands.collect,
     statistics=commands.statistics,
     shown=shown,
-    choose=commands.select_sources,
+    choose=commands.choose,
     explain=commands.explain,
     # Records of a free study cannot be submitted to the challenge.
     facts=lambda config: {"rules": config.rules},
     notes=_notes,
+    refuse=_refuse,
     rules=("submission.smk",),
     selectors=SELECTORS,
     tables_version=outputs.TABLES_VERSION,

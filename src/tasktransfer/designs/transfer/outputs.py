@@ -40,6 +40,12 @@ STATISTICS = (
 )
 """What ``statistics`` makes of the tables, as Parquet; columns in ``collect.columns``."""
 
+PROMPTED = ("prompted",)
+"""What ``statistics`` makes besides where the study asks models that it does not train."""
+
+RACE = "race"
+"""The same of a study whose pairs race (``statistics.race``)."""
+
 SELECTION = ("selectors", "regret")
 """What ``statistics`` makes besides where the study names selectors."""
 

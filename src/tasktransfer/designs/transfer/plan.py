@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tasktransfer.core.nodes import Data, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.runs import Run
-from tasktransfer.core.specs import ModelSpec, Training
+from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import data_of, recipe_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
@@ -22,6 +22,9 @@ from tasktransfer.designs.transfer.challenge.rules import broken
 from tasktransfer.designs.transfer.config import SPLITS_THAT_CHOOSE, TransferConfig
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
+from tasktransfer.designs.transfer.pairs import homes, is_foreign, shorts_of
+from tasktransfer.designs.transfer.prompted import prompted_runs
+from tasktransfer.designs.transfer.racing import Race, choice_name, race_of
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
 from tasktransfer.designs.transfer.selectors.nodes import Studied, selector_runs
@@ -37,7 +40,9 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
         ConfigError: the study is under the challenge's rules and a run would break one.
         RecordError: the file of what ``auto`` picked is damaged, or of another question.
     """
-    if config.multi_source.mode != "auto":
+    if config.racing is not None:
+        return _race(config, revisions)
+    if config.multi_source.mode != "auto" or not config.trained_models:
         return build(config, revisions)
     single_source = build(config, revisions)
     without_controls = build(config.model_copy(update={"controls": ()}), revisions)
@@ -50,9 +55,27 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     return replace(grown, choices=(choice,))
 
 
+def _race(config: TransferConfig, revisions: Revisions) -> Plan:
+    """The plan of a race as far as its rounds are over. What a later round adds are stages of the
+    kinds that are there."""
+    assert config.racing is not None
+    race = race_of(config.racing, config.seeds, config.results)
+    racing = config.model_copy(update={"selectors": ()})
+    rounds = range(1, min(len(race.kept) + 2, len(race.seeds)))
+    choices = [
+        Choice(
+            choice_name(number),
+            build(racing, revisions, race=race.before(number - 1)).stages,
+            made=number <= len(race.kept),
+        )
+        for number in rounds
+    ]
+    return replace(build(config, revisions, race=race), choices=tuple(choices))
+
+
 def _like_several_sources(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:
     """Stages of each multi-source algorithm, for the first tasks of the study."""
-    dataset, model = config.datasets[0], config.models[0].name
+    dataset, model = config.datasets[0], config.trained_models[0].name
     target, *others = dataset.tasks
     sources = tuple(others[: config.multi_source.sources_per_target])
     builder, given = _builder(config), _given(config, revisions)
@@ -65,7 +88,10 @@ def _like_several_sources(config: TransferConfig, revisions: Revisions) -> tuple
 
 
 def build(
-    config: TransferConfig, revisions: Revisions, selected: Iterable[MultiSource] = ()
+    config: TransferConfig,
+    revisions: Revisions,
+    selected: Iterable[MultiSource] = (),
+    race: Race | None = None,
 ) -> Plan:
     """Expand a config into its plan.
 
@@ -73,6 +99,7 @@ def build(
         config: a validated study.
         revisions: content digests of data and models.
         selected: multi-source targets beyond those that the config names.
+        race: which pairs have which seeds; None: all of them all.
 
     Returns:
         Every run once, and every distinct stage once: the baseline of a source is the stage that
@@ -82,11 +109,17 @@ def build(
         ConfigError: the study is under the challenge's rules and a run would break one.
     """
     builder, given = _builder(config), _given(config, revisions)
+    if race is not None:
+        config = config.model_copy(update={"seeds": race.seeds_now})
     for wanted in dict.fromkeys(_wanted(config, selected)):
+        if race is not None and not _in_race(race, wanted):
+            continue
         if config.rules == "challenge":
             _refuse_forbidden(config, wanted)
         builder.add(_run(builder, given, wanted))
     for run in _selectors(config, builder, given):
+        builder.add(run)
+    for run in prompted_runs(config, given.data, given.models):
         builder.add(run)
     for stage in _perhaps_chosen(config, builder, given):
         builder.expect(stage)
@@ -96,11 +129,13 @@ def build(
 def _selectors(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Run]:
     """The runs of the selectors that the config names."""
     selectors = [SELECTORS[name] for name in config.selectors]
-    asked = product(config.models, config.seeds, config.datasets) if selectors else ()
+    asked = product(config.trained_models, config.seeds, config.datasets) if selectors else ()
     for model, seed, dataset in asked:
         of = _Of(builder, given, dataset.name, model.name, seed)
         studied = Studied(
-            *(given.data[dataset.name], given.models[model.name], seed, dataset.pairs),
+            *(given.data[dataset.name], given.models[model.name], seed),
+            # Sources of other datasets have another data revision to be measured on.
+            pairs=tuple(pair for pair in dataset.pairs if not is_foreign(pair[0])),
             baseline=of.baseline,
             probe=of.probe,
         )
@@ -132,6 +167,14 @@ class _Of(NamedTuple):
         return stages[short]
 
 
+def _in_race(race: Race, wanted: RunName) -> bool:
+    """Whether a run is made: baselines and runs of several sources are no part of a race."""
+    dataset, model, algorithm, sources, target, seed = wanted
+    if len(sources) != 1:
+        return True
+    return race.runs((dataset, model, algorithm, sources[0], target), seed)
+
+
 def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Stage]:
     """Pre-trainings on the pairs of sources that ``auto`` may pick. Where pairs are trained on for
     multitask, these are the same trainings, over before the choice is made: they keep a round for
@@ -139,7 +182,7 @@ def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given)
     asked = config.multi_source
     if (asked.mode, asked.sources_per_target) != ("auto", 2):
         return
-    for model, seed, dataset in product(config.models, config.seeds, config.datasets):
+    for model, seed, dataset in product(config.trained_models, config.seeds, config.datasets):
         for pair in combinations(dataset.tasks, 2):
             for target in [task for task in dataset.tasks if task not in pair][:1]:
                 name = (dataset.name, model.name, "pretrain_finetune", pair, target, seed)
@@ -147,7 +190,7 @@ def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given)
 
 
 def _builder(config: TransferConfig) -> PlanBuilder:
-    shorts = {task: short for dataset in config.datasets for task, short in dataset.shorts}
+    shorts = shorts_of(config.datasets)
     return PlanBuilder(
         lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)), recipe_of
     )
@@ -173,12 +216,46 @@ def _given(config: TransferConfig, revisions: Revisions) -> _Given:
 def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
     dataset, model, algorithm, sources, target, seed = wanted
     data, training = given.data[dataset], given.training[dataset]
+    if any(map(is_foreign, sources)):
+        return run_of(wanted, _across(builder, given, wanted))
     if algorithm in CONTROLS:
         method = control_steps(algorithm, sources, target, Usual(data, training, seed))
     else:
         method = steps(algorithm, sources, target)
     stages = builder.stages(method, data, given.models[model], training, seed)
     return run_of(wanted, [*stages.values()][-1])
+
+
+def _across(builder: PlanBuilder, given: _Given, wanted: RunName) -> Stage:
+    """The last stage of a run with sources of other datasets: one task after the other, each with
+    the data and hyperparameters of its own dataset. The first is that source's baseline; a control
+    has it on its own data."""
+    dataset, model, algorithm, sources, target, seed = wanted
+    tasks = [*homes(dataset, sources), (dataset, target)]
+    if len(sources) > 1 and algorithm != "sequential":
+        raise ConfigError(
+            f"{algorithm} of {target} on sources of other datasets ({', '.join(sources)}): a "
+            "training reads one dataset; use one source, or algorithm sequential"
+        )
+    before: Stage | None = None
+    for home, task in tasks:
+        data, training = given.data[home], given.training[home]
+        step = Step((task,), Selection((task,)), start=_start(before, task, given.models[model]))
+        if algorithm in CONTROLS and before is None:
+            step = control_steps(algorithm, (task,), target, Usual(data, training, seed))[0]
+        stages = builder.stages([step], data, given.models[model], training, seed)
+        before = stages[step]
+    assert before is not None
+    return before
+
+
+def _start(before: Stage | None, task: str, model: ModelSpec) -> Start | None:
+    """Where a stage starts: all of the stage before, but for the head of a task of another dataset
+    that has the same name."""
+    if before is None:
+        return None
+    has_its_head = model.family == "encoder" and task in before.tasks
+    return Start(before, parts=("encoder",) if has_its_head else ())
 
 
 def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
@@ -226,7 +303,7 @@ def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator
     """Every run, baselines first; one that is asked for twice comes twice."""
     multi = [*(MultiSource(m.dataset, m.target, m.sources) for m in config.multi_source.named)]
     multi += [m for m in selected if m not in multi]
-    for model in config.models:
+    for model in config.trained_models:
         yield from _more_baselines(config, model.name, multi)
         for seed in config.seeds:
             for dataset in config.datasets:

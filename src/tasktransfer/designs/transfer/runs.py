@@ -14,6 +14,9 @@ from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 
 BASELINE = "baseline"
+PROMPTED = "prompted"
+"""The method of runs in which a model as released is asked and nothing is trained; ``about`` has
+``shots`` too."""
 
 RunName = tuple[str, str, str, tuple[str, ...], str, int]
 """dataset, model, algorithm or control, sources, target, seed"""
@@ -41,11 +44,17 @@ def is_control(run: Run) -> bool:
     return run.method in CONTROLS
 
 
+def is_prompted(run: Run) -> bool:
+    """Whether a model as released is asked in it, and nothing trained."""
+    return run.method == PROMPTED
+
+
 def is_transfer(run: Run) -> bool:
     """Whether it is a baseline's run or an algorithm's."""
-    return not is_control(run) and not is_selector(run)
+    return not (is_control(run) or is_selector(run) or is_prompted(run))
 
 
 def transfer_runs(plan: Plan) -> tuple[Run, ...]:
-    """The runs of a transfer study's plan, without its controls and selectors."""
+    """The runs of a transfer study's plan: no controls, no selectors, none of models that are only
+    asked."""
     return tuple(run for run in plan.runs if is_transfer(run))

@@ -24,8 +24,9 @@ QUESTION = (
 SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap.js")
 """In this order: each uses those before it."""
 LENGTHS, MULTI_SOURCE, CONTROLS = "lengths", "multi_source", "shuffled_source"
+ASKED = "prompted"
 FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
-    "heatmap": ("Improvement by transfer", ("runs", "missing", "cells"), "results"),
+    "heatmap": ("Improvement by transfer", ("runs", "missing", "cells", ASKED), "results"),
     "transfer_graph": ("Who helps whom", ("cells",), "results"),
     "aggregate_transfer": ("Mean delta by source and target", ("missing", "cells"), "results"),
     MULTI_SOURCE: ("Several sources against each alone", ("deltas", "missing"), "results"),
@@ -47,7 +48,7 @@ def _has_sources(study: Study, least: int) -> bool:
 
 
 def _single(study: Study) -> bool:
-    return _has_sources(study, 1)
+    return _has_sources(study, 1) or bool(transfer_config(study).prompted)
 
 
 def _several(study: Study) -> bool:
@@ -63,7 +64,7 @@ def _tables() -> Iterator[Table]:
     pair = ("dataset", "model", "algorithm")
     cell = ("dataset", "target", "source", "model", "algorithm")
     for name, (title, keys, planned, nothing) in {
-        "table2": ("Table 2", pair, _single, "has no single-source transfer"),
+        "table2": ("Table 2", pair, _single, "has no single-source transfer, and asks no model"),
         "table3": ("Table 3", cell, _several, "has no run of several sources"),
         "table6": ("Table 6", cell, _several, "has no run of several sources"),
         "table1": ("Table 1", ("dataset", "task"), always, "has no task yet"),
@@ -105,6 +106,8 @@ def _kinds_of(study: Study, dataset: str) -> list[str]:
     """The figures that a dataset always has."""
     runs = [run for run in transfer_runs(study.plan) if run.about["dataset"] == dataset]
     counts = {len(run.about["sources"]) for run in runs}
+    if not counts:  # models are asked, and none is trained
+        return []
     has = {
         LENGTHS: counts_dialogues(study, outputs.DATA_FILES),
         MULTI_SOURCE: any(count > 1 for count in counts),

@@ -1,34 +1,40 @@
-"""What a training will take: seconds, memory, disk.
+"""What a node will take: seconds, memory, disk.
 
 Two users: ``tasktransfer plan`` adds it up, and the Snakefile asks a batch system for runtime and
 memory with it, for thousands of jobs; so everything is computed once for trainings that differ in
 their seed alone. Time of a training = start + tokens trained on x speed + updates x cost of an
-update + tokens evaluated x speed, the speed from ``speed``, the tokens from ``sizes``.
+update + tokens evaluated x speed, the speed from ``speed``, the tokens from ``sizes``; other nodes
+are ``besides``' matter.
 """
 
 from __future__ import annotations
 
 import math
-import platform
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
-from tasktransfer.core.nodes import Stage
+from tasktransfer.core.nodes import Node, Stage
+from tasktransfer.operate.forecast.besides import Besides
 from tasktransfer.operate.forecast.model_size import ModelSize, model_size
+from tasktransfer.operate.forecast.rates import (
+    Device,
+    Precision,
+    Rates,
+    assumed_rates,
+    remembered_rates,
+)
 from tasktransfer.operate.forecast.sizes import Sizes, Volume
 from tasktransfer.operate.forecast.speed import (
-    Calibration,
-    Device,
+    Basis,
     Sample,
     Speed,
+    Work,
     computed,
-    measured,
-    read_calibrations,
     read_samples,
-    scaled,
+    set_right,
 )
 from tasktransfer.results.study import Study
 from tasktransfer.training.device import device_pool
@@ -36,6 +42,10 @@ from tasktransfer.training.device import device_pool
 MICRO_BATCH = 1024
 """Tokens of a micro-batch on a CPU in float32, as ``training.run`` sets them (which imports torch).
 In bfloat16 they are twice as many and half as large."""
+
+LEAST_GAIN, LEAST_WIDTH = 1.4, 192
+"""``auto`` is bfloat16 on a CPU that gains so much by it, for models at least as wide: a layer of
+64 takes longer in it (training/bfloat16_gain.py measures at the model's own width)."""
 
 MEGABYTE = 2**20
 PROCESS_MB = {"cpu": 600, "cuda": 3500}
@@ -70,26 +80,32 @@ class Cost:
 
 
 class Estimates:
-    """What the trainings of a study will take.
+    """What the nodes of a study will take.
 
     Args:
         study: inputs may be absent; sizes are then those that the paper gives.
         device: what it is trained on; None: what most of its records were trained on, else what
             this machine has.
-        calibration: of this machine; None: the remembered one, if there is one.
+        rates: how fast that multiplies matrices; None: what is remembered of this machine, else
+            assumed.
     """
 
     def __init__(
-        self, study: Study, device: Device | None = None, calibration: Calibration | None = None
+        self, study: Study, device: Device | None = None, rates: Rates | None = None
     ) -> None:
         self.study = study
         self.sizes = Sizes(study)
         self._asked = device
-        self._calibration = calibration
+        self._rates = rates
         self._costs: dict[tuple[Any, ...], Cost] = {}
         self.model = cache(self._model)
         self.speed = cache(self._speed)
         self._most_memory = cache(self._measured_memory)
+        self._besides = Besides(
+            self.sizes,
+            lambda model, precision: self.speed(model.name, self.precision(model.name, precision)),
+            lambda name: self.model(name).hidden,
+        )
 
     # --- what it stands on ---
 
@@ -108,33 +124,42 @@ class Estimates:
         return "cuda" if is_gpu else "cpu"
 
     @cached_property
-    def calibration(self) -> Calibration | None:
-        """What this machine was measured to reach."""
-        if self._calibration is not None:
-            return self._calibration if self._calibration.device == self.device else None
-        this_machine = (platform.node(), self.device)
-        measurements = read_calibrations(self.study)
-        return next(
-            (each for each in measurements if (each.host, each.device) == this_machine), None
-        )
+    def rates(self) -> Rates:
+        """How fast the device multiplies matrices."""
+        if self._rates is not None and self._rates.device == self.device:
+            return self._rates
+        return remembered_rates(self.device) or assumed_rates(self.device)
+
+    def precision(self, name: str, wanted: str) -> Precision:
+        """What ``training.precision`` comes to for a model."""
+        if wanted != "auto":
+            return "bfloat16" if wanted == "bfloat16" else "float32"
+        gain = self.rates.flops["bfloat16"] / self.rates.flops["float32"]
+        wide = self.device == "cuda" or self.model(name).hidden >= LEAST_WIDTH
+        return "bfloat16" if wide and gain >= LEAST_GAIN else "float32"
 
     def _model(self, name: str) -> ModelSize:
         """The size of a model of the study."""
         return model_size(self.study, name)
 
-    def _speed(self, name: str) -> Speed:
-        """The speed of a model: its own measurements first, then those of the family's nearest in
-        size, then the calibration, then reference values."""
-        mine, family = self.model(name), self.study.revisions.models[name].family
-        others = [model.name for model in self.study.config.models if model.family == family]
-        others.sort(key=lambda other: abs(math.log(self.model(other).parameters / mine.parameters)))
+    def _speed(self, name: str, precision: Precision) -> Speed:
+        """The speed of a model: computed, and set right by its own records, else by those of the
+        family's nearest in size."""
+        family = self.study.revisions.models[name].family
+        mine = computed(self.model(name), family, self.rates, precision)
+        size = self.model(name).parameters
+        others = [
+            other
+            for other, spec in self.study.revisions.models.items()
+            if spec.family == family and other != name
+        ]
+        others.sort(key=lambda other: abs(math.log(self.model(other).parameters / size)))
         for other in (name, *others):
-            samples = self._samples_of(other)
-            if speed := measured((each, *self._tokens(each.stage)) for each in samples):
-                ratio = mine.parameters / self.model(other).parameters
-                return speed if other == name else scaled(speed, ratio)
-        flops = self.calibration.flops if self.calibration else None
-        return computed(mine, family, self.device, flops)
+            right = set_right(mine, self._work_of(other))
+            if right is not None:
+                of_another: Basis = "measured with another model"
+                return right if other == name else replace(right, basis=of_another)
+        return mine
 
     def _samples_of(self, name: str) -> list[Sample]:
         """Those of a model that were taken on the study's device."""
@@ -144,29 +169,42 @@ class Estimates:
             if sample.stage.model.name == name and sample.device == self.device
         ]
 
-    # --- a training ---
+    def _work_of(self, name: str) -> Iterator[Work]:
+        """What is computed for the trainings of a model that have records."""
+        family = self.study.revisions.models[name].family
+        for sample in self._samples_of(name):
+            stage = sample.stage
+            precision = self.precision(name, stage.training.precision)
+            speed = computed(self.model(name), family, self.rates, precision)
+            tokens, evaluated = self._tokens(stage)
+            train = speed.training(stage, tokens, self._updates(stage))
+            yield Work(sample, train, evaluated * speed.evaluate)
+
+    # --- a node ---
 
     def of(self, stage: Stage) -> Cost:
         """What one training takes."""
         key = (
-            *(stage.dataset, stage.model.name, stage.train_tasks),
-            *(tuple(one.tasks for one in stage.selections), stage.training),
+            *(stage.data.digest, stage.model.name, stage.train_tasks, bool(stage.trains)),
+            *(tuple(one.tasks for one in stage.selections), stage.selection.every, stage.training),
         )
         if key not in self._costs:
             self._costs[key] = self._cost(stage)
         return self._costs[key]
 
+    def seconds(self, node: Node) -> float:
+        """What a node of any kind takes."""
+        return self.of(node).seconds if isinstance(node, Stage) else self._besides.seconds(node)
+
     def _cost(self, stage: Stage) -> Cost:
         model, training = stage.model.name, stage.training
         train = [self.sizes.of(stage, task, "train") for task in stage.train_tasks]
         evaluated = list(self._evaluations(stage))
-        speed = self.speed(model)
+        speed = self.speed(model, self.precision(model, training.precision))
         tokens, evaluated_tokens = self._tokens(stage)
-        updates = training.epochs * sum(math.ceil(v.units / training.batch_size) for v in train)
         seconds = (
             speed.start
-            + tokens * speed.train
-            + updates * speed.update
+            + speed.training(stage, tokens, self._updates(stage))
             + evaluated_tokens * speed.evaluation(stage.dataset, stage.measured_on)
         )
         predicted = sum(self.sizes.of(stage, task, "test").instances for task in stage.tested)
@@ -176,17 +214,24 @@ class Estimates:
             evaluated=sum(volume.units * times for volume, times in evaluated),
             evaluated_tokens=evaluated_tokens,
             seconds=seconds,
-            checkpoint=4 * self.model(model).parameters * len(stage.selections),
+            checkpoint=4 * self.model(model).trained * len(stage.selections),
             results=RECORD_BYTES
             + EPOCH_BYTES * training.epochs
             + PREDICTIONS_BYTES
             + PREDICTION_BYTES * predicted,
         )
 
+    def _updates(self, stage: Stage) -> int:
+        train = (self.sizes.of(stage, task, "train").units for task in stage.train_tasks)
+        batches = sum(math.ceil(units / stage.training.batch_size) for units in train)
+        return stage.training.epochs * batches
+
     def _evaluations(self, stage: Stage) -> Iterator[tuple[Volume, int]]:
         """(volume, how often it is predicted)."""
+        every = stage.selection.every
+        rounds = math.ceil(self._updates(stage) / every) if every else stage.training.epochs
         for task in stage.measured_on:
-            yield self.sizes.of(stage, task, "dev"), stage.training.epochs
+            yield self.sizes.of(stage, task, "dev"), rounds + int(stage.keeps(0))
         for task in stage.tested:
             yield self.sizes.of(stage, task, "test"), 1
 
@@ -200,9 +245,13 @@ class Estimates:
 
     def runtime_minutes(self, stage: Stage, attempt: int = 1) -> int:
         """Minutes to ask for: generous, at least ``LEAST_MINUTES``, doubled at every attempt."""
-        margin = MARGIN.get(self.speed(stage.model.name).basis, OTHER_MARGIN)
+        margin = MARGIN.get(self._basis(stage), OTHER_MARGIN)
         minutes = math.ceil(margin * self.of(stage).seconds / 60)
         return int(max(LEAST_MINUTES, minutes) * 2 ** (max(attempt, 1) - 1))
+
+    def _basis(self, stage: Stage) -> Basis:
+        precision = self.precision(stage.model.name, stage.training.precision)
+        return self.speed(stage.model.name, precision).basis
 
     def memory_mb(self, stage: Stage, attempt: int = 1) -> int:
         """The host's memory to ask for, MiB: generous, doubled at every attempt."""
@@ -215,15 +264,16 @@ class Estimates:
 
     def _host_mb(self, stage: Stage) -> float:
         """Weights, gradients, two moments of Adam, the best epoch's weights, and one more copy
-        while loading or writing; where the GPU holds the first four, three copies on the host."""
+        while loading or writing; where the GPU holds the first four, three copies on the host. Of
+        what is frozen, the weights and the copy while loading."""
         size = self.model(stage.model.name)
-        weights = 4 * size.parameters / MEGABYTE
+        weights, moving = (4 * n / MEGABYTE for n in (size.parameters, size.trained))
         if self.device == "cuda":
-            return PROCESS_MB["cuda"] + 3 * weights
+            return PROCESS_MB["cuda"] + 2 * weights + moving
         # A micro-batch's activations: about 34 values of the hidden size a token and layer, three
         # attention maps a head, and three copies of a text-to-text model's scores of all words.
         length = min(stage.model.max_length, MICRO_BATCH)
         a_layer = 34 * size.hidden + 3 * length * max(1, size.hidden // 64)
         words = 0 if stage.model.family == "encoder" else 3 * size.vocabulary
         activations = 4 * MICRO_BATCH * (size.layers * a_layer + words) / MEGABYTE
-        return PROCESS_MB["cpu"] + 6 * weights + activations
+        return PROCESS_MB["cpu"] + 2 * weights + 4 * moving + activations

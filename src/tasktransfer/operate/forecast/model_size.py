@@ -4,31 +4,49 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from tasktransfer.config import TINY
 from tasktransfer.core.architecture import of_weights
-from tasktransfer.core.specs import Family
+from tasktransfer.core.specs import Family, LowRank
 from tasktransfer.files import json_text
 from tasktransfer.files.tensors import tensor_shapes
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 
-Basis = Literal["its files", "its name", "its recipe", "a guess: as large as BERT base"]
+Basis = Literal[
+    "its files", "its config", "its name", "its recipe", "a guess: as large as BERT base"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSize:
-    """``parameters`` in all; ``layers`` of encoder and decoder together."""
+    """``parameters`` in all; ``layers`` of encoder and decoder together; ``adapter``: parameters of
+    the adapter that is trained in their place, None: they are trained; ``written``: the share of
+    its tokens that are of answers, each of which is weighed against all words."""
 
     parameters: int
     hidden: int
     layers: int
     vocabulary: int
     basis: Basis
+    adapter: int | None = None
+    written: float = 0.0
+
+    @property
+    def trained(self) -> int:
+        """Parameters that have a gradient and moments, and are on the disk afterwards."""
+        return self.parameters if self.adapter is None else self.adapter
+
+    @property
+    def backward(self) -> float:
+        """What the way back costs, in forward passes: one for what a layer reads, and one for its
+        weights, as far as they are trained."""
+        return 1 + self.trained / self.parameters
 
     def working(self, family: Family) -> float:
         """Parameters that a token of the input is multiplied with. Embeddings are looked up only,
@@ -38,10 +56,14 @@ class ModelSize:
         return {
             "encoder": inner,
             "decoder": self.parameters,
-            "encoder_decoder": inner / 2,
+            "encoder_decoder": inner / 2 + self.written * self.vocabulary * self.hidden,
             "dual_encoder": inner,
         }[family]
 
+
+OF_A_LAYER = 18
+"""Inputs and outputs of a layer's matrices, in hidden sizes: four of attention, and two between the
+hidden states and four times as many."""
 
 _GUESS = (109_500_000, 768, 12, 30522)
 _TINY = (200_000, 64, 2, 1200)
@@ -56,22 +78,82 @@ _PUBLISHED = {
     "gpt2-medium": (354_800_000, 1024, 24, 50257),
     "gpt2-large": (774_000_000, 1280, 36, 50257),
     "gpt2-xl": (1_557_600_000, 1600, 48, 50257),
+    "all-minilm-l6-v2": (22_700_000, 384, 6, 30522),
+    "all-mpnet-base-v2": (109_500_000, 768, 12, 30527),
+    "smollm2-135m-instruct": (134_500_000, 576, 30, 49152),
     "t5-small": (60_500_000, 512, 12, 32128),
     "t5-base": (222_900_000, 768, 24, 32128),
     "t5-large": (737_700_000, 1024, 48, 32128),
     "t5-3b": (2_851_600_000, 1024, 48, 32128),
+    "modernbert-base": (149_000_000, 768, 22, 50368),
+    "modernbert-large": (394_800_000, 1024, 28, 50368),
+    **{
+        f"ettin-{kind}-{name}": size
+        for kind in ("encoder", "decoder")
+        for name, size in {
+            "17m": (16_800_000, 256, 7, 50368),
+            "32m": (31_900_000, 384, 10, 50368),
+            "68m": (68_100_000, 512, 19, 50368),
+            "150m": (149_000_000, 768, 22, 50368),
+            "400m": (394_800_000, 1024, 28, 50368),
+            "1b": (1_028_100_000, 1792, 28, 50368),
+        }.items()
+    },
+    "deberta-v3-base": (183_800_000, 768, 12, 128100),
+    "qwen3-0.6b": (596_000_000, 1024, 28, 151936),
+    "smollm2-135m": (134_500_000, 576, 30, 49152),
+    "smollm2-360m": (361_800_000, 960, 32, 49152),
 }
 """Name on the hub, without owner and case → parameters, hidden size, layers, vocabulary."""
+
+REPLIES_SHARE = 0.3
+"""Of the tokens of a pair of context and reply; models that are built write replies."""
 
 WORDS = 10_000
 """The vocabulary of a model that is built, before the data says it."""
 
 _HIDDEN = ("hidden_size", "d_model", "n_embd", "dim")
+_INNER = ("intermediate_size", "d_ff", "n_inner", "hidden_dim")
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 
 
 def model_size(study: Study, name: str) -> ModelSize:
-    """The size of a model of a study: from its files where they are on this disk, else by name."""
+    """The size of a model of a study, and of its adapter: from its files where they are on this
+    disk, or its config alone, else by name."""
+    size, adapter = _size(study, name), study.revisions.models[name].adapter
+    if adapter is None:
+        return size
+    for folder in _folders(study, name):
+        if matrices := _matrices(folder):
+            named = [r for layer, r in matrices.items() if is_adapted(adapter, layer)]
+            return replace(size, adapter=adapter.rank * sum(named))
+    return replace(size, adapter=adapter.rank * OF_A_LAYER * size.hidden * size.layers)
+
+
+NO_LAYER = re.compile(r"emb|wte|wpe|shared|head|position|relative|predictions|^cls\.")
+"""Matrices that no adapter is laid into: embeddings and the output layer."""
+
+
+def is_adapted(adapter: LowRank, layer: str) -> bool:
+    """Whether an adapter is laid into a layer, by its name."""
+    if not adapter.target_modules:
+        return NO_LAYER.search(layer) is None
+    return any(f".{layer}".endswith(f".{end}") for end in adapter.target_modules)
+
+
+def _matrices(folder: Path) -> dict[str, int]:
+    """Layer → its inputs and outputs together."""
+    shapes: dict[str, list[int]] = {}
+    for file in folder.glob("*.safetensors"):
+        shapes |= tensor_shapes(file) or {}
+    return {
+        name.removesuffix(".weight"): sum(shape)
+        for name, shape in shapes.items()
+        if len(shape) == 2 and name.endswith(".weight")
+    }
+
+
+def _size(study: Study, name: str) -> ModelSize:
     model = study.model(name)
     checkpoint, made = model.checkpoint, model.built
     if model.recipe is not None:
@@ -83,13 +165,17 @@ def model_size(study: Study, name: str) -> ModelSize:
         layer = 4 * made.hidden**2 + 2 * made.hidden * made.feed_forward
         layers = made.layers + made.decoder_layers
         parameters = made.words * made.hidden + layers * layer
-        return ModelSize(parameters, made.hidden, layers, made.words, "its recipe")
+        words = made.words
+        return ModelSize(
+            parameters, made.hidden, layers, words, "its recipe", written=REPLIES_SHARE
+        )
     for folder in _folders(study, name):
         if size := _from_folder(folder):
             return size
     if checkpoint == TINY:
         return ModelSize(*_TINY, "its name")
     short = checkpoint.rstrip("/").rsplit("/", 1)[-1].lower().removeprefix("flan-")
+    short = short.split(".q")[0].removesuffix(".gguf")  # what a file in GGUF says of its digits
     for ending in ("-uncased", "-cased"):
         short = short.removesuffix(ending)
     if short in _PUBLISHED:
@@ -122,14 +208,17 @@ def _from_folder(folder: Path) -> ModelSize | None:
         if shapes is None:
             return None
         parameters += sum(map(math.prod, shapes.values()))
-    if not parameters:
-        return None
     config = json_text.read_object(folder / "config.json")
+    if not parameters and not any(name in config for name in _HIDDEN):
+        return None
 
     def first(names: tuple[str, ...], default: int) -> int:
         return next((config[name] for name in names if isinstance(config.get(name), int)), default)
 
     layers = first(_LAYERS, 12) + int(config.get("num_decoder_layers") or 0)
-    return ModelSize(
-        parameters, first(_HIDDEN, 768), layers, first(("vocab_size",), 30522), "its files"
-    )
+    hidden, words = first(_HIDDEN, 768), first(("vocab_size",), 30522)
+    if parameters:
+        return ModelSize(parameters, hidden, layers, words, "its files")
+    inner = first(_INNER, 4 * hidden)
+    parameters = words * hidden + layers * (4 * hidden + 2 * inner) * hidden
+    return ModelSize(parameters, hidden, layers, words, "its config")

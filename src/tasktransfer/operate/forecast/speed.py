@@ -1,7 +1,8 @@
-"""How fast a model is trained: from the records' measurements, a calibration, or reference values.
+"""How fast a model is trained: computed from the operations that it needs and what the machine
+reaches, and set right by what the study's own records took.
 
-All three give the same numbers: seconds a token trained on, a token evaluated on, an update, and
-the seconds that a training takes besides.
+Seconds a token trained on, a token evaluated on, an update, and those that a training takes
+besides.
 """
 
 from __future__ import annotations
@@ -16,25 +17,41 @@ from typing import Literal
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family
-from tasktransfer.files import json_text
 from tasktransfer.operate.forecast.model_size import ModelSize
+from tasktransfer.operate.forecast.rates import Device, Precision, Rates
 from tasktransfer.results.costs import PHASES, cost_in
 from tasktransfer.results.study import Study
 
-Device = Literal["cpu", "cuda"]
-Basis = Literal["measured", "measured with another model", "calibrated", "reference values"]
+Basis = Literal[
+    "measured", "measured with another model", "calibrated", "by name", "reference values"
+]
 
-PROCESS_SECONDS = 5.0
-"""Starting Python and importing torch and transformers: before the record's clock starts."""
+PROCESS_SECONDS: dict[Device, float] = {"cpu": 1.0, "cuda": 5.0}
+"""Before the record's clock starts: on a CPU the command, and a process forked from the workflow's
+host; as a batch system's job Python with torch and transformers."""
 
-LOAD_SECONDS = {"cpu": 4.0, "cuda": 15.0}
-"""Reading the data, loading the model, and (CUDA) making the device ready."""
+LOAD_SECONDS: dict[Device, float] = {"cpu": 0.2, "cuda": 15.0}
+LOAD_A_PARAMETER = 8e-9
+"""Reading data and weights, and (CUDA) making the device ready."""
 
-REFERENCE_FLOPS = {"cpu": 60e9, "cuda": 150e12}
-"""Operations a second of a large matrix product: one core of a server's CPU in float32, and a GPU
-of the A100's generation in bfloat16. For where nothing is measured; documented, not known."""
+PRODUCTS_SHARE = 0.85
+"""Of a square product's rate that a layer's own products reach on a CPU."""
+PASSES_SECONDS = 35e-9
+"""On a CPU, for a token, layer and unit of the hidden size: what is no product (softmax,
+normalisation, dropout, copies), forward and backward. A thread alone takes 25 ns, of two side by
+side each 45."""
 
-CPU_SHARE = 0.4
+WORD_SECONDS = 25e-9
+"""On a CPU, for each word that a token of an answer is weighed against, forward and backward; as a
+built writer of 8,000 words took it."""
+
+BACKWARD = 2.0
+"""What the way back takes of products and passes, compared with the way there."""
+BACKWARD_OF_PARTS = 1.0
+"""The same where a few parts move: no gradient of the other weights."""
+IN_BATCH = 4 / 3
+"""A dual encoder encodes its batch twice, once without a way back."""
+
 GPU_SHARE: dict[Family, float] = {
     "encoder": 0.45,
     "decoder": 0.39,
@@ -44,17 +61,24 @@ GPU_SHARE: dict[Family, float] = {
 """The share of a matrix product's speed that a whole training reaches. On a GPU modelled, not
 measured: docs/performance.md says how."""
 
-CPU_UPDATE_SECONDS = 0.004
+CPU_LAYER_SECONDS: dict[Family, float] = {
+    "encoder": 0.0030,
+    "decoder": 0.0038,
+    "encoder_decoder": 0.0045,
+    "dual_encoder": 0.0045,
+}
+CPU_UPDATE_SECONDS = 0.001
 GPU_UPDATE_SECONDS: dict[Family, float] = {
     "encoder": 0.007,
     "decoder": 0.008,
     "encoder_decoder": 0.029,
     "dual_encoder": 0.02,
 }
-"""What an update costs whatever its size: launching operations, batching, clipping. On a GPU
-modelled: the counted launches of a base model, 10 microseconds each."""
+"""What an update costs whatever its size: launching operations, batching, clipping; on a CPU
+besides for each layer, as the tiny models take it. On a GPU modelled: the counted launches of a
+base model, 10 microseconds each."""
 
-ADAM_SECONDS = {"cpu": 3e-9, "cuda": 2e-11}
+ADAM_SECONDS: dict[Device, float] = {"cpu": 3e-9, "cuda": 2e-11}
 """What an update costs a parameter: gradient norm, two moments, the weight."""
 
 DECODING = 3.0
@@ -67,12 +91,14 @@ SAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Seconds: ``train`` and ``evaluate`` a token, ``update`` an update, ``start`` a training.
+    """Seconds: ``train``, ``read`` (no way back, no answer) and ``evaluate`` a token, ``update`` an
+    update, ``start`` a training.
 
     ``evaluate_on``: by dataset and selecting tasks, where measured: answers differ in length.
     """
 
     train: float
+    read: float
     evaluate: float
     update: float
     start: float
@@ -82,6 +108,11 @@ class Speed:
     def evaluation(self, dataset: str, select_on: tuple[str, ...]) -> float:
         """Seconds a token evaluated on these tasks."""
         return self.evaluate_on.get((dataset, select_on), self.evaluate)
+
+    def training(self, stage: Stage, tokens: int, updates: int) -> float:
+        """Seconds of the updates of a training."""
+        part = (1 + BACKWARD_OF_PARTS) / (1 + BACKWARD) if stage.trains else 1.0
+        return tokens * self.train * part + updates * self.update
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,81 +151,64 @@ def _sample(stage: Stage, record: str) -> Sample | None:
     return Sample(stage, cost.device, train, dev + test, rest, cost.memory)
 
 
-def measured(samples: Iterable[tuple[Sample, int, int]]) -> Speed | None:
-    """The median speed of some trainings of one model, each with the tokens that it was trained
-    and evaluated on; None without any that trained."""
-    rows = [row for row in samples if row[0].train > 0 and row[1]]
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a training took, and the seconds that are computed for its updates and evaluations."""
+
+    sample: Sample
+    train: float
+    evaluation: float
+
+
+def set_right(speed: Speed, done: Iterable[Work]) -> Speed | None:
+    """A computed speed times what trainings of this model took of what was computed for them: the
+    median over them, of evaluations for each of their tasks; None without any that trained."""
+    rows = [work for work in done if work.sample.train > 0 and work.train > 0]
     if not rows:
         return None
-    per_task: dict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(list)
-    for sample, _, tokens in rows:
-        if tokens:
-            key = (sample.stage.dataset, sample.stage.measured_on)
-            per_task[key].append(sample.evaluation / tokens)
-    return Speed(
-        train=median(sample.train / tokens for sample, tokens, _ in rows),
-        evaluate=median(chain.from_iterable(per_task.values())) if per_task else 0.0,
-        update=0.0,
-        start=median(sample.rest for sample, _, _ in rows) + PROCESS_SECONDS,
-        basis="measured",
-        evaluate_on={key: median(values) for key, values in per_task.items()},
-    )
-
-
-def scaled(speed: Speed, ratio: float) -> Speed:
-    """The speed of a model that is ``ratio`` times as large."""
+    of_tasks: dict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(list)
+    for work in rows:
+        if work.evaluation > 0:
+            key = (work.sample.stage.dataset, work.sample.stage.measured_on)
+            of_tasks[key].append(work.sample.evaluation / work.evaluation)
+    train = median(work.sample.train / work.train for work in rows)
+    evaluation = median(chain.from_iterable(of_tasks.values())) if of_tasks else train
+    device: Device = "cuda" if rows[0].sample.device == "cuda" else "cpu"
     return replace(
         speed,
-        train=speed.train * ratio,
-        evaluate=speed.evaluate * ratio,
-        basis="measured with another model",
-        evaluate_on={key: value * ratio for key, value in speed.evaluate_on.items()},
+        train=speed.train * train,
+        update=speed.update * train,
+        read=speed.read * evaluation,
+        evaluate=speed.evaluate * evaluation,
+        start=median(work.sample.rest for work in rows) + PROCESS_SECONDS[device],
+        basis="measured",
+        evaluate_on={key: speed.evaluate * median(v) for key, v in of_tasks.items()},
     )
 
 
-def computed(size: ModelSize, family: Family, device: Device, flops: float | None) -> Speed:
-    """The speed from the operations that a model needs: 2 a parameter and token forward, three
-    times that with the way back.
-
-    Args:
-        flops: operations a second of a matrix product, as calibrated; None: the reference value.
-    """
-    on_gpu = device == "cuda"
-    share = GPU_SHARE[family] if on_gpu else CPU_SHARE
-    an_update = GPU_UPDATE_SECONDS[family] if on_gpu else CPU_UPDATE_SECONDS
-    rate = (flops or REFERENCE_FLOPS[device]) * share
-    forward = 2 * size.working(family) / rate
+def computed(size: ModelSize, family: Family, rates: Rates, precision: Precision) -> Speed:
+    """The speed from the operations that a model needs, 2 a parameter and token forward, and the
+    rate of a matrix product; on a CPU with what is no product besides. The way back takes less
+    where an adapter moves in place of the weights."""
+    device = rates.device
+    products = 2 * size.working(family) / rates.flops[precision]
+    if device == "cuda":
+        forward = products / GPU_SHARE[family]
+        update = GPU_UPDATE_SECONDS[family]
+    else:
+        passes = PASSES_SECONDS * size.layers * size.hidden
+        passes = (passes + WORD_SECONDS * size.written * size.vocabulary) / (1 + BACKWARD)
+        forward = products / PRODUCTS_SHARE + passes
+        update = CPU_UPDATE_SECONDS + CPU_LAYER_SECONDS[family] * size.layers
+    twice = IN_BATCH if family == "dual_encoder" else 1.0
+    generates = family in ("decoder", "encoder_decoder")
+    load = LOAD_SECONDS[device] + LOAD_A_PARAMETER * size.parameters
+    basis: Basis = "calibrated" if rates.basis == "measured" else rates.basis
     return Speed(
-        train=3 * forward,
-        evaluate=forward * (1.0 if family == "encoder" else DECODING),
-        update=an_update + size.parameters * ADAM_SECONDS[device],
-        start=PROCESS_SECONDS + LOAD_SECONDS[device],
-        basis="calibrated" if flops else "reference values",
+        train=(1 + size.backward) * forward * twice,
+        read=forward,
+        evaluate=forward * (DECODING if generates else 1.0),
+        update=update + size.trained * ADAM_SECONDS[device],
+        start=PROCESS_SECONDS[device] + load,
+        basis=basis,
     )
-
-
-# --- calibration --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """What a machine's matrix product reaches. ``where``: host and device, as a person reads it."""
-
-    device: Device
-    flops: float
-    host: str
-    where: str
-
-
-def calibration_file(study: Study) -> Path:
-    """Where a study remembers what machines were measured to reach."""
-    return Path(study.config.results) / "data" / "calibration.json"
-
-
-def read_calibrations(study: Study) -> list[Calibration]:
-    """What machines were measured to reach, one entry a host and device."""
-    try:
-        entries = json_text.loads(calibration_file(study).read_bytes())
-        return [each for entry in entries if (each := Calibration(**entry)).flops > 0]
-    except (OSError, ValueError, TypeError):
-        return []

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.core.runs import Run
+from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Tables, frames_of
 from tasktransfer.designs.transfer.collect.rows import Row, missing_row, run_row, score_rows
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, is_control, is_transfer
-from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing, gather
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import metadata_of, write_collected
@@ -131,8 +131,7 @@ def deltas_of(runs: pd.DataFrame) -> pd.DataFrame:
 
 def shorts_of(study: Study) -> dict[str, str]:
     """Task → short name, of all tasks of the study's datasets."""
-    datasets = transfer_config(study).datasets
-    return {task: short for dataset in datasets for task, short in dataset.shorts}
+    return dict(pairs.shorts_of(transfer_config(study).datasets))
 
 
 def metadata_in(collected: Collected) -> Metadata:
@@ -153,7 +152,7 @@ def metadata_in(collected: Collected) -> Metadata:
 
 def _order(runs: Iterable[Run]) -> dict[str, list[str]]:
     """Names in the order in which the plan first has them; tasks as targets before sources."""
-    listed = [run for run in runs if not is_selector(run)]
+    listed = [run for run in runs if is_transfer(run) or is_control(run)]
     sources = [source for run in listed for source in run.about["sources"]]
     names = {
         "dataset": (run.about["dataset"] for run in listed),

@@ -269,6 +269,38 @@ TABLES: dict[str, Columns] = dict(
 )
 """What ``collect`` writes."""
 
+SCORED, WRITTEN = "log-likelihood", "written"
+"""How a model that is only asked answers: its choices are scored, or it writes."""
+MEAN = ""
+"""Stands for a target in the row of a dataset's mean."""
+
+PROMPTED: Columns = (
+    ("dataset", pa.string(), "dataset"),
+    ("model", pa.string(), "model, as the study names it"),
+    ("shots", pa.int64(), "examples that its prompts show"),
+    ("target", pa.string(), "task that it is asked about; empty: the mean over the dataset's"),
+    ("score", pa.float64(), "score on the test split, mean over wordings and seeds, 0-100"),
+    ("low", pa.float64(), "lower end of its 95 % interval over dialogues and seeds"),
+    ("high", pa.float64(), "upper end"),
+    ("wordings", pa.int64(), "ways in which it is asked"),
+    ("spread", pa.float64(), "best minus worst wording, points; of a mean that over its tasks"),
+    ("n_seeds", pa.int64(), "seeds that drew shots; 1 without any"),
+    ("n_targets", pa.int64(), "tasks behind the row"),
+    ("n_expected", pa.int64(), "tasks that were planned"),
+    ("instances", pa.int64(), "test instances of a wording and seed"),
+    ("dialogues", pa.int64(), "dialogues that they are of"),
+    (
+        "answers",
+        pa.string(),
+        f"{SCORED}: choices were scored; {WRITTEN}: generated, as of spans, or as the endpoint "
+        "gives no log-likelihoods; both, of a mean",
+    ),
+    ("unreadable", pa.float64(), "share of written choices that are no choice, %; they are wrong"),
+    ("tokens", pa.int64(), "tokens read and written, of all wordings and seeds"),
+    ("seen", pa.string(), "whether the model has read the test dialogues, as the config says"),
+)
+"""What ``statistics`` makes besides where models are only asked."""
+
 STATISTICS: dict[str, Columns] = dict(
     zip(
         outputs.STATISTICS,
@@ -281,7 +313,7 @@ STATISTICS: dict[str, Columns] = dict(
 )
 """What ``statistics`` makes of them."""
 
-ALL = TABLES | STATISTICS
+ALL = TABLES | STATISTICS | {outputs.PROMPTED[0]: PROMPTED}
 
 
 def names(table: str) -> list[str]:

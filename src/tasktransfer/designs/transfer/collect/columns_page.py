@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect import columns
 
 _HEAD = """\
@@ -17,6 +18,7 @@ footer has the same descriptions. Scores are 0-100; a delta is a difference of s
 _TITLES = {
     "What `tasktransfer collect` reads from the records": columns.TABLES,
     "What `tasktransfer statistics` computes from them": columns.STATISTICS,
+    "And where models are only asked": {outputs.PROMPTED[0]: columns.PROMPTED},
 }
 
 

@@ -65,6 +65,7 @@ class Results:
     ``lengths``: how many utterances and dialogues have which length (columns of
     ``data.stats.length_distributions``); None where the dialogues were never prepared.
     ``reference``: scores without a model (``tables.reference``); None where they were not made.
+    ``prompted``: of models that are only asked (``statistics.prompted``); None where none is.
     """
 
     tables: Tables
@@ -72,10 +73,11 @@ class Results:
     metadata: Metadata
     lengths: pd.DataFrame | None
     reference: pd.DataFrame | None = None
+    prompted: pd.DataFrame | None = None
 
 
-LENGTHS, REFERENCED = "lengths", "reference"
-"""Frames that are there only where the dialogues were."""
+LENGTHS, REFERENCED, ASKED = "lengths", "reference", "prompted"
+"""Frames that are there only where the dialogues were, or where models are asked."""
 
 
 def frames_in(results: Results) -> dict[str, pd.DataFrame]:
@@ -86,6 +88,7 @@ def frames_in(results: Results) -> dict[str, pd.DataFrame]:
         **vars(results.statistics),
         LENGTHS: absent if results.lengths is None else results.lengths,
         REFERENCED: absent if results.reference is None else results.reference,
+        ASKED: absent if results.prompted is None else results.prompted,
     }
 
 
@@ -104,6 +107,7 @@ def results_of(view: View) -> Results:
         metadata=view.metadata,
         lengths=given(LENGTHS),
         reference=given(REFERENCED),
+        prompted=given(ASKED),
     )
 
 
@@ -159,7 +163,21 @@ def read_results(folder: str | Path) -> Results:
         metadata=metadata,
         lengths=pd.read_parquet(lengths) if lengths.exists() else None,
         reference=reference.read(folder / Path(outputs.REFERENCE).name),
+        prompted=read_prompted(folder),
     )
+
+
+def read_prompted(folder: Path) -> pd.DataFrame | None:
+    """The table ``prompted``; None where no model is only asked.
+
+    Raises:
+        RecordError: it is damaged, or was written by another version.
+    """
+    file = folder / f"{outputs.PROMPTED[0]}.parquet"
+    if not file.exists():
+        return None
+    remedy = "run `tasktransfer statistics` again"
+    return read_frame(file, columns.PROMPTED, remedy)[0]
 
 
 def read_statistic(folder: Path, table: str) -> pd.DataFrame:

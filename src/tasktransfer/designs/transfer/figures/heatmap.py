@@ -1,9 +1,10 @@
 """Figure 3 of the paper: who helps whom, per dataset, model and algorithm.
 
 Rows are sources, columns targets; the diagonal holds the baseline's score, every other cell the
-relative improvement over it. What is missing and what is not in the study are hatched, each in its
-way, never drawn as zero. Cells that survive false-discovery control are framed; those of one seed
-have a ring and never a frame, for their test speaks of that training alone.
+relative improvement over it. Sources of other datasets are rows below those of the target's own.
+What is missing and what is not in the study are hatched, each in its way, never drawn as zero.
+Cells that survive false-discovery control are framed; those of one seed have a ring and never a
+frame, for their test speaks of that training alone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.asked_margin import (
+    draw_margin,
+    height,
+    margin_entries,
+    margin_rows,
+)
 from tasktransfer.designs.transfer.figures.one_dataset import single_source_cells
+from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 from tasktransfer.present.kit import matrix as cell_grid
@@ -153,12 +161,19 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
     limit = improvement_limit(improvements)
     short = short_names(tasks, results.metadata.shorts)
     names = [short[task] for task in tasks]
+    foreign = [number for number, task in enumerate(tasks) if is_foreign(task)]
+    targets = len(tasks) - len(foreign)  # a source of another dataset is no target here
     figure = _canvas(len(tasks), len(grid), len(grid[0]))
     axes = figure.subplots(len(grid), len(grid[0]), squeeze=False)
     scale = min(1.5, _cell_size(len(tasks), len(grid[0])) / CELL)
+    margin = margin_rows(results.prompted, dataset, tasks[:targets])
     for row, line in zip(axes, grid, strict=True):
         for place, panel in zip(row, line, strict=True):
             _draw(place, panel, names, limit, scale)
+            draw_margin(place, names, margin, scale)
+            place.set_xlim(0, targets)
+            for number in _first_of_each(tasks, foreign):
+                place.axhline(number, color=INK, linewidth=1.2, clip_on=False)
     side = _cell_size(len(tasks), len(grid[0])) * len(tasks)
     _label_grid(axes, grid, side + 0.4, LABEL_POINTS * growth(figure) + 1)
     bar = figure.colorbar(
@@ -171,14 +186,24 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
         aspect=25,
     )
     bar.set_label("Improvement, %", fontsize=LABEL_POINTS * growth(figure) + 1)
-    legend_below(figure, _legend_entries([panel for row in grid for panel in row], limit))
+    entries = _legend_entries([panel for row in grid for panel in row], limit)
+    legend_below(figure, [*entries, *margin_entries(margin)])
     runs = results.tables.runs  # baselines may have more seeds
     transfers = (runs["dataset"] == dataset) & (runs["n_sources"] > 0)
     seeds = int(runs.loc[transfers, "seed"].nunique())
     what = f"{dataset}: improvement over {compared_with} by transfer, %"
     entitle(figure, what, seeds, results.metadata)
-    fit_panels(figure, axes, side, side)
+    width, high = (side * cells / len(tasks) for cells in (targets, height(len(tasks), margin)))
+    fit_panels(figure, axes, width, high)
     return figure
+
+
+def _first_of_each(tasks: Sequence[str], foreign: Sequence[int]) -> list[int]:
+    """Where the sources of another dataset begin."""
+    homes = [tasks[number].partition("/")[0] for number in foreign]
+    return [
+        n for n, home in zip(foreign, homes, strict=True) if homes.index(home) == n - foreign[0]
+    ]
 
 
 def _cell_size(tasks: int, columns: int) -> float:

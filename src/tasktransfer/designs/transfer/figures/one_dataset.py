@@ -12,9 +12,9 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.results import Results, Statistics, Tables
 from tasktransfer.tables.metadata import in_order
 
-LENGTHS = "lengths"
+LENGTHS, ASKED = "lengths", "prompted"
 _Frames = TypeVar("_Frames", Tables, Statistics)
-FRAMES = (*columns.TABLES, *columns.STATISTICS, LENGTHS)
+FRAMES = (*columns.TABLES, *columns.STATISTICS, LENGTHS, ASKED)
 """Every frame of ``Results``."""
 
 
@@ -41,7 +41,8 @@ def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES)
             order=order,
             shorts={task: name for task, name in metadata.shorts.items() if task in tasks},
         ),
-        lengths=_lengths(results, dataset, frames),
+        lengths=_optional(results.lengths, dataset, LENGTHS in frames),
+        prompted=_optional(results.prompted, dataset, ASKED in frames),
     )
 
 
@@ -97,8 +98,7 @@ def _reduced(group: _Frames, dataset: str, frames: Collection[str]) -> _Frames:
     return cast(_Frames, replace(cast(Any, group), **kept))
 
 
-def _lengths(results: Results, dataset: str, frames: Collection[str]) -> pd.DataFrame | None:
-    lengths = results.lengths
-    if lengths is None or LENGTHS not in frames:
+def _optional(frame: pd.DataFrame | None, dataset: str, wanted: bool) -> pd.DataFrame | None:
+    if frame is None or not wanted:
         return None
-    return lengths[lengths["dataset"] == dataset].reset_index(drop=True)
+    return frame[frame["dataset"] == dataset].reset_index(drop=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from tasktransfer.designs.transfer.report.first_source import first_sources
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 from tasktransfer.present.sentences import (
     above,
@@ -23,12 +24,13 @@ NOTHING = "Nothing can be told of transfer: the study has no pair of tasks with 
 def answer(view: View) -> list[str]:
     """Sentences made of ``cells`` (single sources) and ``summary``."""
     cells = view["cells"]
+    first = first_sources(cells, view["runs"])
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]
     if tested.empty:
         once = " (one seed: how much trainings differ cannot be judged)" if len(singles) else ""
-        return [f"{NOTHING[:-1]}{once}."]
-    return [*_cells(tested, view), *_averages(view["summary"])]
+        return first or [f"{NOTHING[:-1]}{once}."]
+    return [*first, *_cells(tested, view), *_averages(view["summary"])]
 
 
 def _cells(tested: pd.DataFrame, view: View) -> Iterator[str]:

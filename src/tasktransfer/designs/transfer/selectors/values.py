@@ -17,10 +17,11 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.core.nodes import Fit, Stage
-from tasktransfer.core.selectors import Selector
+from tasktransfer.core.selectors import COST, TOKENS, Selector
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.results import Tables, read_tables
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
+from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.selectors.matrix import Matrix, cube, regret_table
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
@@ -37,6 +38,7 @@ from tasktransfer.tables.regret import COLUMNS as REGRET
 from tasktransfer.tables.store import Columns, frame_of, write_frame
 
 NOT_THERE = "not computed yet: run snakemake"
+FOREIGN = "a source of another dataset: selectors rank those of the target's own"
 NO_NUMBER = "the selector gave none"
 TOGETHER = "all"
 """The dataset of rows of all datasets together."""
@@ -107,8 +109,12 @@ def values_of(
             continue
         told.add(key)
         for source, target, seed in _pairs(group):
+            found: Found = (np.nan, (np.nan, np.nan), FOREIGN)
+            if is_foreign(source):
+                rows.append((*key, source, target, seed, found[0], FOREIGN, *found[1]))
+                continue
             kinds = [get_task(dataset, task).kind for task in (source, target)]
-            found: Found = (np.nan, (np.nan, np.nan), NOT_THERE)
+            found = (np.nan, (np.nan, np.nan), NOT_THERE)
             if lacks := selector.lacks(kinds[0], kinds[1], families[model]):
                 found = (np.nan, (np.nan, np.nan), lacks)
             elif selector.reads and "transfers" not in selector.reads:
@@ -229,9 +235,9 @@ def _computed(collected: Collected) -> Iterator[tuple[Key, Found]]:
             fit = run.outcome
             record, cost = collected.record(fit), _cost_of_fit(collected, fit, pairs)
             for target, sources in fit.settings["sources"].items():
-                measures = record["results"][target]["measures"]
+                values = record.get("report", {}).get(target, {})
                 for source in sources:
-                    value = measures.get(source, np.nan)
+                    value = values.get(source, np.nan)
                     yield (*key, source, target, run.seed), (value, cost, NO_NUMBER)
         else:
             (stage,) = run.outcome.stages
@@ -265,4 +271,4 @@ def _cost(record: Record) -> Cost:
     total = seconds["total"] if "total" in seconds else sum(seconds.values())
     if "training" in provenance:
         return total, float(provenance["training"]["tokens"])
-    return total, record.get("report", {}).get("cost", {}).get("tokens", 0.0)
+    return total, record.get("report", {}).get(COST, {}).get(TOKENS, 0.0)

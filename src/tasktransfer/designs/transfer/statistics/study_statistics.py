@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,6 +18,7 @@ from tasktransfer.designs.transfer.collect.results import (
     read_tables,
     write_frames,
 )
+from tasktransfer.designs.transfer.racing import Race
 from tasktransfer.designs.transfer.statistics.agreement import agreement
 from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
@@ -32,6 +34,7 @@ from tasktransfer.designs.transfer.statistics.overlap import (
     overlap,
     overlap_effect,
 )
+from tasktransfer.designs.transfer.statistics.race import of_fresh_seeds, without_intervals
 from tasktransfer.designs.transfer.statistics.summary import summary
 from tasktransfer.designs.transfer.statistics.top1 import top1
 from tasktransfer.designs.transfer.statistics.variance import variance
@@ -46,7 +49,10 @@ Progress = Callable[[str], None]
 
 
 def compute(
-    tables_folder: str | Path, results_root: str | Path, progress: Progress = lambda text: None
+    tables_folder: str | Path,
+    results_root: str | Path,
+    progress: Progress = lambda text: None,
+    race: Race | None = None,
 ) -> Statistics:
     """Compute the statistics of collected tables and write them beside the tables.
 
@@ -57,6 +63,7 @@ def compute(
         tables_folder: what ``collect`` wrote, and where the statistics go.
         results_root: the results folder that the paths in the tables are relative to.
         progress: told what is done next, one line each.
+        race: of a study whose pairs raced: no interval is of seeds that chose.
 
     Raises:
         RecordError: a table, record or predictions file is absent, damaged or changed since it was
@@ -66,7 +73,11 @@ def compute(
     tables, metadata = read_tables(folder)
     training = _read_training(folder / OVERLAP_DATA, tables, metadata)
     previous = {name: _read_previous(folder, name) for name in _TAKEN_OVER}
+    if race is not None:
+        tables = replace(tables, deltas=of_fresh_seeds(tables.deltas, race))
     result = of_tables(tables, root, metadata, training, previous, progress)
+    if race is not None:
+        result = replace(result, cells=without_intervals(result.cells, race))
     progress("writing")
     write_frames(folder, {name: getattr(result, name) for name in columns.STATISTICS}, metadata)
     return result

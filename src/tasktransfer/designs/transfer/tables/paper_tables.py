@@ -78,7 +78,7 @@ def notes(name: str, view: View, frame: pd.DataFrame) -> list[str]:
 
 def columns(name: str) -> Mapping[str, str]:
     """The meaning of a table's columns."""
-    return _TABLES[name].columns
+    return {**_TABLES[name].columns, **(second.ASKED_COLUMNS if name == "table2" else {})}
 
 
 def behind(row: Mapping[str, Any], run: Run) -> bool:

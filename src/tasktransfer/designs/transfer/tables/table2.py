@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect.columns import MEAN
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.tables.aggregates import GROUP, aggregate
+from tasktransfer.designs.transfer.tables.aggregates import AGGREGATES, GROUP, aggregate
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
     compared,
@@ -51,6 +53,14 @@ COLUMNS = {
     **compared_columns(MEASURES, "Table 2", ALSO),
 }
 """Column → meaning. ``published_`` and ``difference_`` only where something is comparable."""
+ASKED_COLUMNS = {
+    "average_low": "of models that are only asked: lower end of the 95 % interval of the score",
+    "average_high": "its upper end",
+    "spread": "of models that are only asked: best minus worst wording, points",
+    "seen": "whether they have read the test dialogues, as the config says",
+}
+"""The same of columns that are there only where models are asked."""
+ASKED = "asked, not trained"
 
 _HEAD = (
     "Dataset",
@@ -76,9 +86,10 @@ def table2(results: Results) -> pd.DataFrame | None:
     """
     tables, metadata = results.tables, results.metadata
     frame = aggregate(tables.deltas, tables.missing, metadata.order)
+    asked = _asked(results.prompted)
     if frame.empty:
-        return None
-    return with_published(
+        return asked
+    trained = with_published(
         frame,
         published.table2(),
         MEASURES,
@@ -87,6 +98,28 @@ def table2(results: Results) -> pd.DataFrame | None:
         also=list(ALSO),
         differs=_other_pairs,
     )
+    return trained if asked is None else pd.concat([trained, asked], ignore_index=True)
+
+
+def _asked(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
+    """A row for each model that is only asked and number of shots: its mean over a dataset's tasks.
+    Nothing is transferred in it, so that it has neither delta nor best source."""
+    if prompted is None:
+        return None
+    means = prompted[prompted["target"] == MEAN]
+    shots = means["shots"].map("{} shots".format)
+    rows = means.assign(
+        algorithm=f"{ASKED}, " + shots,
+        average_score=means["score"],
+        average_low=means["low"],
+        average_high=means["high"],
+        n_pairs=0,
+        n_cells=means["n_targets"],
+        complete=means["n_targets"] == means["n_expected"],
+    )
+    absent = dict.fromkeys([name for name in AGGREGATES if name != "average_score"], np.nan)
+    names = [*GROUP, *AGGREGATES, "n_pairs", "n_cells", "n_expected", "n_seeds", "complete"]
+    return rows.assign(**absent)[[*names, "average_low", "average_high", "spread", "seen"]]
 
 
 def _other_pairs(row: Mapping[str, Any]) -> str:
@@ -109,6 +142,12 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
         ""
         if frame["complete"].all()
         else f"{INCOMPLETE}: computed from fewer cells than planned (cells present/expected).",
+        f"{ASKED[0].upper()}{ASKED[1:]}: a language model that is given prompts; mean over tasks, "
+        "wordings and seeds that drew the shots, [95 % interval over dialogues and seeds] and ± "
+        "half of what wordings differ by; seen: whether it has read the test dialogues, as the "
+        "config says; cells: tasks."
+        if "seen" in frame
+        else "",
         "Published: the paper's Table 2, which does not define its σ and has no bottom-1."
         if compared(frame)
         else why_not_compared(frame, comparable),
@@ -126,6 +165,13 @@ def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
 
 def _entry(row: Mapping[Hashable, Any]) -> Entry:
     mark = "" if row["complete"] else INCOMPLETE
+    if not pd.isna(row.get("seen")):
+        how = f"{row['algorithm']} (seen: {row['seen']}){mark}"
+        interval = f"[{score(row['average_low'])}, {score(row['average_high'])}]"
+        told = f"{score(row['average_score'])} {interval} ±{score(row['spread'] / 2)}"
+        cells = f"{row['n_cells']}/{row['n_expected']}{mark}"
+        named = (str(row["dataset"]), str(row["model"]), how, "ours")
+        return ((*named, told, *[""] * 5, cells),)
     ours = (
         str(row["dataset"]),
         str(row["model"]),

@@ -1,0 +1,90 @@
+"""The command that says which source to train on."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasktransfer.cli.options import (
+    add_command,
+    add_json,
+    flag,
+    number,
+    open_study_of,
+    option,
+    overrides,
+    show,
+)
+from tasktransfer.errors import TaskTransferError
+
+if TYPE_CHECKING:
+    from tasktransfer.core.nodes import Node
+    from tasktransfer.results.study import Study
+
+
+def add_commands(commands: Any) -> None:
+    """``recommend``."""
+    command = add_command(commands, "recommend", recommend)
+    option(command, "--target", "TASK", "the target, as DATASET/TASK or TASK", required=True)
+    what = "sources to choose from (default: all of the study's)"
+    option(command, "--sources", "TASK", what, nargs="+", default=[])
+    what = "for what is not computed yet (default: %(default)s)"
+    option(command, "--hours", "HOURS", what, type=float, default=1.0)
+    what = "tables of a finished study with the same model (default: those of the study itself)"
+    option(command, "--matrix", "DIR", what, type=Path)
+    number(command, "--cores", "CPU cores (default: all)")
+    flag(command, "--dry-run", "compute nothing, rank by what is there")
+    add_json(command)
+
+
+def recommend(chosen: argparse.Namespace) -> None:
+    """Rank the sources of a target, say what each promises, and what to run next."""
+    from tasktransfer.designs.transfer.selectors import recommend as asking
+    from tasktransfer.designs.transfer.selectors.registry import SELECTORS
+
+    named = [name for name, one in SELECTORS.items() if one.is_fit]
+    chosen.set = [*chosen.set, f"selectors={named}".replace("'", "")]
+    why = "recommends nothing, as it transfers between no tasks"
+    study = open_study_of("transfer", why, chosen)
+    question = asking.asked_for(study, chosen.target, chosen.sources)
+    names, needed = asking.affordable(study, question, chosen.hours)
+    if needed and not chosen.dry_run:
+        _make(study, needed, overrides(chosen), chosen.cores)
+    matrix = asking.read_matrix(study, chosen.matrix)
+    told = asking.recommended(study, question, names, matrix)
+    show(told, asking.as_text, as_json=chosen.json)
+
+
+def _make(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -> None:
+    """Have Snakemake make some nodes of a study.
+
+    Raises:
+        TaskTransferError: it failed, and has said why.
+    """
+    from tasktransfer.cli.demo_study import WORKFLOW
+    from tasktransfer.files import json_text
+
+    words = [
+        *(study.record(node) for node in nodes),
+        *("--snakefile", str(WORKFLOW / "Snakefile")),
+        *("--workflow-profile", str(WORKFLOW / "profiles" / "default")),
+        *("--cores", str(cores or "all"), "--configfile", study.config_file),
+        *("--config", *(f"{key}={json_text.printed(value)}" for key, value in values.items())),
+    ]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", *words],
+        env={**os.environ, "PATH": path},
+        stdout=sys.stderr,
+        check=False,
+    )
+    if done.returncode:
+        raise TaskTransferError(
+            f"{study.config_file}: snakemake ended with exit code {done.returncode}, see above; "
+            "recommend again to go on, or with --dry-run by what is there"
+        )

@@ -1,0 +1,64 @@
+"""The margin of the heatmap: what models that are only asked score on each target, below the
+matrix, where the baselines' scores stand on the diagonal above them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from tasktransfer.present.kit import matrix as cell_grid
+from tasktransfer.present.kit.style import INK
+
+GAP = 0.4
+"""Between matrix and margin, cells."""
+FILL = "#efe9dc"
+
+Row = tuple[str, list[float]]
+"""What is asked with how many shots, and its score on each target; NaN where there is none."""
+
+
+def margin_rows(prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]) -> list[Row]:
+    """The rows below the matrix of a dataset, in the order of the table."""
+    if prompted is None:
+        return []
+    own = prompted[(prompted["dataset"] == dataset) & prompted["target"].isin(list(tasks))]
+    rows: list[Row] = []
+    for (model, shots), some in own.groupby(["model", "shots"], sort=False):
+        scores = some.set_index("target")["score"].reindex(list(tasks))
+        rows.append((f"{model}, {shots} shots", scores.tolist()))
+    return rows
+
+
+def height(count: int, margin: Sequence[Row]) -> float:
+    """Of a matrix of so many tasks with its margin, cells."""
+    return count + (GAP + len(margin) if margin else 0)
+
+
+def draw_margin(axes: Axes, names: Sequence[str], margin: Sequence[Row], scale: float) -> None:
+    """Draw the margin below a matrix, whose rows have these names, and name its own."""
+    if not margin:
+        return
+    count = len(names)
+    axes.set_ylim(height(count, margin), 0)
+    tops = [count + GAP + place for place in range(len(margin))]
+    for top, (_, scores) in zip(tops, margin, strict=True):
+        numbers = list(enumerate(scores))
+        there = [(float(x), top) for x, score in numbers if not np.isnan(score)]
+        cell_grid.fill(axes, there, [FILL] * len(there))
+        cell_grid.hatch_missing(axes, [(float(x), top) for x, score in numbers if np.isnan(score)])
+        for x, y in there:
+            cell_grid.write(axes, (x, y), f"{scores[int(x)]:.1f}", scale * 7.6, INK)
+    middles = [*(place + 0.5 for place in range(count)), *(top + 0.5 for top in tops)]
+    axes.set_yticks(middles, [*names, *(name for name, _ in margin)])
+
+
+def margin_entries(margin: Sequence[Row]) -> list[Artist]:
+    """What the margin is, for the legend."""
+    if not margin:
+        return []
+    return [Patch(facecolor=FILL, label="below: score of a model that is asked, not trained")]

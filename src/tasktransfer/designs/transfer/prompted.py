@@ -1,0 +1,64 @@
+"""Runs in which a language model is asked about a task and nothing is trained.
+
+A run is a model with a number of shots and a seed that draws them, on one task; it has an
+evaluation for each wording of the task's card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from tasktransfer.core.nodes import Data, Evaluation, Outcome
+from tasktransfer.core.runs import Run
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.designs.names import tasks_of
+from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.prompted_section import PromptedConfig
+from tasktransfer.designs.transfer.runs import PROMPTED
+from tasktransfer.tasks.asking import wording_digest, wordings_of
+from tasktransfer.tasks.card import Task
+
+
+def prompted_runs(
+    config: TransferConfig, data: Mapping[str, Data], models: Mapping[str, ModelSpec]
+) -> Iterator[Run]:
+    """Each prompted model on each task, with each number of shots: of every seed where there are
+    shots to draw, else of the first alone."""
+    for dataset, entry in product(config.datasets, config.prompted):
+        outcome = Outcome((), model=entry.spec(models))
+        limit = config.training_for(dataset.name).limit_test
+        for shots in entry.shots:
+            for seed, name in product(config.seeds if shots else config.seeds[:1], dataset.tasks):
+                about = {"dataset": dataset.name, "sources": (), "target": name, "shots": shots}
+                card = tasks_of(dataset.name)[name]
+                asked = _evaluations(entry, outcome, data[dataset.name], card, shots, seed, limit)
+                yield Run(PROMPTED, entry.model, seed, about, outcome, asked, f"{shots} shots")
+
+
+def _evaluations(
+    entry: PromptedConfig,
+    outcome: Outcome,
+    data: Data,
+    card: Task,
+    shots: int,
+    seed: int,
+    limit: int | None,
+) -> tuple[Evaluation, ...]:
+    measures = (*(metric.key for metric in card.metrics), "score")
+    made = []
+    for place, wording in enumerate(wordings_of(card)):
+        asked: dict[str, Any] = {
+            "shots": shots,
+            "wording": place,
+            "prompt": wording_digest(card, wording),
+        }
+        if shots:
+            asked["seed"] = seed
+        if entry.chat != "auto":
+            asked["chat"] = entry.chat
+        if limit is not None:
+            asked["limit_test"] = limit
+        made.append(Evaluation(outcome, data, card.name, measures, settings={"asked": asked}))
+    return tuple(made)

@@ -1,0 +1,329 @@
+"""``tasktransfer recommend``: which source to train a target on, what it promises, what to run.
+
+Selectors are computed cheapest first, as far as the hours go. What their values promise is learnt
+from a finished matrix with the same model; the one that ranks is the best of those that the
+matrix's intervals tell from chance. Where there is none, it says so and names the cheapest probe.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.nodes import Fit, Node, Stage
+from tasktransfer.core.runs import Run
+from tasktransfer.data.cache import read_manifest
+from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer.collect.results import read_tables
+from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.pairs import is_foreign
+from tasktransfer.designs.transfer.selectors.nodes import PROBE, is_selector
+from tasktransfer.designs.transfer.selectors.registry import SELECTORS
+from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
+from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.fits.asked import Asked
+from tasktransfer.operate.forecast.estimate import Estimates
+from tasktransfer.results.finished import is_whole
+from tasktransfer.results.records import read_record
+from tasktransfer.results.study import Study
+from tasktransfer.stats.expected_gain import Expected, learnt
+from tasktransfer.tables.regret import LEADING, LEVEL
+from tasktransfer.tables.text import text_table
+
+CHEAPEST_FIRST = (
+    *("source_mean", "kind", "size", "tfidf", "roe", "embedding", "gradient"),
+    *("hscore", "leep", "logme", "nleep", "esm_logme", "taskemb", "warmup_drop"),
+)
+"""By what they need: nothing, texts, the base model, baselines."""
+SECONDS_OF_FIT = 30.0
+"""What a job of a selector takes besides trainings, roughly."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which of some sources to train a target on, with the study's first model and seed."""
+
+    dataset: str
+    target: str
+    sources: tuple[str, ...]
+
+    def holds(self, run: Run) -> bool:
+        return bool(run.about["dataset"] == self.dataset)
+
+
+def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
+    """The question of a command line. ``target``: DATASET/TASK, or a task that one dataset has.
+
+    Raises:
+        ConfigError: the study has no such target or source.
+    """
+    config = transfer_config(study)
+    dataset, _, task = target.rpartition("/")
+    found = [
+        (one.name, [s for s, t in one.pairs if t == task and not is_foreign(s)])
+        for one in config.datasets
+        if dataset in ("", one.name) and task in one.targets
+    ]
+    if len(found) != 1:
+        targets = [f"{one.name}/{name}" for one in config.datasets for name in one.targets]
+        raise ConfigError(
+            f"--target: {target!r} is {'of several datasets' if found else 'no target'}; the study "
+            f"has {', '.join(targets)}"
+        )
+    ((name, known),) = found
+    unknown = [source for source in sources if source not in known]
+    if unknown:
+        raise ConfigError(f"--sources: {unknown[0]!r} is no source; there are {', '.join(known)}")
+    return Question(name, task, tuple(sources) or tuple(known))
+
+
+def affordable(study: Study, question: Question, hours: float) -> tuple[list[str], list[Node]]:
+    """The selectors that fit into the hours, cheapest first, and the nodes that are to be made."""
+    estimates, spent = Estimates(study), 0.0
+    fits = {
+        run.variant: run.outcome
+        for run in study.plan.runs
+        if is_selector(run) and isinstance(run.outcome, Fit) and question.holds(run)
+        if run.model == study.config.models[0].name and run.seed == study.config.seeds[0]
+    }
+    names: list[str] = []
+    needed: dict[str, Node] = {}
+    for name in (*CHEAPEST_FIRST, *(name for name in fits if name not in CHEAPEST_FIRST)):
+        if not SELECTORS[name].is_fit:
+            names.append(name)
+            continue
+        if name not in fits:
+            continue
+        missing = [n for n in with_ancestors((fits[name],)) if not is_whole(study, n)]
+        missing = [node for node in missing if node.digest not in needed]
+        seconds = sum(
+            estimates.of(node).seconds if isinstance(node, Stage) else SECONDS_OF_FIT
+            for node in missing
+        )
+        if spent + seconds <= 3600 * hours:
+            spent += seconds
+            names.append(name)
+            needed |= {node.digest: node for node in missing}
+    return names, list(needed.values())
+
+
+def values_at_hand(
+    study: Study, question: Question, names: Sequence[str], matrix: Mapping[str, pd.DataFrame]
+) -> dict[str, dict[str, float]]:
+    """Selector → source → value, of those that have any."""
+    found: dict[str, dict[str, float]] = {}
+    tasks = (*question.sources, question.target)
+    kinds = {task: str(get_task(question.dataset, task).kind) for task in tasks}
+    sizes, gains = _sizes(study, question), _transfers(question, matrix)
+    runs = [run for run in study.plan.runs if is_selector(run) and question.holds(run)]
+    fits = {run.variant: run.outcome for run in reversed(runs) if isinstance(run.outcome, Fit)}
+    for name in names:
+        selector = SELECTORS[name]
+        if selector.is_fit:
+            values = _recorded(study, question, fits.get(name))
+        elif ("transfers" in selector.reads and not gains) or (name == "size" and not sizes):
+            continue
+        else:
+            assert selector.values is not None
+            asked = Asked(question.target, question.sources, kinds, sizes, transfers=gains)
+            values = {s: v for s, v in selector.values(asked).items() if v is not None}
+        if values:
+            found[name] = values
+    return found
+
+
+def _recorded(study: Study, question: Question, fit: Fit | None) -> dict[str, float]:
+    if fit is None or not is_whole(study, fit):
+        return {}
+    record = read_record(Path(study.record(fit)))
+    values = record.get("report", {}).get(question.target, {})
+    return {source: values[source] for source in question.sources if source in values}
+
+
+def _sizes(study: Study, question: Question) -> dict[str, int]:
+    cache = Path(study.instances(question.dataset))
+    if not (cache / "manifest.json").exists():
+        return {}
+    tasks = read_manifest(cache).tasks
+    return {task: tasks[task]["train"].samples for task in question.sources if task in tasks}
+
+
+def _transfers(
+    question: Question, matrix: Mapping[str, pd.DataFrame]
+) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    """Source → dev gains on other targets in a finished matrix; nothing where none has any."""
+    if "dev" not in matrix:
+        return {}
+    rows = matrix["dev"]
+    rows = rows[(rows["dataset"] == question.dataset) & (rows["target"] != question.target)]
+    gains = {
+        s: rows.loc[rows["source"] == s, "delta"].dropna().to_numpy() for s in question.sources
+    }
+    return gains if any(len(of) for of in gains.values()) else {}
+
+
+def read_matrix(study: Study, folder: Path | None) -> dict[str, pd.DataFrame]:
+    """A finished matrix: tables of the study itself, or of another with the same model.
+
+    Raises:
+        RecordError: the tables are of another model.
+    """
+    place = folder or Path(study.tables)
+    if not (place / "deltas.parquet").exists():
+        if folder is not None:
+            raise RecordError(f"{folder}: has no deltas.parquet: give a folder of collected tables")
+        return {}
+    tables, _ = read_tables(place)
+    ours = study.revisions.models[study.config.models[0].name].weights
+    theirs = set(tables.runs["weights"])
+    if ours not in theirs and not study.unknown:
+        raise RecordError(
+            f"{place}: is of other weights ({', '.join(sorted(theirs))}), not of {ours}: what a "
+            "selector promises is learnt from the same model"
+        )
+    single = tables.deltas[tables.deltas["n_sources"] == 1]
+    frames = {"deltas": single, "dev": dev_deltas(single, tables.runs)}
+    for name in ("selectors", "regret"):
+        if (place / f"{name}.parquet").exists():
+            frames[name] = pd.read_parquet(place / f"{name}.parquet")
+    return frames
+
+
+def promise(name: str, question: Question, matrix: Mapping[str, pd.DataFrame]) -> Expected | None:
+    """What a selector's value promises, from a finished matrix with its values; nothing of the
+    target itself is learnt from."""
+    if "selectors" not in matrix:
+        return None
+    values, deltas = matrix["selectors"], matrix["deltas"]
+    keys = ["dataset", "target", "source"]
+    value = values[values["selector"] == name].groupby(keys)["value"].mean()
+    others = (deltas["dataset"] != question.dataset) | (deltas["target"] != question.target)
+    gain = deltas[others].groupby(keys)["delta"].mean()
+    both = pd.concat([value.rename("value"), gain.rename("gain")], axis=1, join="inner")
+    if both.empty:
+        return None
+    table = both.unstack("source")
+    return learnt(table["value"].to_numpy(float), table["gain"].to_numpy(float))
+
+
+def surely_better(matrix: Mapping[str, pd.DataFrame]) -> list[str]:
+    """The selectors that a matrix's regret table tells from chance, the best first."""
+    if "regret" not in matrix:
+        return []
+    rows = matrix["regret"]
+    rows = rows[(rows["measure"] == LEADING) & (rows["to_random_q"] <= LEVEL)]
+    rows = rows[rows["to_random"] < 0]
+    means = rows.groupby("selector")["value"].mean().sort_values()
+    return [str(name) for name in means.index]
+
+
+def recommended(
+    study: Study, question: Question, names: Sequence[str], matrix: Mapping[str, pd.DataFrame]
+) -> dict[str, Any]:
+    """Ranked sources with values, expected gains and what to run next, as plain data."""
+    found = values_at_hand(study, question, names, matrix)
+    sure = [name for name in surely_better(matrix) if name in found]
+    ranked_by = next(iter(sure), next(iter(found), None))
+    sources: list[dict[str, Any]] = []
+    expected = promise(ranked_by, question, matrix) if ranked_by else None
+    if ranked_by is not None:
+        values = np.array([found[ranked_by].get(s, math.nan) for s in question.sources])
+        gains, low, high = expected.of(values) if expected else [np.full(len(values), np.nan)] * 3
+        order = sorted(
+            range(len(values)),
+            key=lambda n: (math.isnan(values[n]), -values[n], question.sources[n]),
+        )
+        sources = [
+            {
+                "source": question.sources[n],
+                "value": _number(values[n]),
+                "expected_gain": _number(gains[n]),
+                "low": _number(low[n]),
+                "high": _number(high[n]),
+                "others": {k: v.get(question.sources[n]) for k, v in found.items()},
+            }
+            for n in order
+        ]
+    return {
+        "target": f"{question.dataset}/{question.target}",
+        "ranked_by": ranked_by,
+        "surely_better_than_random": sure,
+        "learnt_from": None if expected is None else _learnt(expected),
+        "sources": sources,
+        "next": _next(study, question, sources, sure),
+    }
+
+
+def _learnt(expected: Expected) -> dict[str, Any]:
+    return {
+        "targets": expected.targets,
+        "error": expected.error,
+        "error_of_the_mean_gain": expected.constant_error,
+        "covered": expected.covered,
+    }
+
+
+def _next(
+    study: Study, question: Question, sources: Sequence[Mapping[str, Any]], sure: Sequence[str]
+) -> list[str]:
+    first = [one["source"] for one in sources[:3]] or list(question.sources[:3])
+    pairs = ", ".join(f"{{source: {one}, target: {question.target}}}" for one in first)
+    lines = [
+        f"train the first {len(first)} in full: set datasets.{question.dataset}.pairs: [{pairs}] "
+        "and run snakemake"
+    ]
+    if not sure:
+        lines.insert(
+            0,
+            "no selector is told from random by a finished matrix: the cheapest probe is an epoch "
+            f"of each transfer: set selectors: [{PROBE}] with targets: [{question.target}] and "
+            "run snakemake",
+        )
+    return lines
+
+
+def as_text(told: Mapping[str, Any]) -> str:
+    """For people."""
+    lines = [f"target {told['target']}"]
+    if told["ranked_by"] is None:
+        lines.append("no selector has a value at hand: give more --hours, or collect the study")
+    else:
+        sure = told["ranked_by"] in told["surely_better_than_random"]
+        how = "told from random" if sure else "not told from random by any matrix at hand"
+        lines += [f"ranked by {told['ranked_by']}, {how}", ""]
+        lines += text_table([_row(one) for one in told["sources"]], left=("source",))
+    learnt_from = told["learnt_from"]
+    if learnt_from is not None:
+        lines += [
+            "",
+            f"expected gains: learnt from {learnt_from['targets']} targets; each predicted by the "
+            f"others, gains were missed by {learnt_from['error']:.2f} points "
+            f"({learnt_from['error_of_the_mean_gain']:.2f} by the mean gain alone), "
+            f"{100 * learnt_from['covered']:.0f} % lay inside their intervals",
+        ]
+    elif told["sources"]:
+        lines += ["", "no expected gain: no finished matrix with this selector's values is at hand"]
+    return "\n".join([*lines, "", *(f"next: {line}" for line in told["next"]), ""])
+
+
+def _row(one: Mapping[str, Any]) -> dict[str, Any]:
+    interval = "–" if one["low"] is None else f"{one['low']:+.1f} to {one['high']:+.1f}"
+    gain = "–" if one["expected_gain"] is None else f"{one['expected_gain']:+.1f}"
+    value = "–" if one["value"] is None else f"{one['value']:.4g}"
+    return {
+        "source": one["source"],
+        "value": value,
+        "expected gain": gain,
+        "95 % interval": interval,
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

@@ -1,0 +1,176 @@
+"""What models that are only asked score: the table ``prompted``, from the records.
+
+A score is the mean over the wordings of a task's card and over the seeds that drew the shots. Its
+interval is over dialogues, and over seeds where there are several; wordings are no sample of
+anything, so how far they lie apart stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer import metrics
+from tasktransfer.core.nodes import Evaluation
+from tasktransfer.core.runs import Run
+from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer.collect.columns import MEAN, PROMPTED, SCORED, WRITTEN
+from tasktransfer.designs.transfer.collect.results import read_tables
+from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.runs import is_prompted
+from tasktransfer.metrics.measures import MEASURES
+from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.rows import answers
+from tasktransfer.results.study import Study
+from tasktransfer.stats.bootstrap import confidence_of_mean
+from tasktransfer.stats.cells import (
+    NO_SEED,
+    Cell,
+    Scored,
+    gathered,
+    mean_of,
+    mean_over_test_sets,
+    of_tallies,
+)
+from tasktransfer.tables.store import frame_of, write_frame
+from tasktransfer.tasks.asking import chosen_from
+
+Key = tuple[str, str, int, str]
+"""Dataset, model, shots, target."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A model's score on a target. ``by_wording``: mean of each wording over seeds."""
+
+    cell: Cell
+    by_wording: tuple[float, ...]
+    instances: int
+    answers: frozenset[str]
+    unreadable: float
+    questions: float
+    tokens: float
+
+    @property
+    def spread(self) -> float:
+        return max(self.by_wording) - min(self.by_wording)
+
+
+def write_prompted(study: Study) -> None:
+    """Write ``tables/prompted.parquet``."""
+    _, metadata = read_tables(Path(study.tables))
+    collected = gather(study, [run for run in study.plan.runs if is_prompted(run)])
+    frame = prompted_table(collected)
+    write_frame(Path(study.tables, "prompted.parquet"), frame, PROMPTED, metadata)
+    print(f"{Path(study.tables, 'prompted.parquet')}: {len(frame):,} rows")
+
+
+def prompted_table(collected: Collected) -> pd.DataFrame:
+    """Columns of ``PROMPTED``: each target, and each dataset's mean. A target of which a run is
+    missing has a row without a score."""
+    seen = {entry.model: entry for entry in transfer_config(collected.study).prompted}
+    planned: dict[Key, list[Run]] = {}
+    for run in collected.planned:
+        planned.setdefault(_key(run), []).append(run)
+    missing = {_key(hole.run) for hole in collected.missing}
+    asked = {key: _asked(collected, runs) for key, runs in planned.items() if key not in missing}
+    groups: dict[tuple[str, str, int], list[Key]] = {}
+    for key in planned:
+        groups.setdefault(key[:3], []).append(key)
+    rows = []
+    for group, keys in groups.items():
+        dataset, model, _ = group
+        said = seen[model].seen_of(dataset)
+        rows += [(*key, *_row(asked.get(key), 1, 1), said) for key in keys]
+        there = [asked[key] for key in keys if key in asked]
+        mean = _mean(there) if there else None
+        rows.append((*group, MEAN, *_row(mean, len(there), len(keys)), said))
+    return frame_of(rows, PROMPTED)
+
+
+def _key(run: Run) -> Key:
+    about = run.about
+    return about["dataset"], run.model, about["shots"], about["target"]
+
+
+def _asked(collected: Collected, runs: Sequence[Run]) -> _Asked:
+    """A target's runs, one a seed, each with an evaluation a wording."""
+    wordings = [*zip(*(run.evaluations for run in runs), strict=True)]
+    shots = runs[0].about["shots"]
+    seeds = [run.seed if shots else NO_SEED for run in runs]
+    cells = []
+    for nodes in wordings:
+        scored = [_scored(collected, node) for node in nodes]
+        named = (((), seed, one) for seed, one in zip(seeds, scored, strict=True))
+        cells.append(gathered(named)[()])
+    records = [collected.record(node) for nodes in wordings for node in nodes]
+    counts = [record["report"]["asked"] for record in records]
+    task = runs[0].about["target"]
+    return _Asked(
+        cell=mean_of(cells),
+        by_wording=tuple(float(cell.trainings.scores.mean()) for cell in cells),
+        instances=records[0]["results"][task]["instances"],
+        answers=frozenset(_how(collected, wordings[0][0])),
+        unreadable=sum(one["unreadable"] for one in counts),
+        questions=sum(one["questions"] for one in counts),
+        tokens=sum(map(_tokens, counts)),
+    )
+
+
+def _scored(collected: Collected, node: Evaluation) -> Scored:
+    rows, task = collected.rows(node), get_task(node.data.name, node.task)
+    tallies = metrics.tally(task, answers(rows["prediction"]), answers(rows["gold"]))
+    clusters = rows["cluster"].to_pylist()
+    score = partial(metrics.score_of_sums, task)
+    return of_tallies(tallies, clusters, score, MEASURES["score"])
+
+
+def _how(collected: Collected, node: Evaluation) -> Iterator[str]:
+    """Whether choices were scored: then the right one has a likelihood, or there is no single one,
+    and nothing in the notes."""
+    fell_back = any("log-likelihoods" in n for n in collected.record(node)["provenance"]["notes"])
+    scored = chosen_from(get_task(node.data.name, node.task)) and not fell_back
+    yield SCORED if scored else WRITTEN
+
+
+def _tokens(counts: dict[str, float]) -> float:
+    names = ("read_tokens", "written_tokens", "prompt_tokens", "completion_tokens")
+    return sum(counts.get(name, 0) for name in names)
+
+
+def _mean(several: Sequence[_Asked]) -> _Asked:
+    """The mean over targets. Its wordings are the n-th of each."""
+    fewest = min(len(one.by_wording) for one in several)
+    columns = zip(*(one.by_wording[:fewest] for one in several), strict=True)
+    return _Asked(
+        cell=mean_over_test_sets([one.cell for one in several]),
+        by_wording=tuple(float(np.mean(column)) for column in columns),
+        instances=sum(one.instances for one in several),
+        answers=frozenset().union(*(one.answers for one in several)),
+        unreadable=sum(one.unreadable for one in several),
+        questions=sum(one.questions for one in several),
+        tokens=sum(one.tokens for one in several),
+    )
+
+
+def _row(asked: _Asked | None, targets: int, expected: int) -> Iterable[object]:
+    if asked is None:
+        return (*[np.nan] * 3, 0, np.nan, 0, 0, expected, 0, 0, "", np.nan, 0)
+    cell = asked.cell
+    sure = confidence_of_mean(cell.trainings, cell.units)
+    return (
+        float(cell.trainings.scores.mean()),
+        *(sure.low, sure.high),
+        *(len(asked.by_wording), asked.spread),
+        *(len(cell.trainings.seeds), targets, expected),
+        asked.instances,
+        0 if cell.units is None else cell.units.count,
+        ", ".join(sorted(asked.answers)),
+        100 * asked.unreadable / max(1.0, asked.questions),
+        int(asked.tokens),
+    )

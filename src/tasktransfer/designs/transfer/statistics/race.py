@@ -1,0 +1,106 @@
+"""Which pairs go on in a race, and what is known of those that ran it.
+
+A kept pair was chosen by scores of the seeds before: its mean over these is too good, and no
+interval of them says how good it is. So the cells of a raced study are of the seeds that came after
+the last choice, and a pair that left the race has no interval.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tasktransfer.designs.transfer.collect.results import Tables
+from tasktransfer.designs.transfer.racing import NAMES, Cell, Race, go_on
+from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
+from tasktransfer.tables.store import Columns, frame_of
+
+RACE: Columns = (
+    ("dataset", pa.string(), "dataset"),
+    ("model", pa.string(), "model, as the study names it"),
+    ("algorithm", pa.string(), "transfer algorithm"),
+    ("source", pa.string(), "source task"),
+    ("target", pa.string(), "target task"),
+    ("left_after", pa.int64(), "round after which it left the race; null: it is in the last one"),
+    ("chosen_by", pa.list_(pa.int64()), "seeds whose dev scores decided whether it goes on"),
+    ("fresh", pa.list_(pa.int64()), "seeds after the last choice; empty: none"),
+    ("delta_chosen", pa.float64(), "mean test delta over the former: too good of what was kept"),
+    ("delta_fresh", pa.float64(), "mean test delta over the latter; NaN: it has none"),
+)
+NO_INTERVAL = "left the race"
+
+
+def pairs_that_go_on(tables: Tables, race: Race, share: float) -> list[dict[str, str]]:
+    """The pairs that go on after the round that runs, as they are written down.
+
+    Args:
+        race: until then.
+    """
+    single = tables.deltas[tables.deltas["n_sources"] == 1]
+    dev = dev_deltas(single, tables.runs)
+    means: dict[Cell, float] = {}
+    for names, rows in dev.groupby(list(NAMES), sort=False):
+        if set(rows["seed"]) >= set(race.seeds_now):
+            means[_cell(names)] = float(rows["delta"].mean())
+    of_target: dict[tuple[str, ...], int] = {}
+    for cell in means:
+        key = (*cell[:3], cell[4])
+        of_target[key] = of_target.get(key, 0) + 1
+    counts = {cell: of_target[*cell[:3], cell[4]] for cell in means}
+    return [dict(zip(NAMES, cell, strict=True)) for cell in go_on(means, share, counts)]
+
+
+def race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
+    """Columns of ``RACE``, a row for each pair. ``deltas``: columns of ``columns.DELTAS``."""
+    single = deltas[deltas["n_sources"] == 1]
+    rows: list[tuple[Any, ...]] = []
+    for names, of in single.groupby(list(NAMES), sort=False):
+        cell = _cell(names)
+        left = left_after(race, cell)
+        chosen = race.seeds[(left or len(race.kept)) - 1] if race.kept else ()
+        fresh = race.fresh if left is None else ()
+        means = [
+            float(of.loc[of["seed"].isin(some), "delta"].mean()) if some else np.nan
+            for some in (chosen, fresh)
+        ]
+        rows.append((*cell, left, list(chosen), list(fresh), *means))
+    return frame_of(rows, RACE)
+
+
+def of_fresh_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
+    """Deltas without the seeds that chose the pairs which are in the last round; those of pairs
+    that left, and of several sources, as they are."""
+    if not race.kept:
+        return deltas
+    names = deltas[list(NAMES)].itertuples(index=False, name=None)
+    kept = [left_after(race, _cell(cell)) is None for cell in names]
+    stale = ~deltas["seed"].isin(race.fresh).to_numpy() & (deltas["n_sources"] == 1).to_numpy()
+    fresh: pd.DataFrame = deltas[~(stale & np.array(kept, bool))]
+    return fresh
+
+
+def without_intervals(cells: pd.DataFrame, race: Race) -> pd.DataFrame:
+    """Cells of pairs that left the race, without interval and test."""
+    names = cells[list(NAMES)].itertuples(index=False, name=None)
+    left = np.array([left_after(race, _cell(cell)) is not None for cell in names], bool)
+    left &= (cells["n_sources"] == 1).to_numpy()
+    numbers = ["low", "high", "p", "q"]
+    changed = cells.copy()
+    changed.loc[left, numbers] = np.nan
+    changed.loc[left, "significant"] = False
+    changed.loc[left, "no_interval"] = NO_INTERVAL
+    return changed
+
+
+def left_after(race: Race, cell: Cell) -> int | None:
+    """The round after which a pair left; None: it is in the race."""
+    rounds = enumerate(race.kept, start=1)
+    return next((number for number, kept in rounds if cell not in kept), None)
+
+
+def _cell(names: Any) -> Cell:
+    dataset, model, algorithm, source, target = map(str, names)
+    return dataset, model, algorithm, source, target

@@ -1,0 +1,1 @@
+"""Language models that are asked and not trained: in this process, or behind an endpoint."""

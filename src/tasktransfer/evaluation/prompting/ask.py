@@ -1,0 +1,186 @@
+"""An evaluation of a language model as it was released: questions, answers, predictions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tasktransfer.errors import ModelError
+from tasktransfer.evaluation.prompting.model import AskedModel, Likelihood
+from tasktransfer.tasks.asking import (
+    Asked,
+    Prompt,
+    answer_words,
+    choice_answers,
+    chosen_from,
+    questions,
+    read_choice,
+    read_written,
+    wordings_of,
+)
+from tasktransfer.tasks.card import Instance, Task, Wording
+
+TOGETHER = 256
+"""Instances that are asked about at once."""
+AROUND = 16
+"""Tokens around an example that a chat template may add."""
+WRITTEN_BEYOND = 8
+"""Tokens that a written choice may have beyond the longest one: quotes, a full stop."""
+
+
+@dataclass
+class Given:
+    """Of each instance, in their order: the prediction, and where choices were scored the
+    log-probability of the right one, in nats, and its rank by length-normalised likelihood.
+    ``unreadable``: written answers that are no choice, which count as wrong."""
+
+    predictions: list[tuple[str, ...]] = field(default_factory=list)
+    likelihoods: list[float | None] = field(default_factory=list)
+    ranks: list[int | None] = field(default_factory=list)
+    unreadable: int = 0
+    questions: int = 0
+
+
+def drawn_examples(
+    task: Task, train: Sequence[Instance], shots: int, seed: int
+) -> tuple[Instance, ...]:
+    """Training instances whose answers are shown, drawn by seed; all, where there are fewer."""
+    draw = random.Random(f"{seed} {task.name}")
+    return tuple(draw.sample(list(train), min(shots, len(train))))
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a model is asked about a task: by a wording, after some examples."""
+
+    task: Task
+    wording: Wording
+    examples: tuple[Instance, ...]
+    model: AskedModel
+
+    @property
+    def scores_choices(self) -> bool:
+        """Whether choices are scored, and not written."""
+        return chosen_from(self.task) and self.model.gives_likelihoods
+
+    def questions(self, instance: Instance) -> list[Asked]:
+        """The questions about an instance, its context cut to what the model can read.
+
+        Raises:
+            ModelError: the rest of the prompt is too long by itself.
+        """
+        whole = self._questions(instance)
+        most = self.model.max_length - self._answer_tokens(whole)
+        lengths = [self.model.length(one.prompt) for one in whole]
+        if max(lengths) <= most:
+            return whole
+        bare = self._questions(replace(instance, context=""))
+        least = max(self.model.length(one.prompt) for one in bare)
+        if least >= most:
+            raise ModelError(
+                f"instance {instance.id} of {self.task.name}: instruction, {len(self.examples)} "
+                f"examples and question alone take {least} tokens of max_length "
+                f"{self.model.max_length}, of which {self.model.max_length - most} are kept for "
+                "the answer: raise the model's max_length, or ask with fewer shots"
+            )
+        context = self.model.cut(instance.context, most - least, self.task.keeps)
+        return self._questions(replace(instance, context=context))
+
+    def _questions(self, instance: Instance) -> list[Asked]:
+        listed = chosen_from(self.task) and not self.model.gives_likelihoods
+        return questions(self.task, self.wording, instance, self.examples, listed=listed)
+
+    def _answer_tokens(self, asked: Sequence[Asked]) -> int:
+        """Tokens kept for the answer."""
+        if not chosen_from(self.task):
+            return self.task.prompt.max_answer_tokens
+        longest = max((text for one in asked for text in one.choices), key=len)
+        return self.model.length(Prompt((longest,))) + WRITTEN_BEYOND
+
+    # --- answers ---
+
+    def answered(self, instances: Sequence[Instance], known: Sequence[str] = ()) -> Given:
+        """Ask about instances. ``known``: labels that an ``open_labels`` task may have."""
+        given = Given()
+        for begin in range(0, len(instances), TOGETHER):
+            some = instances[begin : begin + TOGETHER]
+            asked = [self.questions(one) for one in some]
+            flat = [one for each in asked for one in each]
+            given.questions += len(flat)
+            told: Iterator[Any]
+            if self.scores_choices:
+                told = iter(self.model.likelihoods(flat))
+                for instance, each in zip(some, asked, strict=True):
+                    self._chosen(given, instance, [next(told) for _ in each])
+            else:
+                most = self._answer_tokens(flat)
+                told = iter(self.model.write([o.prompt for o in flat], most, self.wording.stops))
+                for each in asked:
+                    self._written(given, each, [next(told) for _ in each], known)
+        return given
+
+    def _chosen(
+        self, given: Given, instance: Instance, told: Sequence[Sequence[Likelihood]]
+    ) -> None:
+        names = choice_answers(self.task)
+        given.predictions.append(tuple(names[_order(one)[0]] for one in told))
+        right = names.index(instance.target[0]) if instance.target[0] in names else None
+        single = len(told) == 1 and self.task.kind != "multi_label" and right is not None
+        given.likelihoods.append(told[0][right].total if single and right is not None else None)
+        ranked = _order(told[0]).index(right) + 1 if single and right is not None else None
+        given.ranks.append(ranked)
+
+    def _written(
+        self, given: Given, asked: Sequence[Asked], texts: Sequence[str], known: Sequence[str]
+    ) -> None:
+        given.likelihoods.append(None)
+        given.ranks.append(None)
+        if not chosen_from(self.task):
+            given.predictions.append(read_written(self.task, texts[0], known))
+            return
+        read = [
+            read_choice(self.task, one.choices, text)
+            for one, text in zip(asked, texts, strict=True)
+        ]
+        given.unreadable += read.count(None)
+        if self.task.kind == "multi_label":
+            given.predictions.append(tuple(name for name in read if name is not None))
+            return
+        # What is no choice is no answer of the task, and counts as wrong.
+        kept = (text if name is None else name for name, text in zip(read, texts, strict=True))
+        given.predictions.append(tuple(kept))
+
+
+def _order(choices: Sequence[Likelihood]) -> list[int]:
+    """Places of choices, the likeliest first; of equal ones the first."""
+    return sorted(range(len(choices)), key=lambda place: -choices[place].mean)
+
+
+def asking(
+    task: Task, said: Mapping[str, Any], train: Sequence[Instance], model: AskedModel
+) -> Asking:
+    """How an evaluation's settings (``asked``) have a model asked.
+
+    Args:
+        train: training instances of the task, to draw examples from; none are needed for no shots.
+    """
+    wording = wordings_of(task)[said["wording"]]
+    bare = Asking(task, wording, (), model)
+    examples = drawn_examples(task, train, said["shots"], said.get("seed", 0))
+    share = model.max_length // (len(examples) + 1)
+    return replace(bare, examples=tuple(_short(bare, one, share) for one in examples))
+
+
+def _short(asking: Asking, example: Instance, share: int) -> Instance:
+    """An example whose context leaves it within its share of the model's tokens."""
+    task, model = asking.task, asking.model
+    bare = questions(task, asking.wording, replace(example, context=""))
+    own = max(
+        model.length(Prompt((one.prompt.turns[0],)))
+        + model.length(Prompt((answer_words(task, asking.wording, example, one.output),)))
+        for one in bare
+    )
+    room = max(0, share - own - AROUND)
+    return replace(example, context=model.cut(example.context, room, task.keeps))

@@ -1,0 +1,276 @@
+"""A causal language model in this process, asked in batches.
+
+All prompts of a task begin alike (an instruction and the same examples), and so do all choices of a
+question. Both beginnings are read once: their keys and values are kept, and batches go on from
+there. That changes no number beyond rounding.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tasktransfer.evaluation.prompting.model import Likelihood, has_stopped, up_to
+from tasktransfer.evaluation.prompting.texts import Ids, Row, Texts
+from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.training.setup import Setup
+
+KEPT = 4
+"""Tokens whose keys and values are kept, as a multiple of those that are computed at once."""
+FEWER = 8
+"""Of so many times fewer tokens all words' logits are made at once: vocabularies are large."""
+
+
+@dataclass
+class CausalModel:
+    """A decoder with what it reads."""
+
+    module: Any
+    texts: Texts
+    device: torch.device
+    setup: Setup
+    read: dict[str, float] = field(default_factory=lambda: {"read_tokens": 0, "written_tokens": 0})
+    gives_likelihoods: bool = True
+
+    def __post_init__(self) -> None:
+        self.module.eval()
+        self._takes = set(inspect.signature(self.module.forward).parameters)
+        config = self.module.config.get_text_config()
+        window = getattr(config, "sliding_window", None) or getattr(config, "local_attention", None)
+        # A window is counted in places, padding among them: such rows are read one by one.
+        self._padded = not window or window >= self.texts.max_length
+
+    @property
+    def max_length(self) -> int:
+        return self.texts.max_length
+
+    def length(self, prompt: Prompt) -> int:
+        return self.texts.length(prompt)
+
+    def cut(self, text: str, most: int, keeps: str) -> str:
+        return self.texts.cut(text, most, keeps)
+
+    # --- likelihoods ---
+
+    def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
+        rows = [self.texts.rows(one) for one in asked]
+        told: list[list[Likelihood]] = self._fitting(lambda tokens: self._likelihoods(rows, tokens))
+        return told
+
+    def _likelihoods(self, rows: Sequence[Sequence[Row]], tokens: int) -> list[list[Likelihood]]:
+        stems = [self._stem(each) for each in rows]
+        scored: dict[int, list[Likelihood]] = {}
+        head = self._head(stems)
+        for batch in self._batches(stems, len(head), tokens):
+            state = self._read([stems[n] for n in batch], head)
+            choices = [
+                (place, row.ids[len(stems[n]) :], row.begin - len(stems[n]))
+                for place, n in enumerate(batch)
+                for row in rows[n]
+            ]
+            told = iter(self._continued(state, choices, tokens))
+            for n in batch:
+                scored[n] = [next(told) for _ in rows[n]]
+        return [scored[n] for n in range(len(rows))]
+
+    @staticmethod
+    def _stem(rows: Sequence[Row]) -> Ids:
+        """What all choices of a question begin with, short of the first token of any."""
+        shared = _common([row.ids for row in rows])
+        least = min(min(row.begin, len(row.ids) - 1) for row in rows)
+        return rows[0].ids[: max(1, min(shared, least))]
+
+    def _continued(
+        self, state: _State, choices: Sequence[tuple[int, Ids, int]], tokens: int
+    ) -> Iterator[Likelihood]:
+        """Of (row of the state, its tokens from there, the first that counts) each likelihood."""
+        first = state.logits.log_softmax(-1)
+        each = [[float(first[row, ids[0]])] for row, ids, _ in choices]
+        longer = [n for n, (_, ids, _) in enumerate(choices) if len(ids) > 1]
+        width = max((len(choices[n][1]) for n in longer), default=0) - 1
+        together = min(tokens // FEWER // max(1, width), KEPT * tokens // (state.width + width))
+        for begin in range(0, len(longer), max(1, together)):
+            some = longer[begin : begin + max(1, together)]
+            later = self._later(state, [choices[n][:2] for n in some])
+            for n, told in zip(some, later, strict=True):
+                each[n] += told
+        for one, (_, ids, counted) in zip(each, choices, strict=True):
+            yield Likelihood(sum(one[counted:]), len(ids) - counted)
+
+    def _later(self, state: _State, choices: Sequence[tuple[int, Ids]]) -> list[list[float]]:
+        """Log-probabilities of each token behind the first."""
+        rows = torch.tensor([row for row, _ in choices], device=self.device)
+        width = max(len(ids) for _, ids in choices)
+        ids = torch.zeros((len(choices), width), dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for place, (_, choice) in enumerate(choices):
+            ids[place, : len(choice)] = torch.tensor(choice)
+            mask[place, : len(choice)] = 1
+        ids, mask = ids.to(self.device), mask[:, :-1].to(self.device)
+        whole = torch.cat([state.mask[rows], mask], 1)
+        logits, _ = self._forward(ids[:, :-1], whole, _branched(state.cache, rows), width - 1)
+        told = logits.gather(-1, ids[:, 1:, None])[..., 0] - logits.logsumexp(-1)
+        return [row[: len(c) - 1] for row, (_, c) in zip(told.tolist(), choices, strict=True)]
+
+    # --- writing ---
+
+    def write(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
+        rows = self.texts.ids([self.texts.text(prompt) for prompt in prompts])
+        told: list[str] = self._fitting(lambda tokens: self._write(rows, most, stops, tokens))
+        return told
+
+    def _write(
+        self, rows: Sequence[Ids], most: int, stops: Sequence[str], tokens: int
+    ) -> list[str]:
+        written: dict[int, str] = {}
+        head = self._head(rows)
+        for batch in self._batches(rows, len(head), tokens):
+            state = self._read([rows[n] for n in batch], head)
+            written |= dict(zip(batch, self._greedy(state, most, stops), strict=True))
+        return [written[n] for n in range(len(rows))]
+
+    def _greedy(self, state: _State, most: int, stops: Sequence[str]) -> list[str]:
+        """The likeliest token after the other, of all rows until each has ended."""
+        said: list[Ids] = [[] for _ in state.logits]
+        left, logits, mask, cache = list(range(len(said))), state.logits, state.mask, state.cache
+        for _ in range(most):
+            chosen = logits.argmax(-1).tolist()
+            going = []
+            for place, (row, token) in enumerate(zip(left, chosen, strict=True)):
+                if token in self._ends:
+                    continue
+                said[row].append(token)
+                if not has_stopped(self._said(said[row]), stops):
+                    going.append(place)
+            self.read["written_tokens"] += len(left)
+            if not going:
+                break
+            kept = torch.tensor(going, device=self.device)
+            left = [left[place] for place in going]
+            cache, mask = _branched(cache, kept), mask[kept]
+            mask = torch.cat([mask, mask.new_ones(len(left), 1)], 1)
+            ids = torch.tensor([[said[row][-1]] for row in left], device=self.device)
+            logits, cache = self._forward(ids, mask, cache, 1)
+            logits = logits[:, -1]
+        return [up_to(self._said(ids), stops) for ids in said]
+
+    def _said(self, ids: Ids) -> str:
+        text: str = self.texts.tokenizer.decode(ids, skip_special_tokens=True)
+        return text
+
+    @property
+    def _ends(self) -> set[int]:
+        """Tokens that end an answer."""
+        named = self.module.generation_config.eos_token_id
+        listed = named if isinstance(named, list) else [named]
+        return {i for i in (*listed, self.texts.tokenizer.eos_token_id) if i is not None}
+
+    # --- computing ---
+
+    def _fitting(self, work: Any) -> Any:
+        with torch.inference_mode():
+            return self.setup.eval_budget.fitting(work, undo=lambda: None)
+
+    def _head(self, rows: Sequence[Ids]) -> Ids:
+        """What all rows begin with, short of the last token of the shortest. Worth keeping only
+        where several rows go on from there."""
+        if len(rows) < 2:
+            return []
+        shared = _common(rows)
+        return rows[0][: max(0, min(shared, min(map(len, rows)) - 1))]
+
+    def _batches(self, rows: Sequence[Ids], head: int, tokens: int) -> Iterator[list[int]]:
+        """Numbers of rows of about the same length, what is computed and kept of them within the
+        budget."""
+        batch: list[int] = []
+        for n in sorted(range(len(rows)), key=lambda n: -len(rows[n])):
+            longest = len(rows[batch[0]] if batch else rows[n])
+            count = len(batch) + 1
+            full = count * (longest - head) > tokens or count * longest > KEPT * tokens
+            if batch and (full or not self._padded):
+                yield batch
+                batch = []
+            batch.append(n)
+        if batch:
+            yield batch
+
+    def _read(self, rows: Sequence[Ids], head: Ids) -> _State:
+        """The states behind some rows, all of which begin with ``head``."""
+        count = len(rows)
+        own = [row[len(head) :] for row in rows]
+        width = max(map(len, own))
+        ids = torch.zeros((count, width), dtype=torch.long)
+        mask = torch.ones((count, len(head) + width), dtype=torch.long)
+        for place, row in enumerate(own):
+            ids[place, width - len(row) :] = torch.tensor(row)
+            mask[place, len(head) : len(head) + width - len(row)] = 0
+        cache = None
+        if head:
+            cache = _branched(
+                self._kept(head), torch.zeros(count, dtype=torch.long, device=self.device)
+            )
+        mask = mask.to(self.device)
+        logits, cache = self._forward(ids.to(self.device), mask, cache, 1)
+        self.read["read_tokens"] += sum(map(len, own))
+        return _State(logits[:, -1], cache, mask)
+
+    def _kept(self, head: Ids) -> Any:
+        """Keys and values of the common beginning: that of the last task is remembered."""
+        if getattr(self, "_last_head", None) != head:
+            ids = torch.tensor([head], device=self.device)
+            _, self._last_cache = self._forward(ids, torch.ones_like(ids), None, 1)
+            self._last_head = head
+            self.read["read_tokens"] += len(head)
+        return self._last_cache
+
+    def _forward(self, ids: Tensor, mask: Tensor, cache: Any, last: int) -> tuple[Tensor, Any]:
+        """Logits (rows, ``last``, words) in float32 of the last tokens, and keys and values."""
+        places = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        more = {"position_ids": places, "logits_to_keep": last}
+        told = self.module(
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=cache,
+            use_cache=True,
+            **{name: value for name, value in more.items() if name in self._takes},
+        )
+        return told.logits[:, -last:].float(), told.past_key_values
+
+    def counts(self) -> dict[str, float]:
+        return dict(self.read)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Behind some rows: logits of what follows (rows, words), keys and values, and which of their
+    places are tokens, (rows, places)."""
+
+    logits: Tensor
+    cache: Any
+    mask: Tensor
+
+    @property
+    def width(self) -> int:
+        return int(self.mask.shape[1])
+
+
+def _common(rows: Sequence[Ids]) -> int:
+    """How many tokens all rows begin with."""
+    first, last = min(rows), max(rows)  # what these two share, all do
+    pairs = enumerate(zip(first, last, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(first), len(last)))
+
+
+def _branched(cache: Any, rows: Tensor) -> Any:
+    """Keys and values of some rows, one as often as it is named. The layers are copied shallowly:
+    a layer that goes on makes new tensors and leaves those of the others alone."""
+    new = copy.copy(cache)
+    new.layers = [copy.copy(layer) for layer in cache.layers]
+    new.batch_select_indices(rows)
+    return new

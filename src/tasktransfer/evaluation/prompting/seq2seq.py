@@ -1,0 +1,101 @@
+"""An encoder-decoder in this process: it reads the prompt with its encoder and answers with its
+decoder. A question is encoded once, whatever the number of its choices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from tasktransfer.encoding.text import answer_ids
+from tasktransfer.evaluation.prompting.model import Likelihood, up_to
+from tasktransfer.evaluation.prompting.texts import Ids, Texts
+from tasktransfer.models.family import pad
+from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.training.setup import Setup
+
+
+@dataclass
+class Seq2SeqModel:
+    """An encoder-decoder with what it reads. Prompts are plain text: there is no chat."""
+
+    module: Any
+    texts: Texts
+    device: torch.device
+    setup: Setup
+    read: dict[str, float] = field(default_factory=lambda: {"read_tokens": 0, "written_tokens": 0})
+    gives_likelihoods: bool = True
+
+    def __post_init__(self) -> None:
+        self.module.eval()
+
+    @property
+    def max_length(self) -> int:
+        return self.texts.max_length
+
+    def length(self, prompt: Prompt) -> int:
+        return self.texts.length(prompt) + 1  # the end
+
+    def cut(self, text: str, most: int, keeps: str) -> str:
+        return self.texts.cut(text, most, keeps)
+
+    def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
+        return [self._of_one(one) for one in asked]
+
+    def _of_one(self, asked: Asked) -> list[Likelihood]:
+        answers = answer_ids(self.texts.tokenizer, asked.choices, "encoder_decoder")
+        special = set(self.texts.tokenizer.all_special_ids)
+        ids = self._ids([asked.prompt])
+
+        def work(tokens: int) -> list[Likelihood]:
+            told: list[Likelihood] = []
+            states = self.module.get_encoder()(**ids)[0]
+            together = max(1, tokens // max(map(len, answers)))
+            for begin in range(0, len(answers), together):
+                some = answers[begin : begin + together]
+                labels, mask = pad(_rows(some), 0, self.device)
+                logits = self.module(
+                    encoder_outputs=(states.expand(len(some), -1, -1),),
+                    attention_mask=ids["attention_mask"].expand(len(some), -1),
+                    decoder_input_ids=self._shifted(labels),
+                    decoder_attention_mask=mask,
+                ).logits.float()
+                each = logits.gather(-1, labels[..., None])[..., 0] - logits.logsumexp(-1)
+                for row, answer in zip(each.tolist(), some, strict=True):
+                    counted = [p for p, i in zip(row, answer, strict=False) if i not in special]
+                    told.append(Likelihood(sum(counted), len(counted)))
+            return told
+
+        with torch.inference_mode():
+            return self.setup.eval_budget.fitting(work, undo=lambda: None)
+
+    def _shifted(self, labels: torch.Tensor) -> torch.Tensor:
+        begin = labels.new_full((len(labels), 1), self.module.config.decoder_start_token_id)
+        return torch.cat([begin, labels[:, :-1]], 1)
+
+    def _ids(self, prompts: Sequence[Prompt]) -> dict[str, torch.Tensor]:
+        rows: list[Ids] = self.texts.tokenizer([prompt.text for prompt in prompts])["input_ids"]
+        self.read["read_tokens"] += sum(map(len, rows))
+        ids, mask = pad(_rows(rows), self.texts.tokenizer.pad_token_id, self.device)
+        return {"input_ids": ids, "attention_mask": mask}
+
+    def write(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
+        return [self._written(prompt, most, stops) for prompt in prompts]
+
+    def _written(self, prompt: Prompt, most: int, stops: Sequence[str]) -> str:
+        with torch.inference_mode():
+            ids = self.module.generate(
+                **self._ids([prompt]), max_new_tokens=most, do_sample=False, num_beams=1
+            )[0]
+        self.read["written_tokens"] += len(ids)
+        return up_to(self.texts.tokenizer.decode(ids, skip_special_tokens=True), stops)
+
+    def counts(self) -> dict[str, float]:
+        return dict(self.read)
+
+
+def _rows(rows: Sequence[Ids]) -> list[Any]:
+    return [np.asarray(row, np.int32) for row in rows]

@@ -1,0 +1,81 @@
+"""Prompts and choices as a model in this process reads them: its chat template and its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasktransfer.tasks.asking import Asked, Prompt
+
+Ids = list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A choice behind its prompt. ``begin``: the first token that is the choice's."""
+
+    ids: Ids
+    begin: int
+
+
+@dataclass
+class Texts:
+    """A tokenizer. ``max_length``: tokens of prompt and answer; ``chat``: prompts are put as its
+    chat template has them. What it says of a model that is loaded is true before it is, too."""
+
+    tokenizer: Any
+    max_length: int
+    chat: bool
+    gives_likelihoods: bool = True
+
+    def text(self, prompt: Prompt) -> str:
+        """What the model is given to read."""
+        if not self.chat:
+            return prompt.text
+        said: str = self.tokenizer.apply_chat_template(
+            prompt.messages, tokenize=False, add_generation_prompt=True
+        )
+        return said
+
+    def ids(self, texts: Sequence[str]) -> list[Ids]:
+        """Token ids of whole texts. (A chat template writes special tokens itself.)"""
+        rows: list[Ids] = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+        return rows if self.chat else [[*self._begin, *row] for row in rows]
+
+    @property
+    def _begin(self) -> Ids:
+        """What the tokenizer begins a text with."""
+        empty: Ids = self.tokenizer("")["input_ids"]
+        return [i for i in empty[:1] if i == self.tokenizer.bos_token_id]
+
+    def length(self, prompt: Prompt) -> int:
+        return len(self.ids([self.text(prompt)])[0])
+
+    def cut(self, text: str, most: int, keeps: str) -> str:
+        told = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        places = told["offset_mapping"]
+        if len(places) <= most:
+            return text
+        if most <= 0:
+            return ""
+        return text[places[-most][0] :] if keeps == "end" else text[: places[most - 1][1]]
+
+    def rows(self, asked: Asked) -> list[Row]:
+        """Each choice behind the prompt."""
+        prompt = self.text(asked.prompt)
+        gap = "" if self.chat else " "
+        before, *whole = self.ids([prompt, *(f"{prompt}{gap}{text}" for text in asked.choices)])
+        made = []
+        for text, ids in zip(asked.choices, whole, strict=True):
+            begin = len(before)
+            if ids[:begin] != before:  # a token has taken the end of the prompt with it
+                begin = self._first_of_choice(f"{prompt}{gap}{text}", len(prompt))
+            made.append(Row(ids, begin))
+        return made
+
+    def _first_of_choice(self, text: str, prompt: int) -> int:
+        told = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        places = told["offset_mapping"]
+        first = next((n for n, (_, end) in enumerate(places) if end > prompt), len(places))
+        return first + (0 if self.chat else len(self._begin))

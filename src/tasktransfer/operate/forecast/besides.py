@@ -1,0 +1,112 @@
+"""What takes time besides trainings: evaluations, fits and derived data.
+
+Coarser than trainings, of which most studies are made: what a model reads is counted, the rest is
+seconds that the demos and the laptops' studies have taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.operate.forecast.sizes import Sizes
+from tasktransfer.operate.forecast.speed import Speed
+from tasktransfer.tasks.card import SPLITS
+
+JOB_SECONDS = 1.5
+"""Of any job: the command's start, reading, writing."""
+DATA_SECONDS = 5.0
+"""Of derived data, beside what a model reads for them."""
+FIT_SECONDS = 0.15
+"""Of a task that is fitted, however small."""
+FIT_A_NUMBER = 18.6e-9
+"""Of a row, feature and label: ``python -m benchmarks.probe_fits``."""
+LABELS = 30
+"""Of a task, where nothing says how many."""
+TEXT_FEATURES = 1_000
+"""Of a text's words, for fits without a model."""
+
+Speeds = Callable[[ModelSpec, str], Speed]
+"""(model, precision as asked for) → its speed."""
+
+
+class Besides:
+    """Seconds of nodes that are no trainings."""
+
+    def __init__(self, sizes: Sizes, speed: Speeds, hidden: Callable[[str], int]) -> None:
+        self._sizes, self._speed, self._hidden = sizes, speed, hidden
+
+    def seconds(self, node: Node) -> float:
+        """Of one node; trainings are no business of this.
+
+        Raises:
+            TypeError: it is a training.
+        """
+        if isinstance(node, Evaluation):
+            return JOB_SECONDS + sum(self._evaluated(node))
+        if isinstance(node, Fit):
+            return JOB_SECONDS + sum(self._fitted(node))
+        if isinstance(node, Data):
+            return DATA_SECONDS + sum(self._labelled(node))
+        raise TypeError(f"{node.label} is a training")
+
+    def _evaluated(self, node: Evaluation) -> Iterator[float]:
+        """Each model of an outcome reads the split, or its part of it, and the pools."""
+        if isinstance(node.of, Fit):
+            return
+        limit = _rows_of(node)
+        models = [(stage.model, stage.training.precision) for stage in node.of.stages]
+        if node.of.model is not None:
+            models.append((node.of.model, "auto"))
+        if _is_one_model(node.of):
+            models = models[:1]
+        for model, precision in models:
+            speed = self._speed(model, precision)
+            read = self._sizes.read(node.data, model.name, node.task, node.split, limit)
+            yield read.tokens * speed.evaluate * int(node.settings.get("beams", 1))
+            for pool in node.pools:
+                most = node.settings.get("pool_limit")
+                held = self._sizes.read(pool.data, model.name, pool.task, "train", most)
+                yield held.tokens * speed.evaluate
+
+    def _fitted(self, node: Fit) -> Iterator[float]:
+        limit = node.settings.get("limit_train")
+        features = TEXT_FEATURES
+        if node.on is not None and node.on.stage is not None:
+            stage = node.on.stage
+            features = self._hidden(stage.model.name)
+            speed = self._speed(stage.model, stage.training.precision)
+            task = stage.train_tasks[0]  # its texts are those of the fit's tasks
+            for split in ("train", "test"):
+                most = limit if split == "train" else None
+                read = self._sizes.read(stage.data, stage.model.name, task, split, most)
+                yield read.tokens * speed.read
+        for task in node.tasks:
+            rows = self._sizes.instances(node.data, task, "train", limit)
+            yield FIT_SECONDS + rows * features * LABELS * FIT_A_NUMBER
+
+    def _labelled(self, node: Data) -> Iterator[float]:
+        """A trained model reads what it labels: as many texts as there are to be, several times."""
+        for stage in (used for used in node.uses if isinstance(used, Stage)):
+            speed = self._speed(stage.model, stage.training.precision)
+            task = stage.train_tasks[0]
+            wanted = sum(int(node.settings.get(split, 0)) for split in SPLITS)
+            times = float(node.settings.get("made", 1)) * len(node.settings.get("domains", [""]))
+            read = self._sizes.read(stage.data, stage.model.name, task, "train")
+            mean = read.tokens / max(1, read.instances)
+            yield wanted * times * mean * speed.evaluate
+
+
+def _rows_of(node: Evaluation) -> int | None:
+    """Instances that an evaluation reads at most, as its settings say."""
+    settings = node.settings
+    if isinstance(settings.get("blocks"), int) and isinstance(settings.get("block"), int):
+        return int(settings["blocks"]) * int(settings["block"])
+    return settings.get("limit")
+
+
+def _is_one_model(outcome: Outcome) -> bool:
+    """Whether its stages are merged or put together into one model, or share out the rows."""
+    merged = any(start.merged or start.parts for start in outcome.starts)
+    return outcome.combine == "route" or (merged and outcome.combine != "mean")

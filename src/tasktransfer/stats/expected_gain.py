@@ -1,0 +1,108 @@
+"""What a selector's value promises: the gain of a transfer, learnt from finished transfers to other
+targets, and how well that did where the truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from tasktransfer.stats.resampling import Floats
+
+LEVEL = 0.95
+FEWEST_TARGETS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Gain = ``offset`` + ``slope`` × the value in standard deviations of its target's values.
+
+    ``error``: the root mean square by which held-out targets' gains were missed, each predicted by
+    the others; ``constant_error``: the same of the mean gain alone, whatever the value;
+    ``covered``: the share of held-out gains inside their intervals; ``targets``: learnt from.
+    """
+
+    offset: float
+    slope: float
+    error: float
+    constant_error: float
+    covered: float
+    targets: int
+
+    def of(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """Expected gains and the ends of their 95 % intervals, (sources,) each."""
+        gains: Floats = self.offset + self.slope * standardised(values)
+        reach = _reach(self.targets) * self.error
+        return gains, gains - reach, gains + reach
+
+
+def learnt(values: Floats, gains: Floats) -> Expected | None:
+    """Learn from finished transfers.
+
+    Args:
+        values: of a selector, (targets, sources); NaN: missing.
+        gains: of the transfers, points; NaN: no pair.
+
+    Returns:
+        None with fewer than three targets that have two sources with values.
+    """
+    x = np.stack([standardised(row) for row in np.where(np.isnan(gains), np.nan, values)])
+    known = ~np.isnan(x) & ~np.isnan(gains)
+    kept = known.sum(axis=1) > 1
+    x, gains, known = x[kept], gains[kept], known[kept]
+    targets = len(x)
+    if targets < FEWEST_TARGETS:
+        return None
+    missed, constant, inside = [], [], []
+    for held in range(targets):
+        others = np.arange(targets) != held
+        line = _line(x[others], gains[others], known[others])
+        truth = gains[held][known[held]]
+        off = truth - line[0] - line[1] * x[held][known[held]]
+        spread = _spread(x[others], gains[others], known[others], line)
+        missed.append(np.mean(off**2))
+        constant.append(np.mean((truth - gains[others][known[others]].mean()) ** 2))
+        inside.append(np.mean(np.abs(off) <= _reach(targets - 1) * spread))
+    offset, slope = _line(x, gains, known)
+    return Expected(
+        *(offset, slope, float(np.mean(missed)) ** 0.5, float(np.mean(constant)) ** 0.5),
+        *(float(np.mean(inside)), targets),
+    )
+
+
+def standardised(values: Floats) -> Floats:
+    """Values of one target, less their mean, over their standard deviation; 0 where all are equal:
+    selectors have no common unit, and targets neither."""
+    there = ~np.isnan(values)
+    if not there.any():
+        return values
+    spread = float(values[there].std())
+    centred: Floats = values - values[there].mean()
+    return centred / spread if spread > 0 else np.where(there, 0.0, np.nan)
+
+
+def _line(x: Floats, gains: Floats, known: NDArray[np.bool_]) -> tuple[float, float]:
+    """Least squares over all pairs, each target of equal weight."""
+    weights = np.where(known, 1 / np.maximum(known.sum(axis=1, keepdims=True), 1), 0.0)
+    w, a, b = (part[known] for part in (weights, x, gains))
+    mean_a, mean_b = np.average(a, weights=w), np.average(b, weights=w)
+    below = float(np.average((a - mean_a) ** 2, weights=w))
+    slope = float(np.average((a - mean_a) * (b - mean_b), weights=w)) / below if below > 0 else 0.0
+    return float(mean_b - slope * mean_a), slope
+
+
+def _spread(
+    x: Floats,
+    gains: Floats,
+    known: NDArray[np.bool_],
+    line: tuple[float, float],
+) -> float:
+    off = np.where(known, gains - line[0] - line[1] * np.where(known, x, 0.0), 0.0)
+    of_target = (off**2).sum(axis=1) / known.sum(axis=1)
+    return float(np.sqrt(of_target.mean()))
+
+
+def _reach(targets: int) -> float:
+    return float(special.stdtrit(max(1, targets - 1), (1 + LEVEL) / 2))

@@ -1,0 +1,81 @@
+"""Forecasts are held against what the trainings of the shipped study took, by their records."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tasktransfer.core.nodes import Stage
+from tasktransfer.designs import load_config, open_study
+from tasktransfer.operate.forecast.estimate import Estimates
+from tasktransfer.operate.forecast.rates import Rates
+from tasktransfer.operate.merge import merge_results
+from tasktransfer.operate.pack import read_pack, unpacked
+from tasktransfer.results.costs import cost_in
+from tasktransfer.results.study import Study
+
+ROOT = Path(__file__).parents[2]
+PRESET = ROOT / "workflow" / "presets" / "minilm-study.yaml"
+RATES = Rates("cpu", {"float32": 112e9, "bfloat16": 489e9}, "its machine", "measured")
+"""Of a thread of the machine that trained it: half of what two gave (docs/performance.md)."""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """The shipped study with all its records, where neither data nor model are."""
+    folder = tmp_path_factory.mktemp("shipped")
+    model = load_config(PRESET).models[0].model_dump(mode="json")
+    elsewhere = {**model, "checkpoint": str(folder / "all-MiniLM-L6-v2")}
+    there = {
+        "results": str(folder / "results"),
+        "data": {"release": str(folder / "no release")},
+        "models": [elsewhere],
+    }
+    pack = read_pack(ROOT / "shipped" / "minilm-study.parquet")
+    with unpacked(pack, load_config(PRESET, there)) as records:
+        opened = open_study(PRESET, there, need_inputs=False)
+        assert merge_results(opened, records)["counts"]["refused"] == 0
+    return open_study(PRESET, there, need_inputs=False)
+
+
+def measured(study: Study, stage: Stage) -> float:
+    """Seconds of a training by its record."""
+    cost = cost_in(Path(study.record(stage)))
+    assert cost is not None
+    return sum(cost.seconds.values())
+
+
+@pytest.fixture(scope="module")
+def hours(study: Study) -> float:
+    return sum(measured(study, stage) for stage in study.plan.stages) / 3600
+
+
+def forecast(study: Study) -> float:
+    estimates = Estimates(study, "cpu", RATES)
+    return sum(estimates.seconds(node) for node in study.plan.nodes) / 3600
+
+
+def test_without_a_record_it_is_right_within_a_factor_of_a_half(
+    study: Study, hours: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Estimates, "samples", [])
+    assert hours / 1.5 < forecast(study) < 1.5 * hours
+    estimates = Estimates(study, "cpu", RATES)
+    assert estimates.model("minilm").basis == "its name"
+    told = sum(estimates.of(stage).tokens for stage in study.plan.stages)
+    read = sum(
+        cost.tokens
+        for stage in study.plan.stages
+        if (cost := cost_in(Path(study.record(stage)))) is not None
+    )
+    assert told == pytest.approx(read, rel=0.15)
+
+
+def test_after_five_records_it_is_right_within_a_fifth(study: Study, hours: float) -> None:
+    """The five that a workflow finishes first: baselines of seed 0."""
+    for stage in study.plan.stages[5:]:
+        shutil.rmtree(study.folder(stage))
+    assert len(Estimates(study, "cpu", RATES).samples) == 5
+    assert forecast(study) == pytest.approx(hours, rel=0.2)

@@ -1,0 +1,150 @@
+"""A small server that speaks OpenAI's protocol, and faults on demand: what endpoints are tested on.
+
+A token is a word with the space before it. Its log-probability is minus the number of letters in
+it that are not in ``liked``, a hundredth each, so that scores are known beforehand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Body = dict[str, Any]
+
+
+@dataclass
+class Server:
+    """``faults``: what is done to the next requests, one each: ``429``, ``500``, ``broken`` (no
+    JSON), ``empty`` (JSON without an answer), ``late``, ``cut`` (the connection ends).
+    ``die_after``: so many answers, and then every connection is cut. ``asked``: how often each
+    request was answered. ``key``: the one that is taken; None: any or none."""
+
+    liked: str = ""
+    scores: bool = True
+    chats: bool = True
+    answer: str = "yes"
+    key: str | None = None
+    die_after: int | None = None
+    url: str = ""
+    faults: list[str] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
+    at_once: int = 0
+    most_at_once: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def answers(self) -> int:
+        return self.asked.total()
+
+    def fault(self) -> str | None:
+        with self.lock:
+            if self.die_after is not None and self.answers >= self.die_after:
+                return "cut"
+            return self.faults.pop(0) if self.faults else None
+
+    def of(self, path: str, body: Body) -> Body | None:
+        """The answer to a request; None: it is not offered."""
+        if path == "/v1/chat/completions" and self.chats:
+            text = {"message": {"role": "assistant", "content": self.answer}}
+            return {"choices": [text], "usage": {"prompt_tokens": 7, "completion_tokens": 1}}
+        if path != "/v1/completions" or (body.get("echo") and not self.scores):
+            return None
+        if not body.get("echo"):
+            usage = {"prompt_tokens": 7, "completion_tokens": 1}
+            return {"choices": [{"text": self.answer}], "usage": usage}
+        tokens = [*re.findall(r"\s*\S+", body["prompt"]), " more"]
+        values = [None, *(score(token, self.liked) for token in tokens[1:])]
+        scored = {"tokens": tokens, "token_logprobs": values}
+        usage = {"prompt_tokens": len(tokens) - 1, "completion_tokens": 1}
+        return {"choices": [{"text": "".join(tokens), "logprobs": scored}], "usage": usage}
+
+
+def score(token: str, liked: str) -> float:
+    return -sum(letter not in liked for letter in token.strip()) / 100
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Any
+
+    def do_POST(self) -> None:  # the library's name
+        served: Server = self.server.served
+        with served.lock:
+            served.at_once += 1
+            served.most_at_once = max(served.most_at_once, served.at_once)
+        try:
+            self._post(served)
+        finally:
+            with served.lock:
+                served.at_once -= 1
+
+    def _post(self, served: Server) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if served.key is not None and self.headers.get("Authorization") != f"Bearer {served.key}":
+            said = f"wrong key {self.headers.get('Authorization')}"
+            return self._say(401, json.dumps({"error": said}).encode())
+        match served.fault():
+            case "429":
+                return self._say(429, b"slow down", {"Retry-After": "0.05"})
+            case "500":
+                return self._say(500, b"oops")
+            case "broken":
+                return self._say(200, b'{"choices": [{"te')
+            case "empty":
+                return self._say(200, b'{"choices": []}')
+            case "late":
+                time.sleep(0.6)
+            case "cut":
+                self.close_connection = True
+                self.connection.close()
+                return None
+        answer = served.of(self.path, body)
+        if answer is None:
+            return self._say(404, b"not offered")
+        with served.lock:
+            served.asked[json.dumps([self.path, body], sort_keys=True)] += 1
+        return self._say(200, json.dumps(answer).encode())
+
+    def _say(self, status: int, content: bytes, headers: dict[str, str] | None = None) -> None:
+        try:
+            self.send_response(status)
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+        except OSError:  # whoever asked waits no longer
+            return
+
+    def finish(self) -> None:
+        try:
+            super().finish()
+        except (OSError, ValueError):
+            return
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+
+@contextmanager
+def serving(served: Server | None = None, port: int = 0) -> Iterator[Server]:
+    """A server for as long as the context lasts."""
+    served = served or Server()
+    server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
+    server.daemon_threads = True
+    server.served = served  # type: ignore[attr-defined]
+    served.url = f"http://127.0.0.1:{server.server_port}/v1"
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        server.server_close()

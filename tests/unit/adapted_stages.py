@@ -1,0 +1,86 @@
+"""Stages that train adapters of small models, and the models that they leave."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from small_models import small_stage
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import FAMILIES, Family, LowRank, Training
+from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.load import Loading, load_model
+from tasktransfer.results.records import read_record
+from tasktransfer.results.schema import Record
+from tasktransfer.training.evaluate import evaluate
+from tasktransfer.training.job import Job
+from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.run import train_stage
+from tasktransfer.training.setup import Setup
+
+EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
+LORA = LowRank(rank=4, alpha=8, dropout=0.0)
+TRAINING = Training(epochs=1, batch_size=2, learning_rate=3e-3, precision="float32", dropout=0.0)
+EVERY_FAMILY: tuple[Family, ...] = (*FAMILIES, "dual_encoder")
+
+
+def adapted(
+    family: Family, adapter: LowRank | None = LORA, task: str = EMOTIONS, **more: Any
+) -> Stage:
+    stage = small_stage(task, family=family, training=TRAINING)
+    return replace(stage, model=replace(stage.model, adapter=adapter), **more)
+
+
+def read_by(family: Family) -> Family:
+    """The family whose checkpoint and token ids a small model of a family has."""
+    return "encoder" if family == "dual_encoder" else family
+
+
+def bodies(model: FamilyModel, family: Family) -> list[Any]:
+    """The pre-trained models inside a model, by transformers' classes."""
+    parts: Any = model.module
+    within = {"encoder": ["backbone"], "dual_encoder": ["context", "candidate"]}.get(family)
+    return [parts] if within is None else [parts[name] for name in within]
+
+
+def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = ()) -> Record:
+    family = read_by(stage.model.family)
+    encoded, base = small / f"DailyDialog-{family}", str(small / family)
+    train_stage(Job(stage, encoded, base, None, out, True, 1, "small", "c", starts))
+    return read_record(out / "metrics.json")
+
+
+def loaded(small: Path, stage: Stage, folder: Path, begins: bool = False) -> FamilyModel:
+    """A stage's model as an evaluation loads it, or as a training that begins from it."""
+    family, tasks = read_by(stage.model.family), {EMOTIONS, NLI}
+    encoded, base = small / f"DailyDialog-{family}", str(small / family)
+    device = torch.device("cpu")
+    loading = Loading(
+        stage.model, stage.training, encoded, 0, device, base=base, begins=begins
+    )  # fmt: skip
+    cards = {task: get_task("DailyDialog", task) for task in sorted(tasks)}
+    model = load_model(loading, str(folder), None, cards)
+    model.module.eval()
+    return model
+
+
+def logits(model: FamilyModel, split: EncodedSplit) -> torch.Tensor:
+    """What tells models apart to rounding: the loss of each instance."""
+    with torch.no_grad():
+        return torch.stack([model.loss(split, [example]) for example in range(len(split))])
+
+
+def scored(model: FamilyModel, split: EncodedSplit) -> dict[str, float]:
+    setup = Setup(torch.device("cpu"), TokenBudget(512, "training"), TokenBudget(512, "evaluation"))
+    return evaluate(model, get_task("DailyDialog", split.task), split, setup, "default").metrics
+
+
+def split_of(
+    small: Path, family: Family, task: str = EMOTIONS, split: str = "train"
+) -> EncodedSplit:
+    return read_split(small / f"DailyDialog-{read_by(family)}", task, split)

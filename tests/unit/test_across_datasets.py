@@ -1,0 +1,198 @@
+"""Transfer from one dataset to another: how pairs are named, what is trained, what leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from declared_files import TASKS, TURNS, as_jsonl, dialogue
+
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.plan import Plan
+from tasktransfer.datasets import DATASETS, declare, get_task
+from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs.transfer.leaks import shared_dialogues
+from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Instance
+
+BERT = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}
+
+
+@pytest.fixture(autouse=True)
+def _in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    yield
+    declare(())
+
+
+def own(name: str, rows: list[dict[str, Any]], tasks: dict[str, Any] = TASKS) -> dict[str, Any]:
+    """The declaration of a dataset of one's own, and its file."""
+    as_jsonl(Path(f"{name}.jsonl"), rows)
+    return {
+        "files": f"{name}.jsonl",
+        "shares": {"test": 0.25, "dev": 0.25},
+        "dialogue": TURNS,
+        "tasks": tasks,
+    }
+
+
+def study(**more: Any) -> Study:
+    rows = [dialogue("all", number) for number in range(16)]
+    config = {
+        "study": "across",
+        "datasets": {
+            "DailyDialog": {"tasks": ["emotion_recognition", "dialogue_nli"]},
+            "Friends": {"tasks": ["MELD_emotion_recognition"]},
+            "Tickets": own("Tickets", rows),
+        },
+        "models": [BERT],
+        "algorithms": ["baseline", "pretrain_finetune"],
+        "training": {"epochs": {"DailyDialog": 1, "Friends": 2, "Tickets": 3}},
+        **more,
+    }
+    Path("study.yaml").write_text(yaml.safe_dump(config))
+    return open_study("study.yaml")
+
+
+def transfers(plan: Plan) -> list[tuple[str, str, str]]:
+    """Sources, dataset and target of every transfer."""
+    return [
+        ("+".join(run.about["sources"]), run.about["dataset"], run.about["target"])
+        for run in plan.runs
+        if run.about["sources"]
+    ]
+
+
+def test_targets_and_sources_take_wildcards_and_any_case() -> None:
+    sources = ["DailyDialog/*", "friends/meld_emotion_recognition", "Tickets/*"]
+    assert transfers(study(targets=["Tickets/intent"], sources=sources).plan) == [
+        ("DailyDialog/emotion_recognition", "Tickets", "intent"),
+        ("DailyDialog/dialogue_nli", "Tickets", "intent"),
+        ("Friends/MELD_emotion_recognition", "Tickets", "intent"),
+        ("urgency", "Tickets", "intent"),
+    ]
+
+
+def test_all_pairs_and_listed_pairs() -> None:
+    assert len(transfers(study(pairs="all").plan)) == 5 * 4
+    pairs = [{"source": "Tickets/intent", "target": "emotion_recognition"}]
+    assert transfers(study(pairs=pairs).plan) == [
+        ("Tickets/intent", "DailyDialog", "emotion_recognition")
+    ]
+
+
+def test_without_them_pairs_are_within_each_dataset() -> None:
+    plan = study(datasets={"Tickets": own("T", [dialogue("a", n) for n in range(16)])}).plan
+    assert transfers(plan) == [("intent", "Tickets", "urgency"), ("urgency", "Tickets", "intent")]
+
+
+def test_each_stage_reads_its_own_data_and_the_source_is_its_baseline() -> None:
+    opened = study(targets=["Tickets/intent"], sources=["Friends/*"])
+    (run,) = [run for run in opened.plan.runs if run.about["sources"]]
+    first, last = run.stages
+    baselines = {one.path: one for one in opened.plan.stages if one.kind == "baseline"}
+    assert baselines[first.path] is first and first.dataset == "Friends"
+    assert (first.training.epochs, last.training.epochs) == (2, 3)
+    assert last.dataset == "Tickets" and last.data.revision == opened.revisions.data["Tickets"]
+    assert last.starts_whole and last.label == "intent_from_MER" and last.kind == "finetune"
+
+
+def test_a_head_does_not_go_to_another_task_of_the_same_name() -> None:
+    other = own("Other", [dialogue("b", n) for n in range(16)], {"intent": TASKS["intent"]})
+    tickets = own("T", [dialogue("a", n) for n in range(16)])
+    opened = study(
+        datasets={"Tickets": tickets, "Other": other},
+        targets=["Tickets/intent"],
+        sources=["Other/intent"],
+        training={"epochs": 1},
+    )
+    (run,) = [run for run in opened.plan.runs if run.about["sources"]]
+    assert run.stages[-1].starts[0].parts == ("encoder",)
+    assert get_task("Tickets", "Other/intent") is DATASETS["Other"].tasks["intent"]
+
+
+def test_controls_have_the_source_on_its_own_data() -> None:
+    opened = study(targets=["Tickets/intent"], sources=["Friends/*"], controls=["shuffled_source"])
+    (run,) = [run for run in opened.plan.runs if run.method == "shuffled_source"]
+    first: Stage = run.stages[0]
+    assert (first.kind, first.data.name, first.data.recipe) == (
+        "control",
+        "Friends",
+        "permuted_answers",
+    )
+
+
+def test_one_after_the_other_across_datasets() -> None:
+    pairs = [{"source": "Friends/*", "target": "Tickets/intent"}]
+    plan = study(pairs=pairs, algorithms=["baseline", "sequential"]).plan
+    (run,) = [run for run in plan.runs if run.method == "sequential"]
+    assert [stage.dataset for stage in run.stages] == ["Friends", "Tickets"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"targets": ["Tickets/intnt"]}, "'Tickets/intnt' is no task that is studied"),
+        ({"targets": ["Tickets/*"], "pairs": [{"source": "*", "target": "*"}]}, "pairs: cannot be"),
+        ({"pairs": "all", "algorithms": ["multitask"]}, "multitask trains source and target tog"),
+        (
+            {"pairs": "all", "multi_source": {"mode": "auto"}},
+            "multi_source.mode: found 'auto', and some of the pairs are of two datasets",
+        ),
+        ({"targets": ["Tickets/intent"], "sources": ["Tickets/intent"]}, "leave no source"),
+        ({"rules": "challenge", "pairs": "all"}, "Friends"),
+    ],
+)
+def test_what_cannot_be_is_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        study(**more)
+
+
+# --- leaks --------------------------------------------------------------------------------------
+
+LONG = "the parcel that I ordered three weeks ago has never arrived at my door"
+
+
+def telling(name: str, *texts: str) -> Instance:
+    context = " ".join(f"user: {text}" for text in texts)
+    starts = [context.index(f"user: {text}") for text in texts]
+    return Instance(name, name, "task", context, 0, {}, (), ("x",), turns=tuple(starts))
+
+
+def test_a_dialogue_is_shared_if_half_of_its_words_are_in_one() -> None:
+    train = [telling("a", LONG, "thank you very much for your help"), telling("b", "hello")]
+    test = [
+        telling("same", LONG.upper() + "!"),
+        telling("phrase", "thank you very much for your help", "something else that is long here"),
+        telling("other", "I forgot the password of my account and cannot get in any more"),
+    ]
+    shared = shared_dialogues(train, test)
+    assert (shared.count, shared.of, shared.example) == (1, 3, ("same", "a"))
+
+
+def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+    def told(name: str, number: int) -> dict[str, Any]:
+        row = dialogue(name, number)
+        row["messages"][1]["content"] = f"{LONG}, and it was number {number} of all"
+        return row
+
+    copied = [told("a", number) for number in range(24)]
+    tickets = own("T", copied, {"intent": TASKS["intent"]})
+    other = own("Other", [told("b", n) for n in range(24)], {"urgency": TASKS["urgency"]})
+    more: dict[str, Any] = {
+        "datasets": {"Tickets": tickets, "Other": other},
+        "training": {"epochs": 1},
+        "targets": ["Tickets/intent"],
+        "sources": ["Other/*"],
+    }
+    opened = study(**more)
+    with pytest.raises(DataError, match=r"dialogues of Tickets/intent are among .*allow_leaks"):
+        design_of(opened.config).refuse(opened)
+    capsys.readouterr()
+    allowed = study(**more, allow_leaks=["Other > Tickets"])
+    design_of(allowed.config).refuse(allowed)
+    assert "of 6 test dialogues of Tickets/intent" in capsys.readouterr().err

@@ -1,0 +1,206 @@
+"""Language models that are asked here: scores against a plain loop over choices; batches,
+order and shared beginnings change nothing beyond rounding; what is written, and where it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import architectures
+from small_models import Loader
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.data.cache import read_instances
+from tasktransfer.datasets import get_task
+from tasktransfer.errors import ModelError
+from tasktransfer.evaluation.prompting.ask import asking
+from tasktransfer.evaluation.prompting.load import load_asked
+from tasktransfer.evaluation.prompting.local import CausalModel
+from tasktransfer.evaluation.prompting.seq2seq import Seq2SeqModel
+from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.training.hardware import Hardware
+
+TASKS = (
+    ("DailyDialog", "dialogue_act_classification"),
+    ("DailyDialog", "adversarial_response_selection"),
+    ("Friends", "personality_detection"),
+)
+CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content }}|{% endfor %}{{ '<assistant>' }}"
+ROUNDING = 1e-5
+FLOAT32 = Hardware("float32")
+
+
+def questions(model: Any, base: Path, dataset: str, task: str, shots: int = 1) -> list[Asked]:
+    card = get_task(dataset, task)
+    train, test = (
+        read_instances(base / f"instances-{dataset}", task, s) for s in ("train", "test")
+    )
+    how = asking(card, {"wording": 0, "shots": shots, "seed": 0}, train, model)
+    return [one for instance in test for one in how.questions(instance)]
+
+
+@pytest.fixture(scope="module")
+def decoder(load: Loader, models_folder: Path) -> CausalModel:
+    model = load_asked(
+        ModelSpec("small", "decoder", "w", 1024), str(models_folder / "decoder"), None, FLOAT32
+    )
+    assert isinstance(model, CausalModel)
+    with torch.no_grad():  # random weights would end at once
+        model.module.get_output_embeddings().weight[model.texts.tokenizer.all_special_ids] = 0.0
+    return model
+
+
+def loop(model: CausalModel, asked: Asked) -> list[tuple[float, int]]:
+    """The plain way: every choice with its whole prompt, one after the other."""
+    told = []
+    for choice in asked.choices:
+        prompt = model.texts.text(asked.prompt)
+        text = f"{prompt}{'' if model.texts.chat else ' '}{choice}"
+        read = model.texts.tokenizer
+        encoded = read(text, add_special_tokens=False, return_offsets_mapping=True)
+        added = [] if model.texts.chat else model.texts.ids([""])[0]
+        ids = torch.tensor([[*added, *encoded["input_ids"]]])
+        with torch.inference_mode():
+            logits = model.module(input_ids=ids).logits.float().log_softmax(-1)[0]
+        own = [n for n, (_, end) in enumerate(encoded["offset_mapping"]) if end > len(prompt)]
+        places = [n + len(added) for n in own]
+        told.append((sum(float(logits[p - 1, ids[0, p]]) for p in places), len(places)))
+    return told
+
+
+@pytest.mark.parametrize("chat", [False, True])
+@pytest.mark.parametrize(("dataset", "task"), TASKS)
+def test_scores_are_those_of_a_plain_loop(
+    decoder: CausalModel, models_folder: Path, dataset: str, task: str, chat: bool
+) -> None:
+    decoder.texts.tokenizer.chat_template, decoder.texts.chat = CHAT, chat
+    asked = questions(decoder, models_folder, dataset, task)
+    told = decoder.likelihoods(asked)
+    for one, scored in zip(asked, told, strict=True):
+        for (total, tokens), likelihood in zip(loop(decoder, one), scored, strict=True):
+            assert likelihood.total == pytest.approx(total, abs=ROUNDING * max(1, tokens))
+            assert likelihood.tokens == tokens > 0
+    decoder.texts.chat = False
+
+
+def test_batches_order_and_shared_beginnings_change_nothing(
+    decoder: CausalModel, models_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = questions(decoder, models_folder, "DailyDialog", "dialogue_act_classification")
+    whole = decoder.likelihoods(asked)
+    alone = [decoder.likelihoods([one])[0] for one in asked]
+    backwards = decoder.likelihoods(asked[::-1])[::-1]
+    with monkeypatch.context() as patch:
+        patch.setattr(decoder, "_head", lambda rows: [])
+        unshared = decoder.likelihoods(asked)
+        written = decoder.write([one.prompt for one in asked], 6, ("\n",))
+    narrow = decoder.setup.eval_budget.tokens
+    decoder.setup.eval_budget.tokens = 16
+    few = decoder.likelihoods(asked)
+    decoder.setup.eval_budget.tokens = narrow
+    for other in (alone, backwards, unshared, few):
+        for ours, theirs in zip(whole, other, strict=True):
+            for a, b in zip(ours, theirs, strict=True):
+                assert a.tokens == b.tokens
+                assert a.total == pytest.approx(b.total, abs=ROUNDING * max(1, a.tokens))
+    assert written == decoder.write([one.prompt for one in asked], 6, ("\n",))
+
+
+def test_what_is_written_is_what_transformers_writes(
+    decoder: CausalModel, models_folder: Path
+) -> None:
+    asked = questions(decoder, models_folder, "Friends", "question_answering")[:3]
+    prompts = [one.prompt for one in asked]
+    written = decoder.write(prompts, 8, ("§",))
+    assert any(written)
+    for prompt, text in zip(prompts, written, strict=True):
+        ids = torch.tensor([decoder.texts.ids([prompt.text])[0]])
+        with torch.inference_mode():
+            whole = decoder.module.generate(
+                ids, attention_mask=torch.ones_like(ids), max_new_tokens=8, do_sample=False
+            )
+        theirs = decoder.texts.tokenizer.decode(whole[0, ids.shape[1] :], skip_special_tokens=True)
+        assert text == theirs.lstrip()
+        stop = text[len(text) // 2 :][:1] or "never"
+        assert decoder.write([prompt], 8, (stop,)) == [text.split(stop)[0]]
+
+
+def test_a_token_that_takes_the_end_of_the_prompt_is_counted(decoder: CausalModel) -> None:
+    asked = Asked(Prompt(("hello th",)), 0, ("ere", "e"))
+    decoder.texts.chat, decoder.texts.tokenizer.chat_template = True, "{{ messages[0].content }}"
+    (scored,) = decoder.likelihoods([asked])
+    for (total, tokens), likelihood in zip(loop(decoder, asked), scored, strict=True):
+        assert (likelihood.tokens, likelihood.total) == (tokens, pytest.approx(total, abs=1e-4))
+    decoder.texts.chat = False
+
+
+DECODERS = {"gpt2": {}, "llama": {}, "qwen3": {}, "opt": {}, "gpt_neox": {},
+            "modernbert-decoder": {"local_attention": 8, "sliding_window": 8}}  # fmt: skip
+
+
+@pytest.mark.parametrize("architecture", DECODERS)
+def test_every_architecture_is_asked(
+    architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(architectures.FAMILY_OF, architecture, "decoder")
+    start = architectures.write_checkpoint(architecture, tmp_path, **DECODERS[architecture])
+    model = load_asked(ModelSpec("m", "decoder", "w", 200), str(start), None, FLOAT32)
+    texts = ("Hello there, how are you", "the quick brown fox", "the quick brown fox jumps over")
+    asked = [Asked(Prompt((f"we talk, {text}",)), 0, ("today", "I am fine")) for text in texts]
+    assert isinstance(model, CausalModel)
+    for one, scored in zip(asked, model.likelihoods(asked), strict=True):
+        for (total, tokens), likelihood in zip(loop(model, one), scored, strict=True):
+            assert (likelihood.tokens, likelihood.total) == (tokens, pytest.approx(total, abs=1e-4))
+    prompts = [one.prompt for one in asked]
+    assert model.write(prompts, 3, ("\n",)) == [model.write([p], 3, ("\n",))[0] for p in prompts]
+
+
+def test_an_encoder_decoder_is_asked_by_its_decoder(load: Loader, models_folder: Path) -> None:
+    spec = ModelSpec("small", "encoder_decoder", "w", 1024)
+    model = load_asked(spec, str(models_folder / "encoder_decoder"), None, FLOAT32)
+    assert isinstance(model, Seq2SeqModel)
+    asked = questions(model, models_folder, "DailyDialog", "dialogue_nli")[:2]
+    for one, scored in zip(asked, model.likelihoods(asked), strict=True):
+        ids = model.texts.tokenizer(one.prompt.text, return_tensors="pt")
+        for choice, likelihood in zip(one.choices, scored, strict=True):
+            labels = model.texts.tokenizer(text_target=choice, return_tensors="pt")["input_ids"]
+            with torch.inference_mode():
+                logits = model.module(**ids, labels=labels).logits.log_softmax(-1)[0]
+            own = [
+                n for n, i in enumerate(labels[0]) if int(i) != model.texts.tokenizer.eos_token_id
+            ]
+            total = sum(float(logits[n, labels[0, n]]) for n in own)
+            assert likelihood.total == pytest.approx(total, abs=1e-4)
+            assert likelihood.tokens == len(own)
+    assert len(model.write([asked[0].prompt], 4, ("\n",))) == 1
+
+
+def test_bfloat16_rounds_and_says_so(load: Loader, models_folder: Path) -> None:
+    start = str(models_folder / "decoder")
+    model = load_asked(ModelSpec("small", "decoder", "w", 1024), start, None, Hardware("bfloat16"))
+    assert model.setup.precision == "bfloat16"
+    assert {p.dtype for p in model.module.parameters()} == {torch.bfloat16}
+    asked = questions(model, models_folder, "DailyDialog", "dialogue_nli")[:2]
+    exact = load_asked(ModelSpec("small", "decoder", "w", 1024), start, None, FLOAT32)
+    for ours, theirs in zip(model.likelihoods(asked), exact.likelihoods(asked), strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            assert a.total == pytest.approx(b.total, rel=0.05)
+
+
+def test_what_cannot_be_asked_is_told(load: Loader, models_folder: Path) -> None:
+    with pytest.raises(ModelError, match="an encoder writes nothing"):
+        load_asked(
+            ModelSpec("e", "encoder", "w", 64), str(models_folder / "encoder"), None, FLOAT32
+        )
+    with pytest.raises(ModelError, match="no chat template"):
+        start = str(models_folder / "decoder")
+        load_asked(ModelSpec("d", "decoder", "w", 64), start, None, FLOAT32, "yes")
+
+
+def test_a_prompt_that_does_not_fit_is_told(decoder: CausalModel, models_folder: Path) -> None:
+    decoder.texts.max_length = 20
+    with pytest.raises(ModelError, match="raise the model's max_length, or ask with fewer shots"):
+        questions(decoder, models_folder, "DailyDialog", "dialogue_act_classification")
+    decoder.texts.max_length = 1024

@@ -1,0 +1,153 @@
+"""Models behind an endpoint, on a real local server: scores, faults, what is remembered, key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from language_server import Server, score, serving
+from tasktransfer.config import EndpointConfig
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.errors import EndpointError
+from tasktransfer.evaluation.prompting import client
+from tasktransfer.evaluation.prompting.endpoint import EndpointModel, open_endpoint
+from tasktransfer.evaluation.prompting.remembered import Remembered
+from tasktransfer.tasks.asking import Asked, Prompt
+
+MODEL = ModelSpec("smol", "decoder", "served:org/smol", 512)
+ASKED = [Asked(Prompt((f"question {n}:",)), 0, ("yes it is", "no", "maybe so")) for n in range(6)]
+PROMPTS = [one.prompt for one in ASKED]
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def model(server: Server, folder: Path, **more: Any) -> EndpointModel:
+    chat = more.pop("chat", "auto")
+    config = EndpointConfig(endpoint=server.url, **{"retries": 3, "timeout": 5.0, **more})
+    return open_endpoint(config, MODEL, folder, chat)
+
+
+def test_choices_are_scored_by_their_tokens(tmp_path: Path) -> None:
+    with serving(Server(liked="yesit")) as server:
+        asked = model(server, tmp_path)
+        assert asked.gives_likelihoods
+        told = asked.likelihoods(ASKED)
+        for one, scored in zip(ASKED, told, strict=True):
+            for choice, likelihood in zip(one.choices, scored, strict=True):
+                words = choice.split()
+                assert likelihood.tokens == len(words)
+                assert likelihood.total == pytest.approx(sum(score(w, "yesit") for w in words))
+        assert all(max(range(3), key=lambda n: each[n].mean) == 0 for each in told)
+        counts = asked.counts()
+        assert counts["answers"] == 1 + 18  # the first finds out whether there are any scores
+        assert counts["prompt_tokens"] > 18
+        assert counts["completion_tokens"] == 19
+        assert 1 < server.most_at_once <= 4
+
+
+def test_faults_are_passed_over_counted_and_never_guessed(tmp_path: Path) -> None:
+    with serving() as server:
+        exact = [
+            [each.total for each in one] for one in model(server, tmp_path / "a").likelihoods(ASKED)
+        ]
+        asked = model(server, tmp_path / "b", timeout=0.3)
+        server.faults = ["429", "broken", "late", "500", "cut", "empty", "429"]
+        told = asked.likelihoods(ASKED)
+        assert [[each.total for each in one] for one in told] == exact
+        counts = asked.counts()
+        assert counts["retried_429"] == 2
+        assert counts["retried_unreadable"] == 2
+        assert counts["retried_500"] == counts["retried_timeout"] == 1
+        assert counts["retried_connection"] == 1
+
+
+def test_nothing_is_asked_twice_and_nothing_lost_where_the_server_dies(tmp_path: Path) -> None:
+    with serving(Server(die_after=8)) as server:
+        first = model(server, tmp_path, retries=1)
+        with pytest.raises(EndpointError, match="no answer after 2 requests"):
+            first.likelihoods(ASKED)
+        first.remembered.close()
+        assert server.answers == 8
+        server.die_after = None
+        again = model(server, tmp_path)
+        told = again.likelihoods(ASKED)
+        assert {*server.asked.values()} == {1}
+        assert server.answers == 18
+        assert again.counts()["answers_remembered"] == 8
+        assert model(server, tmp_path).likelihoods(ASKED) == told
+        assert server.answers == 18
+
+
+def test_a_line_that_was_cut_off_is_asked_once_more(tmp_path: Path) -> None:
+    remembered = Remembered(tmp_path)
+    remembered.put("a", {"text": "yes"})
+    remembered.put("b", {"text": "no"})
+    remembered.close()
+    (file,) = tmp_path.glob("*.jsonl")
+    file.write_text(file.read_text()[:-12])
+    again = Remembered(tmp_path)
+    assert again.get("a") == {"text": "yes"}
+    assert again.get("b") is None
+    again.put("b", {"text": "no"})
+    again.close()
+    assert Remembered(tmp_path).get("b") == {"text": "no"}
+
+
+@pytest.mark.parametrize("chats", [True, False])
+def test_without_scores_answers_are_written(tmp_path: Path, chats: bool) -> None:
+    with serving(Server(scores=False, chats=chats, answer="\n Yes.\nAnd more")) as server:
+        asked = model(server, tmp_path)
+        assert not asked.gives_likelihoods
+        assert asked.write(PROMPTS, 5, ("\n",)) == ["Yes."] * 6
+        asked.remembered.close()
+        assert not model(server, tmp_path).gives_likelihoods  # remembered, and not asked again
+        assert model(server, tmp_path).write(PROMPTS, 5, ("\n",)) == ["Yes."] * 6
+        assert {*server.asked.values()} == {1}
+
+
+def test_a_fault_is_not_taken_for_an_endpoint_without_scores(tmp_path: Path) -> None:
+    with serving(Server(faults=["429", "broken", "500"])) as server:
+        assert model(server, tmp_path).gives_likelihoods
+    with pytest.raises(EndpointError, match="start the endpoint"):
+        _ = model(server, tmp_path / "other", retries=0).gives_likelihoods
+
+
+def test_answers_that_stay_unreadable_are_told(tmp_path: Path) -> None:
+    with serving(Server(faults=["empty"] * 40)) as server:
+        asked = model(server, tmp_path, retries=1, concurrency=1, chat="yes")
+        with pytest.raises(EndpointError, match="cannot be read"):
+            asked.write(PROMPTS, 5, ())
+
+
+def test_the_key_is_sent_and_stands_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "sk-very-secret"
+    with serving(Server(key=secret)) as server:
+        with pytest.raises(EndpointError, match="OPENAI_API_KEY is not set"):
+            model(server, tmp_path / "a").write(PROMPTS, 5, ())
+        monkeypatch.setenv("OTHER_KEY", "sk-wrong-secret")
+        with pytest.raises(EndpointError, match="OTHER_KEY is not taken") as caught:
+            model(server, tmp_path / "b", key_variable="OTHER_KEY").write(PROMPTS, 5, ())
+        assert "sk-wrong-secret" not in str(caught.value)
+        monkeypatch.setenv("OPENAI_API_KEY", secret)
+        asked = model(server, tmp_path / "c")
+        asked.likelihoods(ASKED)
+        asked.remembered.close()
+        files = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
+        assert files and not any(secret in text for text in files)
+        assert secret not in repr(asked)
+
+
+def test_prompts_are_cut_by_letters(tmp_path: Path) -> None:
+    with serving() as server:
+        asked = model(server, tmp_path)
+        assert asked.cut("abcdefghij", 2, "end") == "efghij"
+        assert asked.cut("abcdefghij", 2, "beginning") == "abcdef"
+        assert asked.length(Prompt(("a" * 31,))) == 11

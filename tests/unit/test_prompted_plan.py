@@ -1,0 +1,230 @@
+"""Models that a study only asks: its config, its plan, and a whole study on a real local server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from small_study import SMALL, parse, refusal
+
+from language_server import Server, serving
+from releases import tiny_release
+from tasktransfer.cli import main
+from tasktransfer.core.nodes import Evaluation
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.datasets import data_of
+from tasktransfer.designs.transfer.plan import build
+from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
+from tasktransfer.evaluation.prompting import client
+from tasktransfer.results.revisions import Revisions
+
+GPT = {"name": "gpt", "family": "decoder", "checkpoint": "tiny", "trained": False}
+ASKED = {
+    **SMALL,
+    "models": [*SMALL["models"], GPT],
+    "seeds": 2,
+    "prompted": [
+        {"model": "gpt", "shots": 0, "seen": {"Friends": True}},
+        {"model": "gpt", "shots": [2, 4], "seen": {"Friends": True}},
+        {"model": "far", "endpoint": "http://localhost:1/v1", "served": "org/far", "seen": False},
+    ],
+}
+REVISIONS = Revisions(
+    {"DailyDialog": "r1", "Friends": "r1"},
+    {name: ModelSpec(name, "decoder", f"w-{name}", 512) for name in ("tiny-bert", "gpt")},
+)
+
+
+def test_a_prompted_model_has_a_run_a_task_shots_and_seed() -> None:
+    config = parse(ASKED)
+    plan = build(config, REVISIONS)
+    runs = [run for run in plan.runs if is_prompted(run)]
+    counts = {(run.model, run.about["shots"]): 0 for run in runs}
+    for run in runs:
+        counts[run.model, run.about["shots"]] += 1
+        assert len(run.evaluations) == 2
+        assert run.results_in == run.evaluations
+    assert counts == {("gpt", 0): 5, ("gpt", 2): 10, ("gpt", 4): 10, ("far", 0): 5}
+    assert all(run.model == "tiny-bert" for run in transfer_runs(plan))
+    assert config.prompted[0].seen_of("Friends") == "yes"
+    assert config.prompted[0].seen_of("DailyDialog") == "unknown"
+    assert config.prompted[2].seen_of("Friends") == "no"
+    assert len({node.digest for node in plan.evaluations}) == 60
+
+
+def test_what_is_asked_changes_no_other_node_and_no_digest_of_a_study() -> None:
+    bare = parse({**ASKED, "prompted": [], "models": SMALL["models"]})
+    asked = build(parse(ASKED), REVISIONS)
+    assert [s.digest for s in build(bare, REVISIONS).stages] == [s.digest for s in asked.stages]
+    assert "prompted" not in bare.content()
+    assert "trained" not in bare.content()["models"][0]
+    assert parse(ASKED).digest != bare.digest
+
+
+def test_where_an_endpoint_is_changes_no_identity() -> None:
+    def digests(**more: Any) -> set[str]:
+        far = {"model": "far", "endpoint": "http://localhost:1/v1", **more}
+        config = parse({**ASKED, "prompted": [far]})
+        return {node.digest for node in build(config, REVISIONS).evaluations}
+
+    same = digests()
+    assert same == digests(endpoint="https://elsewhere/v1", concurrency=9, retries=1, seen="yes")
+    assert same == digests(key_variable="OTHER", timeout=3)
+    assert same != digests(served="other")
+    assert same != digests(chat="no")
+    assert same != digests(max_length=100)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"model": "nobody"}, "prompted[0].model: unknown model 'nobody'"),
+        ({"model": "tiny-bert"}, "is an encoder, which writes nothing"),
+        ({"model": "gpt", "endpoint": "http://h/v1"}, "is one of models too"),
+        ({"model": "gpt", "shots": -1}, "prompted[0].shots"),
+        ({"model": "gpt", "shots": [1, 1]}, "duplicates"),
+        ({"model": "gpt", "seen": "perhaps"}, "prompted[0].seen"),
+        ({"model": "gpt", "seen": {"Freinds": "no"}}, "Friends"),
+        ({"model": "far", "endpoint": "localhost:8000"}, "http://localhost:8000/v1"),
+        ({"model": "far", "endpoint": "http://me:secret@h/v1"}, "prompted[0].endpoint"),
+        ({"model": "far", "endpoint": "http://h/v1", "key_variable": "sk-a b"}, "not its value"),
+    ],
+)
+def test_slips_are_told_with_key_and_remedy(entry: dict[str, Any], said: str) -> None:
+    assert said in refusal({**ASKED, "prompted": [entry]})
+
+
+def test_two_entries_by_one_name_ask_the_same_model() -> None:
+    twice = [{"model": "gpt", "shots": 1}, {"model": "gpt", "shots": [2, 1]}]
+    assert "asked with 1 shots by prompted[0] too" in refusal({**ASKED, "prompted": twice})
+    other = [{"model": "gpt", "shots": 1}, {"model": "gpt", "shots": 2, "chat": "no"}]
+    assert "another endpoint" in refusal({**ASKED, "prompted": other})
+    assert "none is trained" in refusal({**ASKED, "prompted": [], "models": [GPT]})
+
+
+# --- a whole study ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study that asks an endpoint alone, on a hand-made release."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
+    tiny_release("Friends").write(tmp_path / "release")
+    said = {
+        "study": "asked",
+        "data": {"release": "./release"},
+        "datasets": {"Friends": {"tasks": ["emory_emotion_recognition", "question_answering"]}},
+        "models": [GPT],
+        "algorithms": ["baseline"],
+        "prompted": [{"model": "far", "endpoint": "http://127.0.0.1:9/v1", "shots": [0, 1],
+                      "retries": 1, "seen": "unknown"}],
+        "seeds": 2,
+    }  # fmt: skip
+    file = tmp_path / "study.yaml"
+    file.write_text(yaml.safe_dump(said))
+    return file
+
+
+def at(study: Path, server: Server) -> None:
+    """Let the study ask a server; one that is started again has another port."""
+    said = yaml.safe_load(study.read_text())
+    said["prompted"][0]["endpoint"] = server.url
+    study.write_text(yaml.safe_dump(said))
+
+
+def opened(study: Path) -> Any:
+    from tasktransfer.designs import open_study  # noqa: PLC0415
+
+    return open_study(study)
+
+
+def evaluate(study: Path) -> list[int]:
+    """Every evaluation's exit code."""
+    nodes = opened(study).plan.evaluations
+    return [
+        main(["evaluate", "--config", str(study), "--node", node.digest[:12]]) for node in nodes
+    ]
+
+
+def test_a_study_is_asked_killed_resumed_collected_and_explained(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = opened(study).instances("Friends")
+    assert (
+        main(["data", "prepare", "--config", str(study), "--dataset", "Friends", "--out", folder])
+        == 0
+    )
+    asked: list[str] = []
+    with serving(Server(liked="joyful", die_after=20, answer="the sofa")) as first:
+        at(study, first)
+        codes = evaluate(study)
+        assert {*codes} == {0, 10}
+        asked += first.asked.elements()
+    with serving(Server(liked="joyful", answer="the sofa")) as again:
+        at(study, again)
+        assert {*evaluate(study)} == {0}
+        asked += again.asked.elements()
+        answered = again.answers
+        assert {*evaluate(study)} == {0}  # done: nothing is asked
+        assert again.answers == answered
+    assert len(asked) == len({*asked}), "something was asked twice"
+    capsys.readouterr()
+    assert main(["collect", "--config", str(study), "--complete"]) == 0
+    assert main(["statistics", "--config", str(study)]) == 0
+    table = pq.read_table("results/tables/prompted.parquet").to_pylist()
+    assert [(row["shots"], row["target"]) for row in table] == [
+        (shots, target)
+        for shots in (0, 1)
+        for target in ("emory_emotion_recognition", "question_answering", "")
+    ]
+    for row in table:
+        assert row["wordings"] == 2
+        assert row["spread"] >= 0
+        assert row["seen"] == "unknown"
+        assert row["n_seeds"] == (2 if row["shots"] else 1)
+    assert {row["answers"] for row in table if row["target"] == "question_answering"} == {"written"}
+    assert table[2]["score"] == pytest.approx((table[0]["score"] + table[1]["score"]) / 2)
+    capsys.readouterr()
+    node = next(n for n in opened(study).plan.evaluations if n.task == "question_answering")
+    assert isinstance(node, Evaluation)
+    assert main(["explain", "--config", str(study), node.digest, "--instance", "0", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert "Dialogue: " in facts["asked"]["prompts"][0]
+    assert facts["report"]["asked"]["prompt_tokens"] > 0
+    record = json.loads(Path(facts["record"]).read_text())
+    assert record["provenance"]["seconds"]["total"] > 0
+
+
+def test_an_endpoint_without_scores_is_said_in_the_record(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = opened(study).instances("Friends")
+    assert (
+        main(["data", "prepare", "--config", str(study), "--dataset", "Friends", "--out", folder])
+        == 0
+    )
+    with serving(Server(scores=False, answer="Sad? I cannot say")) as server:
+        at(study, server)
+        assert {*evaluate(study)} == {0}
+    assert main(["collect", "--config", str(study), "--complete"]) == 0
+    assert main(["statistics", "--config", str(study)]) == 0
+    first = pq.read_table("results/tables/prompted.parquet").to_pylist()[0]
+    assert (first["answers"], first["unreadable"], first["score"]) == ("written", 100.0, 0.0)
+    node = opened(study).plan.evaluations[0]
+    record = json.loads(Path(opened(study).record(node)).read_text())
+    assert any("no log-likelihoods" in note for note in record["provenance"]["notes"])
+    assert record["report"]["asked"]["unreadable"] == record["report"]["asked"]["questions"]
+
+
+def test_shots_are_of_training_alone() -> None:
+    data = data_of("Friends", "r1")
+    plan = build(parse(ASKED), REVISIONS)
+    assert data.name in {node.data.name for node in plan.evaluations}
+    assert {node.split for node in plan.evaluations} == {"test"}
+    seeds = {(n.asked or {}).get("seed") for n in plan.evaluations if (n.asked or {})["shots"]}
+    assert seeds == {0, 1}
