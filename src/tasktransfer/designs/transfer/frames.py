@@ -21,10 +21,9 @@ statistics          ``statistics.variance.variance``, ``statistics.asymmetry.asy
                     ``statistics.agreement.agreement``, ``statistics.overlap.overlap``,
                     ``statistics.overlap.overlap_effect``; all of them:
                     ``statistics.study_statistics.of_tables``
-results → figures   ``figures.draw.FIGURES``: functions of (results, dataset) that give a matplotlib
+results → figures   ``figures.draw.DRAW``: functions of (results, dataset) that give a matplotlib
                     figure, or None where there is nothing to show
-results → text      ``tables.paper_tables.printed_tables``: Tables 1, 2, 3 and 6 beside the
-                    published
+results → text      ``tables.paper_tables.table2``: Tables 1, 2, 3 and 6 beside the published
 a cell → records    ``explain.explain``
 ==================  ===============================================================================
 

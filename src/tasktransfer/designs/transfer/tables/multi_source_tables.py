@@ -106,7 +106,8 @@ def _compared(
         ours[agreement != "other"], values, measures, _KEYS, comparable, also=also
     ).reindex(ours.index)
     reasons_of = frame.filter(like="differs_").fillna("")
-    return frame.assign(**{str(name): ours[name] for name in ours}, **dict(reasons_of.items()))
+    columns = {str(name): ours[name] for name in ours}
+    return frame.assign(**columns, **{str(name): reasons_of[name] for name in reasons_of})
 
 
 def _agreement(rows: pd.DataFrame) -> pd.Series:
