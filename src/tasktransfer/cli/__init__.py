@@ -23,6 +23,7 @@ from tasktransfer.cli import (
     judgements,
     nodes,
     operate,
+    own_data,
     panel,
     prepare,
     recommend,
@@ -43,6 +44,7 @@ PROGRAM = "tasktransfer"
 
 PHASES = (
     describe,
+    own_data,
     prepare,
     nodes,
     cluster,
