@@ -180,7 +180,7 @@ def _config(
                 name: {"tasks": _in_tiny_world(name, tasks) if tiny else tasks}
                 for name, tasks in sources.items()
             },
-        },  # fmt: skip
+        },
         "targets": [f"{wish.name}/{target}"],
         "sources": [f"{name}/*" for name in (wish.name, *sources)],
         "models": [
