@@ -14,18 +14,22 @@ from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 
 LEVEL = 0.05
+FEW_TARGETS = 2
 MOST = 1000
 """Seeds, or times the labels, beyond which a difference is called too small."""
 
 
 def first_sources(cells: pd.DataFrame, runs: pd.DataFrame) -> list[str]:
-    """A sentence or two for each target and model.
+    """A sentence or two for each target and model; none where there are many targets, and the
+    question is another.
 
     Args:
         cells: columns of ``columns.CELLS``; those of one source are looked at.
         runs: columns of ``columns.RUNS``, whose seconds tell what another seed costs.
     """
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
+    if len(singles[["dataset", "target"]].drop_duplicates()) > FEW_TARGETS:
+        return []
     sentences: list[str] = []
     by_target = singles.groupby(["dataset", "target", "model"], sort=False)
     for (dataset, target, model), group in by_target:

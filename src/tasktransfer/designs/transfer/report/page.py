@@ -19,6 +19,7 @@ from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
 from tasktransfer.designs.transfer.report.control_tables import control_tables
 from tasktransfer.designs.transfer.report.facts import facts
+from tasktransfer.designs.transfer.report.first_source import first_sources
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.holes import holes, troubles
 from tasktransfer.designs.transfer.report.images import inline
@@ -95,6 +96,7 @@ def render(results: Results, figures: Path, folder: Path, *, arguments: str = ""
             synthetic=results.metadata.synthetic,
             real=" and ".join(results.metadata.real),
             troubles=troubles(results.tables),
+            answer=first_sources(results.statistics.cells, results.tables.runs),
             beside=BESIDE,
             labels=LABELS,
             facts=facts(results),
