@@ -101,8 +101,8 @@ def _what_would_tell(cell: Mapping[str, Any], sources: int, seconds: float) -> I
         yield f"If that gain is real, {' or '.join(ways)} would tell it from none."
     else:
         yield (
-            "To tell that gain from none takes more seeds and more test dialogues together, of each "
-            "several times what there is."
+            "To tell that gain from none takes more seeds and more test dialogues together, of "
+            "each several times what there is."
         )
 
 
