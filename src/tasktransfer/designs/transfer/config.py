@@ -352,9 +352,7 @@ class TransferConfig(CommonConfig):
             datasets, problems = across(asked, datasets)
             yield from problems
             mode = parts["multi_source"].mode if "multi_source" in parts else "off"
-            yield from refused_together(
-                asked, datasets, algorithms, mode, parts.get("selectors", ())
-            )
+            yield from refused_together(asked, datasets, algorithms, mode)
         if len(algorithms) > 1 and asked.is_open:
             yield from _transfers_without_pairs(datasets)
         if parts.get("racing"):
