@@ -23,6 +23,8 @@ from tasktransfer.files.data_files import content_of, parsed
 from tasktransfer.files.fields import Place, Table
 
 BATCH = 1000
+CHUNK = 2**20
+"""Bytes of lines that are read at once; of these the library makes several copies."""
 REMEDY = "mend it"
 _SEPARATORS = (",", ";", "\t")
 _LONGEST_HEAD = 2**20
@@ -112,7 +114,11 @@ def _json_lines(path: Path) -> Iterator[Row]:
 
 def _lines(path: Path) -> Iterator[str]:
     try:
-        for batch in _stream("text", path, encoding="utf-8-sig").with_format("arrow").iter(BATCH):
+        for batch in (
+            _stream("text", path, encoding="utf-8-sig", chunksize=CHUNK)
+            .with_format("arrow")
+            .iter(BATCH)
+        ):
             yield from batch["text"].to_pylist()
     except Exception as error:
         refuse_encoding(path)
