@@ -106,6 +106,8 @@ def _json_lines(path: Path) -> Iterator[Row]:
         try:
             values = json_text.loads(line)
         except ValueError as error:
+            if "\0" in line:
+                refuse_encoding(path)
             raise place.error(f"no JSON ({error})") from None
         if not isinstance(values, dict):
             raise place.error(f"found {values!r:.40}, expected an object in braces")
