@@ -19,7 +19,7 @@ from tasktransfer.core.validation import Problem, at, nearest, show
 from tasktransfer.datasets import task_of
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 
-JOINT = ("multitask", "multitask_finetune")
+JOINT = ("multitask", "multitask_finetune", "temperature", "random_weights")
 """Algorithms whose training reads source and target together."""
 
 Pattern = Annotated[str, Text(r"[\w*-]+(/[\w*]+)?", "write Dataset/task, Dataset/* or a task")]
