@@ -13,7 +13,7 @@ import torch
 from releases import tiny_release
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.core.nodes import Data, Stage
-from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Selection, Training
+from tasktransfer.core.specs import FAMILIES, Family, LowRank, ModelSpec, Selection, Training
 from tasktransfer.data.cache import instance_file, prepare, read_instances, write_instances
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.encoding.encode import encode_dataset
@@ -99,9 +99,12 @@ def loader(base: Path) -> Loader:
         fidelity: Fidelity = DEFAULT,
         dropout: float = 0.0,
         adapter_reduction: int | None = None,
+        adapter: LowRank | None = None,
     ) -> tuple[FamilyModel, EncodedSplit]:
         folder = base / f"{dataset}-{family}"
-        spec = ModelSpec("small", family, "w1", 200, adapter_reduction=adapter_reduction)
+        spec = ModelSpec(
+            "small", family, "w1", 200, adapter_reduction=adapter_reduction, adapter=adapter
+        )
         training = Training(fidelity=fidelity, dropout=dropout)
         loading = Loading(spec, training, folder, 0, torch.device("cpu"), plain=plain)
         tasks = {name: get_task(dataset, name) for name in sorted({task, *others})}

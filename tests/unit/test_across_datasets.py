@@ -40,7 +40,7 @@ def own(name: str, rows: list[dict[str, Any]], tasks: dict[str, Any] = TASKS) ->
     }
 
 
-def study(**more: Any) -> Study:
+def study(*, absent: bool = False, **more: Any) -> Study:
     rows = [dialogue("all", number) for number in range(16)]
     config = {
         "study": "across",
@@ -55,7 +55,7 @@ def study(**more: Any) -> Study:
         **more,
     }
     Path("study.yaml").write_text(yaml.safe_dump(config))
-    return open_study("study.yaml")
+    return open_study("study.yaml", need_inputs=not absent)
 
 
 def transfers(plan: Plan) -> list[tuple[str, str, str]]:
@@ -196,3 +196,24 @@ def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[st
     allowed = study(**more, allow_leaks=["Other > Tickets"])
     design_of(allowed.config).refuse(allowed)
     assert "of 6 test dialogues of Tickets/intent" in capsys.readouterr().err
+
+
+def test_the_datasets_of_other_designs_are_sources_where_their_files_are() -> None:
+    datasets = {
+        "EmpatheticDialogues": {"tasks": ["emotion_of_context"]},
+        "Tickets": own("T", [dialogue("a", n) for n in range(16)]),
+    }
+    opened = study(
+        datasets=datasets,
+        data={"releases": {"EmpatheticDialogues": "chats"}},
+        training={"epochs": 1},
+        targets=["Tickets/intent"],
+        absent=True,
+    )
+    assert transfers(opened.plan)[0] == (
+        "EmpatheticDialogues/emotion_of_context",
+        "Tickets",
+        "intent",
+    )
+    assert opened.release_of("EmpatheticDialogues") == "chats"
+    assert "chats" in opened.absent[0]

@@ -70,7 +70,8 @@ def test_plan_estimates_for_what_it_is_told(capsys: pytest.CaptureFixture[str]) 
     assert cli.main(["plan", "--config", PAPER, "--devices", "8", "--on", "gpu"]) == 0
     out = capsys.readouterr().out
     assert "GPU-hours  wall time on 8" in out
-    assert "reference values, nothing is measured" in out
+    assert "A100: 109,200 GFLOP/s in float32 and 218,400 GFLOP/s in bfloat16 (70% of" in out
+    assert "not measured)" in out
     assert "Table 1 of the paper" in out
     assert "disk, at most:" in out
     assert cli.main(["plan", "--config", PAPER, "--on", "cpu"]) == 0

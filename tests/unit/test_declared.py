@@ -3,6 +3,7 @@ task, draws by dialogue, identities."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from declared_files import (
     written,
 )
 
+from outside_dataset import ERRANDS, PURCHASE, SHOP
+from outside_dataset.release import write_release
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS, dataset_problems, declare
 from tasktransfer.datasets.dataset import Dataset
@@ -266,3 +269,48 @@ def test_declared_datasets_are_those_of_the_study_that_is_open(tmp_path: Path) -
     assert DATASETS["Tickets"] is fewer
     declare([])
     assert "Tickets" not in DATASETS
+
+
+def test_the_outside_dataset_as_a_declaration(tmp_path: Path) -> None:
+    """Its answers lie in files of their own, which a declaration cannot join: joined, they are
+    declared to equal instances."""
+    write_release(tmp_path)
+    files = {}
+    for split in SPLITS:
+        answers = read_lines(tmp_path / "Errands" / f"{split}.answers.jsonl")
+        of = {(row["dialogue"], row["task"]): row for row in answers}
+        rows = [
+            {
+                "id": row["id"],
+                "turns": [{"who": who, "what": what} for who, what in row["turns"]],
+                "shop": of[row["id"], SHOP.name]["answer"],
+                "bought": of[row["id"], PURCHASE.name],
+            }
+            for row in read_lines(tmp_path / "Errands" / f"{split}.turns.jsonl")
+        ]
+        files[split] = str(tmp_path / f"{split}.jsonl")
+        as_jsonl(Path(files[split]), rows)
+    asked = {"question": "bought.question", "label": "bought.answer"}
+    declared = instances(
+        made(
+            {
+                "files": files,
+                "dialogue": {"turns": "turns", "text": "what", "speaker": "who", "id": "id"},
+                "tasks": {
+                    SHOP.name: {"kind": "dialogue_classification", "label": "shop"},
+                    PURCHASE.name: {"kind": "question_answering", **asked},
+                },
+            }
+        )
+    )
+    outside = ERRANDS.reader.open(tmp_path, False)
+    keys = ("dialogue_id", "task", "context", "focus", "target", "starts", "options")
+    for task in (SHOP.name, PURCHASE.name):
+        for split in SPLITS:
+            both = (declared[f"{task}-{split}"], list(outside.instances(task, split)))
+            first, second = ([[getattr(r, k) for k in keys] for r in rows] for rows in both)
+            assert first == second
+
+
+def read_lines(file: Path) -> list[Json]:
+    return [json.loads(line) for line in file.read_text().splitlines()]

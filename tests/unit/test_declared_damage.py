@@ -104,7 +104,11 @@ CASES: dict[str, Case] = {
     "label is a list": Case(with_third(intent=["x"]), "line 3", "expected a label", "multi_label"),
     "label is NaN": Case(with_third(intent=float("nan")), "line 3", "found nan"),
     "labels differ in case": Case(with_third(intent="X"), "differs from", "spell it in one way"),
-    "one label": Case(lines(*(row(n, intent="x") for n in range(6))), "x alone", "two labels"),
+    "one label": Case(
+        lines(*(row(n, intent="x") for n in range(6))),
+        *("x alone", "two labels"),
+        test=lines(row(90, intent="x")),
+    ),
     "label in test alone": Case(
         lines(*good()),
         *("test.jsonl:7", "'z' is a label that train never has", "labels"),

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from small_models import Loader
-from tasktransfer.core.specs import FAMILIES, Family
+from tasktransfer.core.specs import FAMILIES, Family, LowRank
 from tasktransfer.datasets import get_task
 from tasktransfer.models.heads import fresh_head
 from tasktransfer.training.ahead import micro_batches
@@ -20,10 +20,20 @@ TASK = "dialogue_nli"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("tokens", [8, 4096], ids=["several micro-batches", "one"])
-def test_the_gradient_is_autocasts(load: Loader, family: Family, tokens: int) -> None:
+@pytest.mark.parametrize(
+    ("tokens", "adapter"),
+    [(8, None), (4096, None), (4096, LowRank(rank=4, dropout=0.0))],
+    ids=["several micro-batches", "one", "an adapter"],
+)
+def test_the_gradient_is_autocasts(
+    load: Loader, family: Family, tokens: int, adapter: LowRank | None
+) -> None:
     """Bit for bit, also with frozen parts and after the weights have changed."""
-    model, split = load(family, "DailyDialog", TASK)
+    model, split = load(family, "DailyDialog", TASK, adapter=adapter)
+    with torch.no_grad():
+        for name, parameter in model.module.named_parameters():
+            if "lora_B" in name:  # it begins with zeros, and so would the other matrix's gradient
+                parameter.normal_(std=0.1)
     setup = Setup(
         torch.device("cpu"), TokenBudget(8, "training"), TokenBudget(8, "test"), "bfloat16"
     )

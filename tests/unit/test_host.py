@@ -17,6 +17,7 @@ import pytest
 
 import tasktransfer
 from host_processes import BY_ITSELF, Workflow, left_behind, processes, under_fire, wait_until
+from tasktransfer import cli
 from tasktransfer.cli.host import MODULES
 from tasktransfer.training.host import THREADS
 
@@ -207,3 +208,25 @@ def test_what_is_imported_beforehand_starts_no_thread_and_no_cuda() -> None:
     )
     environment = {**os.environ, "OMP_NUM_THREADS": "2", **THREADS}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "encode", "tiny-model"])
+def test_what_imports_torch_many_times_is_asked_of_the_host(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that none of them imports it by itself within a workflow."""
+    options = {
+        "train": ["--stage", "{}", "--encoded", "x", "--base", "x", "--out", "x"],
+        "evaluate": ["--node", "0" * 12],
+        "encode": ["--dataset", "x", "--model", "x", "--out", "x"],
+        "tiny-model": ["--model", "x", "--out", "x"],
+    }
+    asked: list[tuple[list[str], int]] = []
+    monkeypatch.setattr(sys, "argv", ["tasktransfer", command, *options[command]])
+    monkeypatch.setattr(
+        cli.host, "ask", lambda words, threads, _: asked.append((words, threads)) or 7
+    )
+    monkeypatch.setattr(cli.os, "_exit", sys.exit)
+    with pytest.raises(SystemExit, match="7"):
+        cli.run_and_leave()
+    assert asked == [([command, *options[command]], 1)]

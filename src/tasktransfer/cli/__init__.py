@@ -23,6 +23,7 @@ from tasktransfer.cli import (
     judgements,
     nodes,
     operate,
+    own_data,
     panel,
     prepare,
     recommend,
@@ -43,6 +44,7 @@ PROGRAM = "tasktransfer"
 
 PHASES = (
     describe,
+    own_data,
     prepare,
     nodes,
     cluster,
@@ -56,17 +58,21 @@ PHASES = (
 """In the order in which ``--help`` lists their commands."""
 
 
+BY_THE_HOST = (nodes.train, nodes.evaluate, prepare.encode, prepare.tiny_model)
+
+
 def run_and_leave() -> NoReturn:
-    """The program: run the command of the command line, and end the process at once. A training or
-    an evaluation of a workflow is done by its host.
+    """The program: run the command of the command line, and end the process at once. What imports
+    torch and is done many times in a workflow is done by its host.
 
     Python's own way out takes torch apart piece by piece, a second or two in which the device of a
     training is not yet free for the next one. Every file is closed by then.
     """
     chosen = _parser().parse_args()
     code = None
-    if chosen.command in (nodes.train, nodes.evaluate):
-        code = host.ask(sys.argv[1:], chosen.threads, PROGRAM_OF_HOST)
+    if chosen.command in BY_THE_HOST:
+        # Commands without a number of threads are jobs of one.
+        code = host.ask(sys.argv[1:], getattr(chosen, "threads", 1), PROGRAM_OF_HOST)
     if code is None:
         code = run(chosen)
     os._exit(_flushed() or code)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.cli.options import add_command, number, option
-from tasktransfer.errors import DataError
+from tasktransfer.errors import ConfigError, DataError
 
 
 def add_data_commands(parts: Any) -> None:
@@ -54,3 +54,79 @@ def _tokens(model: str) -> Callable[[str], int]:
 
     tokenizer = load_tokenizer(on_disk(model), None, "encoder")
     return lambda text: len(tokenizer(text, verbose=False)["input_ids"])
+
+
+def add_commands(commands: Any) -> None:
+    """``init``."""
+    command = add_command(commands, "init", init, config=False)
+    what = "dialogues, a file for each split or one for all; asked for if it is left out"
+    command.add_argument("--file", metavar="FILE", nargs="+", type=Path, help=what)
+    option(command, "--label", "FIELD", "the label that is to be predicted")
+    option(command, "--model", "MODEL", "folder or hub name of the model, or tiny")
+    option(command, "--hours", "HOURS", "time that there is on this machine", type=float)
+    option(command, "--family", "FAMILY", "encoder, decoder or encoder_decoder (default: it tells)")
+    option(command, "--release", "DIR", "folder with FETA's datasets, to train on first", type=Path)
+    number(command, "--cores", "CPU cores that the study may use (default: all)")
+    option(command, "--name", "NAME", "what to call the dataset (default: by its files)")
+    option(
+        command, "--out", "DIR", "folder of the study (default: here)", type=Path, default=Path()
+    )
+
+
+def init(chosen: argparse.Namespace) -> None:
+    """Write a study that says what to train on before a label of your own dialogues."""
+    import yaml
+
+    from tasktransfer.cli.new_study import Wish, found_release, write_study
+    from tasktransfer.datasets.declared.check import check_files
+
+    files = chosen.file or [Path(_asked("--file", "File with your dialogues"))]
+    name = chosen.name or name_of(files)
+    checked = check_files(files, name)
+    if checked.problems:
+        raise DataError("\n".join(checked.problems))
+    declared = yaml.safe_load(checked.text)["datasets"][name]
+    labels = ", ".join(declared["tasks"])
+    label = chosen.label or _asked("--label", f"Label to predict ({labels})")
+    model = chosen.model or _asked("--model", "Model: a folder, a hub name, or tiny")
+    hours = chosen.hours or _hours(_asked("--hours", "Hours that there are on this machine"))
+    release = chosen.release or found_release()
+    wish = Wish(
+        *(tuple(files), label, model, hours, chosen.out, name),
+        *(chosen.family, release, chosen.cores),
+    )
+    written = write_study(wish, declared)
+    for note in checked.notes:
+        print(f"note: {note}", file=sys.stderr)
+    if release is None:
+        print(
+            "note: no release of FETA's datasets was found: the sources are of the generated tiny "
+            "world, whose English is made up; give --release",
+            file=sys.stderr,
+        )
+    print(f"{chosen.out / 'config.yaml'}: {written.sources} sources, {written.size}")
+    print(
+        f"forecast: {written.hours:.2g} h on this machine (tasktransfer plan --calibrate says more)"
+    )
+    here = "" if chosen.out == Path() else f"cd {chosen.out} && "
+    print(f"run it: {here}snakemake --cores all; the answer begins results/report.html")
+
+
+def _asked(name: str, question: str) -> str:
+    """An answer from the terminal. Raises ConfigError where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise ConfigError(f"{name}: is missing, and there is no terminal to ask at: give it")
+    answer = input(f"{question}: ").strip()
+    if not answer:
+        raise ConfigError(f"{name}: is missing: {question.lower()}")
+    return answer
+
+
+def _hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
+    if hours <= 0:
+        raise ConfigError(f"--hours: found {text!r}, expected a number above 0")
+    return hours

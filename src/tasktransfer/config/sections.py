@@ -91,6 +91,10 @@ class DataConfig(Section):
         """Where the release of a dataset is looked for."""
         return self.release
 
+    def generates(self, dataset: str) -> bool:
+        """Whether the study generates the dialogues of a dataset itself."""
+        return self.generated
+
     @property
     def generated(self) -> bool:
         """Whether the study generates its dialogues itself. Those of a folder may be generated too:

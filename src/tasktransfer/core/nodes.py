@@ -31,7 +31,7 @@ SHORT = 12
 Settings = Mapping[str, Any]
 Round = Literal["best", "last"] | int
 """A round of a stage: the best by its selection, the last, or its number (0: untrained)."""
-Merge = Literal["mean", "max", "min"]
+Merge = Literal["mean", "max", "min", "ties"]
 
 
 @dataclass(frozen=True)

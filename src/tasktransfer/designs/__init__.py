@@ -81,6 +81,11 @@ def checked_config(document: Document) -> CommonConfig:
         raise document.error([Problem("design", unknown("design", name, tuple(DESIGNS)))])
     for dataset in DESIGNS[name].datasets:
         datasets.add(dataset)
+    named = document.get("datasets")
+    for design in DESIGNS.values():  # what another design reads may be a source
+        for dataset in design.datasets if isinstance(named, Mapping) else ():
+            if dataset.name in named:
+                datasets.add(dataset)
     declare_datasets(document)
     return configs.validated(document, DESIGNS[name].config, DESIGNS[name].kinds)
 

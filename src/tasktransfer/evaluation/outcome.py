@@ -138,6 +138,11 @@ def _merged(
     stages = [start.stage for start in starts if start.stage is not None]
     if len(stages) < len(starts):
         raise ConfigError(f"{evaluation.label}: a base model has no head; name a stage to judge")
+    if any(start.merged == "ties" for start in starts):
+        raise ConfigError(
+            f"{evaluation.label}: ties merges what training starts from, and needs the base model; "
+            "train a stage from it and judge that"
+        )
     folder = places.encoded[evaluation.data, stages[0].model.name]
 
     def load(start: Start, stage: Stage) -> FamilyModel:

@@ -18,7 +18,7 @@ from tasktransfer.jobs import inputs
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
-from tasktransfer.tasks.asking import Prompt
+from tasktransfer.tasks.asking import Prompt, chosen_from
 from tasktransfer.tasks.card import Instance, Task
 
 if TYPE_CHECKING:  # imports torch
@@ -80,7 +80,7 @@ def told(study: Study, node: Evaluation, threads: int) -> Told:
     given = how.answered(instances, known)
     counts = {"questions": given.questions, "unreadable": given.unreadable, **how.model.counts()}
     setup: Setup | None = getattr(how.model, "setup", None)
-    notes = [] if how.model.gives_likelihoods else [WRITTEN]
+    notes = [WRITTEN] if chosen_from(task) and not how.scores_choices else []
     return Told(task, instances, given, counts, notes, setup)
 
 

@@ -17,7 +17,10 @@ MERGED: dict[Merge, Callable[[Tensor], Tensor]] = {
     "max": lambda stacked: stacked.amax(0),
     "min": lambda stacked: stacked.amin(0),
 }
-"""How the same parameter of several starts, stacked, becomes one."""
+"""How the same parameter of several starts, stacked, becomes one. ``ties`` looks at all parameters
+of a part together."""
+TIES_KEPT = 0.2
+"""The share of a start's changes that TIES keeps, the largest."""
 
 Parameters = Mapping[str, nn.Parameter]
 Tensors = Mapping[str, Tensor]
@@ -89,7 +92,8 @@ def _lay(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> Non
             sources.setdefault(target, []).append(_Source(start, source, parameters))
     with torch.no_grad():
         for target, given in sources.items():
-            _overwrite(parts[target], _merged(given, target), f"{given[0].part} → {target}")
+            merged = _merged(given, target, parts[target])
+            _overwrite(parts[target], merged, f"{given[0].part} → {target}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +124,53 @@ def _part(parts: Mapping[str, Parameters], name: str, key: str) -> Parameters:
     return parts[name]
 
 
-def _merged(sources: Sequence[_Source], target: str) -> Tensors:
-    """One part of several."""
+def _merged(sources: Sequence[_Source], target: str, base: Tensors) -> Tensors:
+    """One part of several. ``base``: what it is laid over."""
     ways = {source.start.merged for source in sources}
     (way, *others) = ways
     if others or (len(sources) > 1 and way is None):
         raise ConfigError(
             f"starts: {len(sources)} lead into {target} ({', '.join(s.part for s in sources)}), "
             f"merged as {', '.join(sorted(map(str, ways)))}; set merged to one of "
-            f"{', '.join(MERGED)} in all of them"
+            f"{', '.join(MERGED)} or ties in all of them"
         )
     first = sources[0]
     if way is None or len(sources) == 1:
         return first.parameters
     for source in sources[1:]:
         _refuse_different(first, source)
+    if way == "ties":
+        return ties(base, [source.parameters for source in sources])
     return {
         name: MERGED[way](torch.stack([source.parameters[name] for source in sources]))
         for name in first.parameters
     }
+
+
+def ties(base: Tensors, models: Sequence[Tensors]) -> dict[str, Tensor]:
+    """Several models that have gone on from one, merged (Yadav et al. 2023): of each one's changes
+    the largest fifth is kept; the sign of a parameter is that of their sum, and its change the mean
+    of those that have this sign.
+
+    Args:
+        base: the parameters that all of them have gone on from.
+    """
+    changes = [
+        {name: model[name].detach() - base[name].detach() for name in base} for model in models
+    ]
+    for change in changes:
+        sizes = torch.cat([one.abs().flatten() for one in change.values()])
+        kept = max(1, round(TIES_KEPT * len(sizes)))
+        least = torch.kthvalue(sizes, len(sizes) - kept + 1).values
+        for name, one in change.items():
+            change[name] = torch.where(one.abs() >= least, one, torch.zeros_like(one))
+    merged: dict[str, Tensor] = {}
+    for name, parameter in base.items():
+        stacked = torch.stack([change[name] for change in changes])
+        agree = (stacked != 0) & (stacked.sign() == stacked.sum(0).sign())
+        mean = (stacked * agree).sum(0) / agree.sum(0).clamp_min(1)
+        merged[name] = parameter.detach() + mean
+    return merged
 
 
 def _refuse_different(first: _Source, other: _Source) -> None:

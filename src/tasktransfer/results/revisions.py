@@ -73,7 +73,7 @@ def own_tiny_version(dataset: str) -> str:
 
 def is_generated(config: CommonConfig, dataset: str) -> bool:
     """Whether a study generates a dataset's dialogues: none of those that its config declares."""
-    return config.data.generated and not DATASETS[dataset].has_own_files
+    return config.data.generates(dataset) and not DATASETS[dataset].has_own_files
 
 
 def hub_revision(model: ModelConfig) -> str:

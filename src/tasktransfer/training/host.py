@@ -1,5 +1,5 @@
 """A process that has imported the libraries already, and forks a child for each training and each
-evaluation.
+other job that needs them.
 
 Importing torch and transformers takes longer than a small training. Within a workflow on one
 machine the first ``tasktransfer train`` starts a host; it and all later ones hand over their

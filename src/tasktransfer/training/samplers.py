@@ -22,6 +22,10 @@ Sizes = Mapping[str, int]
 """Examples per task; the order does not matter."""
 
 
+TEMPERATURE = 2.0
+"""Of ``temperature``: 1 is in proportion to size, more is more even."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Examples of one task, and what their mean loss is multiplied by."""
@@ -115,6 +119,43 @@ def uniform(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Upd
     return updates
 
 
+def temperature(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+    """As ``uniform``, a task drawn in proportion to its size to the power of 1 / ``TEMPERATURE``:
+    between its size and no regard for it."""
+    generator = np.random.default_rng([seed, epoch])
+    tasks = sorted(sizes)
+    shares = np.array([sizes[task] for task in tasks]) ** (1 / TEMPERATURE)
+    waiting: dict[str, list[Batch]] = {task: [] for task in tasks}
+    updates: list[Update] = []
+    count = _batches(sizes, training.batch_size)
+    for drawn in generator.choice(len(tasks), size=count, p=shares / shares.sum()).tolist():
+        task = tasks[drawn]
+        if not waiting[task]:
+            waiting[task] = _shuffled(generator, task, sizes[task], training.batch_size)
+        updates.append((waiting[task].pop(0),))
+    return updates
+
+
+def random_weights(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+    """A batch of every task an update, their losses weighted at random, anew each time: a softmax
+    of standard normal numbers (Lin et al. 2021). A control: gradient surgery has not been shown to
+    do better (Kurin et al. 2022, Xin et al. 2022). As many batches as ``task_batches`` has, those
+    of small tasks more than once."""
+    generator = np.random.default_rng([seed, epoch])
+    tasks = sorted(sizes)
+    waiting: dict[str, list[Batch]] = {task: [] for task in tasks}
+    updates: list[Update] = []
+    for _ in range(math.ceil(_batches(sizes, training.batch_size) / len(tasks))):
+        drawn = np.exp(generator.standard_normal(len(tasks)))
+        batches = []
+        for task, weight in zip(tasks, (drawn / drawn.sum()).tolist(), strict=True):
+            if not waiting[task]:
+                waiting[task] = _shuffled(generator, task, sizes[task], training.batch_size)
+            batches.append(replace(waiting[task].pop(0), weight=weight))
+        updates.append(tuple(batches))
+    return updates
+
+
 def mixed(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """An update's instances drawn one by one, the task of each uniformly whatever the tasks' sizes
     (PoE, section VI-C). As many updates as ``task_batches`` makes.
@@ -155,6 +196,8 @@ SAMPLERS: dict[Sampler, Callable[[Sizes, Training, int, int], list[Update]]] = {
     "uniform": uniform,
     "mixed": mixed,
     "together": together,
+    "temperature": temperature,
+    "random_weights": random_weights,
 }
 
 
@@ -250,8 +293,10 @@ class Schedule:
     def _in_epoch(self) -> int:
         if self.sampler == "together":
             return math.ceil(next(iter(self.sizes.values())) / self.training.batch_size)
-        if self.sampler in ("uniform", "mixed"):
+        if self.sampler in ("uniform", "mixed", "temperature"):
             return _batches(self.sizes, self.training.batch_size)
+        if self.sampler == "random_weights":
+            return math.ceil(_batches(self.sizes, self.training.batch_size) / len(self.sizes))
         fidelity = self.training.fidelity
         batches = _batches(self.sizes, batch_size(self.training))
         if fidelity.leftover_batches == "next_epoch":

@@ -13,7 +13,7 @@ from tasktransfer.datasets.declared.dialogues import ITEMS
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Table
 
-SPEAKERS = ("speaker", "role", "from", "author", "sender", "name", "user", "who")
+SPEAKERS = ("speaker", "role", "agent", "from", "author", "sender", "name", "user", "who")
 IDS = ("id", "dialogue_id", "dialog_id", "conversation_id", "conv_id", "ticket_id", "session_id")
 TEXTS = ("text", "content", "utterance", "message", "value", "body", "said", "sentence")
 ANSWERS = ("answer", "answers", "gold")

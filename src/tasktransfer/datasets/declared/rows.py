@@ -23,6 +23,8 @@ from tasktransfer.files.data_files import content_of, parsed
 from tasktransfer.files.fields import Place, Table
 
 BATCH = 1000
+CHUNK = 2**20
+"""Bytes of lines that are read at once; of these the library makes several copies."""
 REMEDY = "mend it"
 _SEPARATORS = (",", ";", "\t")
 _LONGEST_HEAD = 2**20
@@ -104,6 +106,8 @@ def _json_lines(path: Path) -> Iterator[Row]:
         try:
             values = json_text.loads(line)
         except ValueError as error:
+            if "\0" in line:
+                refuse_encoding(path)
             raise place.error(f"no JSON ({error})") from None
         if not isinstance(values, dict):
             raise place.error(f"found {values!r:.40}, expected an object in braces")
@@ -112,7 +116,11 @@ def _json_lines(path: Path) -> Iterator[Row]:
 
 def _lines(path: Path) -> Iterator[str]:
     try:
-        for batch in _stream("text", path, encoding="utf-8-sig").with_format("arrow").iter(BATCH):
+        for batch in (
+            _stream("text", path, encoding="utf-8-sig", chunksize=CHUNK)
+            .with_format("arrow")
+            .iter(BATCH)
+        ):
             yield from batch["text"].to_pylist()
     except Exception as error:
         refuse_encoding(path)

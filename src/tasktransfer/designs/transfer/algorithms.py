@@ -9,9 +9,11 @@ its entry in ``ALGORITHMS``, and no second trainer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from tasktransfer.core.nodes import Merge
 from tasktransfer.core.specs import Selection
-from tasktransfer.core.steps import Step
+from tasktransfer.core.steps import From, Step
 from tasktransfer.errors import ConfigError
 
 Tasks = tuple[str, ...]
@@ -55,6 +57,35 @@ def sequential(sources: Tasks, target: str) -> list[Step]:
     return [_step((task,), (task,)) for task in (*sources, target)]
 
 
+def temperature(sources: Tasks, target: str) -> list[Step]:
+    """Multitask, tasks drawn by the square root of their sizes (``samplers.TEMPERATURE``). Not in
+    the paper."""
+    return [replace(step, sampler="temperature") for step in multitask(sources, target)]
+
+
+def random_weights(sources: Tasks, target: str) -> list[Step]:
+    """Multitask, losses weighted at random: the control for whatever weighs tasks. Not in the
+    paper."""
+    return [replace(step, sampler="random_weights") for step in multitask(sources, target)]
+
+
+def average(sources: Tasks, target: str) -> list[Step]:
+    """The mean of the sources' models, without their heads, then the target. Not in the paper."""
+    return _from_merged(sources, target, "mean")
+
+
+def ties(sources: Tasks, target: str) -> list[Step]:
+    """The sources' models merged by TIES, without their heads, then the target (Yadav 2023)."""
+    return _from_merged(sources, target, "ties")
+
+
+def _from_merged(sources: Tasks, target: str, merged: Merge) -> list[Step]:
+    """The sources' baselines, and the target from all of them: what they and it have in common."""
+    alone = [replace(_step((source,), (source,)), start=None) for source in sources]
+    starts = tuple(From(step, merged=merged) for step in alone)
+    return [*alone, replace(_step((target,), (target,)), start=starts)]
+
+
 Algorithm = Callable[[Tasks, str], list[Step]]
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -63,6 +94,10 @@ ALGORITHMS: dict[str, Algorithm] = {
     "multitask": multitask,
     "multitask_finetune": multitask_finetune,
     "sequential": sequential,
+    "temperature": temperature,
+    "random_weights": random_weights,
+    "average": average,
+    "ties": ties,
 }
 
 PAPER_ALGORITHMS = ("baseline", "pretrain_finetune", "multitask", "multitask_finetune")

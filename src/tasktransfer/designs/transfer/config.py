@@ -23,11 +23,12 @@ from tasktransfer.config import (
     ALL,
     CheckpointConfig,
     CommonConfig,
+    DataConfig,
     EndpointConfig,
     ModelConfig,
     TrainingConfig,
 )
-from tasktransfer.config.fields import DISTINCT, LIST, Count, Epochs, Section, Seeds
+from tasktransfer.config.fields import DISTINCT, LIST, Count, Epochs, Place, Section, Seeds
 from tasktransfer.config.sections import named_once
 from tasktransfer.core.specs import Training
 from tasktransfer.core.validation import Problem, at, show
@@ -60,6 +61,20 @@ TransferName = Annotated[str, OneOf("transfer algorithm", lambda dataset: TRANSF
 AlgorithmName = Annotated[str, OneOf("algorithm", lambda dataset: ALGORITHMS)]
 SelectorName = Annotated[str, OneOf("selector", lambda dataset: SELECTORS)]
 ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
+
+
+class TransferData(DataConfig):
+    """Which dialogues are studied, and where those of other datasets lie."""
+
+    releases: dict[DatasetName, Place] = Field(
+        default={}, description="dataset: folder of its release, where that is not data.release"
+    )
+
+    def release_of(self, dataset: str) -> str:
+        return self.releases.get(dataset, self.release)
+
+    def generates(self, dataset: str) -> bool:
+        return self.generated and dataset not in self.releases
 
 
 class TransferTraining(TrainingConfig):
@@ -176,6 +191,7 @@ def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
 class TransferConfig(CommonConfig):
     """A validated transfer study."""
 
+    data: TransferData = Field(default=TransferData(), description="which dialogues are studied")
     training: TransferTraining = Field(
         default=TransferTraining(), description="hyperparameters (paper, Appendix B)"
     )
@@ -320,6 +336,8 @@ class TransferConfig(CommonConfig):
                 del model["trained"]
         if not self.prompted:
             del content["prompted"]
+        if not content["data"]["releases"]:  # came later
+            del content["data"]["releases"]
         if not self.controls:
             del content["controls"]
         if not self.selectors:  # came later
@@ -352,9 +370,7 @@ class TransferConfig(CommonConfig):
             datasets, problems = across(asked, datasets)
             yield from problems
             mode = parts["multi_source"].mode if "multi_source" in parts else "off"
-            yield from refused_together(
-                asked, datasets, algorithms, mode, parts.get("selectors", ())
-            )
+            yield from refused_together(asked, datasets, algorithms, mode)
         if len(algorithms) > 1 and asked.is_open:
             yield from _transfers_without_pairs(datasets)
         if parts.get("racing"):

@@ -19,7 +19,7 @@ from tasktransfer.core.validation import Problem, at, nearest, show
 from tasktransfer.datasets import task_of
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 
-JOINT = ("multitask", "multitask_finetune")
+JOINT = ("multitask", "multitask_finetune", "temperature", "random_weights")
 """Algorithms whose training reads source and target together."""
 
 Pattern = Annotated[str, Text(r"[\w*-]+(/[\w*]+)?", "write Dataset/task, Dataset/* or a task")]
@@ -103,7 +103,6 @@ def refused_together(
     datasets: Sequence[DatasetConfig],
     algorithms: Sequence[str],
     mode: str,
-    selectors: Sequence[str],
 ) -> Iterator[Problem]:
     """What cannot be done with sources of other datasets."""
     if asked.is_open or not any(is_foreign(s) for one in datasets for s, _ in one.pairs):
@@ -113,12 +112,6 @@ def refused_together(
             "algorithms",
             f"{', '.join(joint)} trains source and target together, and some of the pairs are of "
             "two datasets: use [baseline, pretrain_finetune], or sources of the target's dataset",
-        )
-    if selectors:
-        yield Problem(
-            "selectors",
-            f"{', '.join(selectors)} measure source and target of one dataset, and some of the "
-            "pairs are of two: remove it",
         )
     if mode != "off":
         yield Problem(

@@ -279,6 +279,8 @@ def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -
     if step.data is not None:
         text += f"_{step.data.recipe}"
     parents = [start.stage.label for start in starts if start.stage]
+    if starts and starts[0].merged:
+        return f"{text}_from_{starts[0].merged}_of_{'+'.join(parents)}"
     return "_from_".join([text, *parents])
 
 

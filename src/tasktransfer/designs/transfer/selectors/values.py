@@ -7,7 +7,7 @@ and what fits have left of training instances. Test scores of the finished trans
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.results import Tables, read_tables
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.pairs import is_foreign
+from tasktransfer.designs.transfer.racing import race_of
 from tasktransfer.designs.transfer.selectors.matrix import Matrix, cube, regret_table
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
@@ -83,9 +84,13 @@ class Group:
 def write_selection(study: Study) -> None:
     """Write ``tables/selectors.parquet`` and ``tables/regret.parquet`` from the records."""
     tables, metadata = read_tables(Path(study.tables))
+    config = transfer_config(study)
+    if config.racing is not None:  # the seeds that every pair has
+        first = race_of(config.racing, config.seeds, config.results).seeds[0]
+        tables = replace(tables, deltas=tables.deltas[tables.deltas["seed"].isin(first)])
     runs = [run for run in study.plan.runs if is_selector(run)]
     collected = gather(study, runs) if runs else None
-    values = values_of(transfer_config(study), tables, collected)
+    values = values_of(config, tables, collected)
     regret = regret_of(tables, values)
     for name, frame, columns in (("selectors", values, VALUES), ("regret", regret, REGRET)):
         write_frame(Path(study.tables, f"{name}.parquet"), frame, columns, metadata)

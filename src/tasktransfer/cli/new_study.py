@@ -1,0 +1,284 @@
+"""``tasktransfer init``: a study of one's own dialogues, as large as the time that there is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import chdir
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
+from tasktransfer.datasets import PACKAGE
+from tasktransfer.datasets.dataset import Dataset
+from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.files import json_text, replacing
+
+CONFIG = "config.yaml"
+RELEASES = ("releases", "data", "../shared/feta", "../shared/feta/full")
+"""Folders in which FETA's release is looked for."""
+FEW_SOURCES = 3
+"""Of each dataset, where time is short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a study is: what is cut where time is short."""
+
+    seeds: int
+    epochs: int
+    limit_train: int | None
+    limit_dev: int | None
+    limit_test: int | None
+    max_length: int
+
+    def __str__(self) -> str:
+        cuts = {"training": self.limit_train, "dev": self.limit_dev, "test": self.limit_test}
+        said = ", ".join(f"{cut:,} {split}" for split, cut in cuts.items() if cut)
+        whole = f"{said} instances of a task at most" if said else "all instances"
+        return f"{self.seeds} seeds, {self.epochs} epochs, {whole}, {self.max_length} tokens"
+
+
+SIZES = (
+    Size(5, 20, None, None, None, 256),
+    Size(5, 15, 2000, 500, None, 256),
+    Size(5, 12, 1000, 300, 1000, 256),
+    Size(5, 10, 1000, 300, 1000, 128),
+    Size(5, 10, 600, 200, 600, 128),
+    Size(4, 8, 600, 200, 600, 128),
+    Size(4, 8, 400, 150, 400, 128),
+    Size(3, 6, 400, 150, 400, 128),
+    Size(3, 5, 300, 100, 300, 128),
+    Size(3, 4, 200, 100, 200, 128),
+    Size(3, 3, 100, 50, 150, 96),
+)
+"""Largest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a user has said: files, the field or task that is the target, a model (folder or hub
+    name), hours on this machine, FETA's release (None: the tiny world), where the study goes."""
+
+    files: tuple[Path, ...]
+    label: str
+    model: str
+    hours: float
+    folder: Path
+    name: str
+    family: str | None = None
+    release: Path | None = None
+    cores: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A study as it was written: its config, its size and what it is forecast to take."""
+
+    config: dict[str, Any]
+    size: Size
+    hours: float
+    sources: int
+    notes: tuple[str, ...] = ()
+
+
+def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
+    """Write config.yaml, a Snakefile and the default profile into a folder.
+
+    Args:
+        declared: the dataset as ``data check`` declares it, by paths as seen from here.
+
+    Raises:
+        ConfigError: the folder has a study, no task is the one that is asked for, or no study of
+            it fits the time.
+        DataError, ModelError: files or model are missing or damaged.
+    """
+    for name in (CONFIG, "Snakefile"):
+        if (wish.folder / name).exists():
+            raise ConfigError(
+                f"{wish.folder / name}: is there, and nothing is overwritten: name another folder "
+                "(--out)"
+            )
+    target = _target(wish.label, declared)
+    written = None
+    wish.folder.mkdir(parents=True, exist_ok=True)
+    kind = declared["tasks"][target]["kind"]
+    for sources in _sources(kind):
+        for size in SIZES:
+            config = _config(wish, declared, target, sources, size)
+            hours = _forecast(wish, config)
+            written = Written(config, size, hours, _count(config))
+            if hours <= wish.hours:
+                _write(wish.folder, written, wish)
+                return written
+    assert written is not None
+    raise ConfigError(
+        f"--hours: {wish.hours:g} are too few: the smallest study of {written.sources} sources "
+        f"({written.size}) is forecast to take {written.hours:.2g} h; give more, or a smaller model"
+    )
+
+
+def _target(label: str, declared: Mapping[str, Any]) -> str:
+    """The task that a user means by its name or by its field."""
+    for task, section in declared["tasks"].items():
+        path = str(section.get("label", ""))
+        if label in (task, path, path.rpartition(".")[2]):
+            return str(task)
+    listed = ", ".join(declared["tasks"])
+    raise ConfigError(
+        f"--label {label}: no field of this name looks like a label; found {listed or 'none'}; "
+        "`tasktransfer data check` prints the declaration, to which a task can be added by hand"
+    )
+
+
+def _sources(kind: str) -> Iterator[dict[str, list[str]]]:
+    """Dataset → tasks of FETA's: all that are classified, those of the target's kind, a few."""
+    classified = ("utterance_classification", "dialogue_classification", "multi_label")
+
+    def tasks(dataset: Dataset, kinds: tuple[str, ...]) -> list[str]:
+        return [card.name for card in dataset.cards if card.kind in kinds]
+
+    yield {dataset.name: tasks(dataset, classified) for dataset in PACKAGE}
+    alike = {dataset.name: tasks(dataset, (kind,)) for dataset in PACKAGE}
+    whole = {
+        name: some or tasks(d, classified)
+        for d, (name, some) in zip(PACKAGE, alike.items(), strict=True)
+    }
+    yield {name: some[:FEW_SOURCES] for name, some in whole.items()}
+    yield {name: some[:1] for name, some in whole.items()}
+
+
+def _config(
+    wish: Wish,
+    declared: Mapping[str, Any],
+    target: str,
+    sources: Mapping[str, list[str]],
+    size: Size,
+) -> dict[str, Any]:
+    """The config of a study, its paths as seen from its folder."""
+    files = {
+        split: [_from(wish.folder, Path(one)) for one in _listed(some)]
+        for split, some in declared["files"].items()
+    }
+    own = {**declared, "files": {s: f[0] if len(f) == 1 else f for s, f in files.items()}}
+    tiny = wish.release is None
+    limits = {
+        key: value
+        for key in ("limit_train", "limit_dev", "limit_test")
+        if (value := getattr(size, key)) is not None
+    }
+    folder = Path(wish.model).expanduser().is_dir()
+    return {
+        "study": f"what to train on before {wish.name}/{target}",
+        "data": {"release": "tiny_world" if tiny else _from(wish.folder, wish.release or Path())},
+        "datasets": {
+            wish.name: own,
+            **{
+                name: {"tasks": _in_tiny_world(name, tasks) if tiny else tasks}
+                for name, tasks in sources.items()
+            },
+        },
+        "targets": [f"{wish.name}/{target}"],
+        "sources": [f"{name}/*" for name in (wish.name, *sources)],
+        "models": [
+            {
+                "name": Path(wish.model).name,
+                "family": wish.family or _family(Path(wish.model).expanduser()),
+                "checkpoint": _from(wish.folder, Path(wish.model)) if folder else wish.model,
+                "max_length": size.max_length,
+            }
+        ],
+        "algorithms": ["baseline", "pretrain_finetune"],
+        "seeds": size.seeds,
+        "training": {
+            "epochs": size.epochs,
+            **({} if wish.model != "tiny" else {"learning_rate": 1e-3}),
+            **limits,
+        },
+    }
+
+
+def _in_tiny_world(dataset: str, tasks: list[str]) -> list[str]:
+    (tiny,) = (one.tiny for one in PACKAGE if one.name == dataset)
+    return [task for task in tasks if tiny is not None and task in tiny.sizes]
+
+
+def _count(config: Mapping[str, Any]) -> int:
+    """The sources of its target."""
+    return sum(len(section["tasks"]) for section in config["datasets"].values()) - 1
+
+
+def _family(folder: Path) -> str:
+    """What a checkpoint's config says it is: an encoder unless it generates."""
+    said = json_text.read_object(folder / "config.json")
+    if said.get("is_encoder_decoder"):
+        return "encoder_decoder"
+    names = said.get("architectures") or [""]
+    return "decoder" if str(names[0]).endswith(("CausalLM", "LMHeadModel")) else "encoder"
+
+
+def _forecast(wish: Wish, config: dict[str, Any]) -> float:
+    """Hours of wall time on this machine's cores."""
+    from tasktransfer.designs import open_study
+    from tasktransfer.operate.overview import overview
+
+    with chdir(wish.folder):
+        draft = Path(f".{CONFIG}")
+        try:
+            draft.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), "utf-8")
+            study = open_study(draft)
+            return float(overview(study, wish.cores)["estimate"]["total"]["wall_hours"])
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _write(folder: Path, written: Written, wish: Wish) -> None:
+    profile = "profiles/default/config.yaml"
+    head = (
+        f"# What to train on before {wish.name}: written by `tasktransfer init`, forecast to take "
+        f"{written.hours:.2g} h\n# on this machine: {written.size}.\n"
+        "#\n#   snakemake --cores all       run it; the answer begins results/report.html\n"
+        "#   tasktransfer plan           what it takes\n\n"
+    )
+    texts = {
+        CONFIG: head
+        + yaml.safe_dump(written.config, sort_keys=False, allow_unicode=True, width=100),
+        "Snakefile": SNAKEFILE,
+        profile: (WORKFLOW / profile).read_text("utf-8"),
+    }
+    for name, text in texts.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(file) as part:
+            part.write_text(text, "utf-8")
+
+
+def found_release() -> Path | None:
+    """The first folder that has a release of both FETA datasets."""
+    for place in RELEASES:
+        if all(_has(Path(place), dataset) for dataset in PACKAGE):
+            return Path(place)
+    return None
+
+
+def _has(folder: Path, dataset: Dataset) -> bool:
+    try:
+        dataset.reader.find(folder)
+    except DataError:
+        return False
+    return True
+
+
+def _from(folder: Path, path: Path) -> str:
+    """A path as seen from a study's folder; one with a ``~`` stays."""
+    if str(path).startswith("~"):
+        return str(path)
+    seen = os.path.relpath(path, folder)
+    return seen if seen.startswith(".") else f"./{seen}"
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,106 @@
+"""The commands of docs/your-own-data.md on a small file: from JSON lines to trainings on a source
+of another dataset. The tiny model and the tiny world stand in for what the page downloads."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from outside_dataset.release import FRAMES, GOODS
+from tasktransfer.results.records import read_record
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "your-own-data.md"
+
+
+def commands() -> list[str]:
+    """The lines of the page's shell blocks."""
+    blocks = re.findall(r"^```bash\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def call(folder: Path, command: str) -> str:
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HF_HUB_OFFLINE": "1",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    logs = "\n".join(log.read_text()[-1500:] for log in folder.rglob("results/**/*.log"))
+    assert done.returncode == 0, (
+        f"{command}\n{done.stdout[-3000:]}{done.stderr[-3000:]}{logs[-6000:]}"
+    )
+    return done.stdout
+
+
+def write_chats(file: Path) -> None:
+    """In the format that the page begins with."""
+    chats = {}
+    for number in range(60):
+        content = []
+        for turn in range(3):
+            shop = list(GOODS)[(number + turn) % 3]
+            text = FRAMES[turn].format(thing=GOODS[shop][number % 4])
+            agent = ("clerk", "customer")[turn % 2]
+            content.append({"agent": agent, "message": text, "sentiment": shop})
+        chats[f"chat-{number}"] = {"content": content}
+    file.write_text(json.dumps(chats), encoding="utf-8")
+
+
+def adapted(command: str) -> str:
+    """A command for what is here: no model or release to download."""
+    command = command.replace("--model ./all-MiniLM-L6-v2 --max-length 256", "--max-length 256")
+    command = command.replace("./all-MiniLM-L6-v2", "tiny").replace("--release ./feta ", "")
+    return command.replace("--hours 0.5", "--hours 0.5 --cores 2")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which all commands of the page before the study's run have been called."""
+    folder = tmp_path_factory.mktemp("own")
+    write_chats(folder / "valid_freq.json")
+    *before, enter, run = commands()
+    assert (enter, run) == ("cd study", "snakemake --cores all")
+    for command in before:
+        call(folder, adapted(command))
+    return folder / "study"
+
+
+def test_init_writes_a_study_that_fits_the_time(study: Path) -> None:
+    text = (study / "config.yaml").read_text()
+    assert "targets:\n- Topical/sentiment" in text and "DailyDialog/*" in text
+    assert "forecast to take" in text
+    assert (study / "Snakefile").is_file() and (study / "profiles/default/config.yaml").is_file()
+
+
+def test_each_stage_of_a_transfer_across_datasets_reads_its_own_data(study: Path) -> None:
+    pairs = "[{source: DailyDialog/emotion_recognition, target: Topical/sentiment}]"
+    daily, friends = "{tasks: [emotion_recognition]}", "{tasks: [emory_emotion_recognition]}"
+    fewer = f"{{DailyDialog: {daily}, Friends: {friends}}}"
+    small = "{epochs: 1, limit_train: 60, limit_dev: 20, limit_test: 30, learning_rate: 0.001}"
+    call(
+        study,
+        "snakemake trainings --cores 2 --max-jobs-per-timespan 100/1s --config seeds=1 "
+        f"'pairs={pairs}' targets=null sources=null 'training={small}' 'datasets={fewer}'",
+    )
+    stages = study / "results/stages"
+    trained = {
+        (*path.relative_to(stages).parts[:2], *read_record(path)["node"]["train_tasks"])
+        for path in stages.rglob("metrics.json")
+    }
+    assert {
+        ("baseline", "DailyDialog", "emotion_recognition"),
+        ("finetune", "Topical", "sentiment"),
+    } <= trained
