@@ -13,7 +13,7 @@ from typing import Any
 from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
 from tasktransfer.present.declared import Figure, Presentation, Section, Table, always, late
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.study import Study
@@ -48,7 +48,7 @@ def _has_sources(study: Study, least: int) -> bool:
 
 
 def _single(study: Study) -> bool:
-    return _has_sources(study, 1) or bool(transfer_config(study).prompted)
+    return _has_sources(study, 1) or any(map(is_prompted, study.plan.runs))
 
 
 def _several(study: Study) -> bool:

@@ -21,7 +21,7 @@ import pandas as pd
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results, results_of
-from tasktransfer.designs.transfer.runs import BASELINE, is_control
+from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_transfer
 from tasktransfer.designs.transfer.tables import multi_source_tables as multi
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
@@ -85,7 +85,12 @@ def behind(row: Mapping[str, Any], run: Run) -> bool:
     """Whether a run is behind a row: of Table 1 the task's own, of Table 2 all of an algorithm and
     the baselines, of Tables 3 and 6 the several sources at once and each of them alone."""
     about = run.about
-    if is_control(run) or about["dataset"] != row["dataset"]:
+    if about.get("dataset") != row["dataset"]:
+        return False
+    if is_prompted(run):
+        asked = f"{second.ASKED}, {about['shots']} shots"
+        return (run.model, asked) == (row.get("model"), row.get("algorithm"))
+    if not is_transfer(run):
         return False
     if "task" in row:
         return bool(about["target"] == row["task"])
