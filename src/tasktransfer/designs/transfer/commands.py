@@ -119,7 +119,12 @@ def figures(study: Study) -> None:
     """Draw the figures whose data changed, and print the paper's tables."""
     from tasktransfer.designs.transfer.figures.draw import draw
 
-    for path in draw(Path(study.tables), Path(study.figures)):
+    paths = draw(Path(study.tables), Path(study.figures))
+    if transfer_config(study).selectors:
+        from tasktransfer.designs.transfer.figures.regret import draw_regret
+
+        paths += draw_regret(Path(study.tables), Path(study.figures))
+    for path in paths:
         print(path)
 
 

@@ -34,6 +34,7 @@ def _outputs(study: Study) -> Outputs:
         for name in _figures_of(study, dataset, counted)
     ]
     names = [f"{name}_{dataset}" for name, dataset in drawings]
+    names += [outputs.REGRET] if transfer_config(study).selectors else []
     return Outputs(
         tables=_in("tables", outputs.COLLECTED, ["parquet"]),
         statistics=_in("tables", _statistics(study), ["parquet"]),

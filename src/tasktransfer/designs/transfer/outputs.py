@@ -48,6 +48,9 @@ PROMPTED = ("prompted",)
 RACE = "race"
 """The same of a study whose pairs race (``statistics.race``)."""
 
+REGRET = "regret"
+"""The figure of a study that names selectors."""
+
 SELECTION = ("selectors", "regret")
 """What ``statistics`` makes besides where the study names selectors."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,33 @@ from tasktransfer.designs.transfer.figures.style import (
     LABEL_POINTS,
     bare_axes,
     entitle,
+    save,
     series_look,
 )
+from tasktransfer.designs.transfer.outputs import FIGURE_ENDINGS, REGRET
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import counted
-from tasktransfer.tables.regret import LEADING, RANDOM
+from tasktransfer.tables.regret import COLUMNS, LEADING, RANDOM
+from tasktransfer.tables.store import read_frame
 
 LEAST_SECONDS = 0.1
 """What costs less stands here: nothing has no place on a logarithmic axis."""
 
 
-def regret(table: pd.DataFrame, metadata: Metadata) -> Figure | None:
-    """Draw one panel per model and algorithm; None where no target has two sources.
+def draw_regret(tables: Path, figures: Path) -> list[Path]:
+    """Draw ``regret`` from a study's regret table; its files.
+
+    Raises:
+        RecordError: the table is absent or damaged.
+    """
+    table, metadata = read_frame(tables / "regret.parquet", COLUMNS)
+    save(regret(table, metadata), figures, REGRET)
+    return [figures / f"{REGRET}.{ending}" for ending in FIGURE_ENDINGS]
+
+
+def regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
+    """Draw one panel per model and algorithm; a sentence where no target has two sources.
 
     Args:
         table: columns of ``tables.regret.COLUMNS``; of several datasets together where they are.
@@ -34,7 +49,9 @@ def regret(table: pd.DataFrame, metadata: Metadata) -> Figure | None:
     rows = table[(table["measure"] == LEADING) & table["value"].notna()]
     datasets = list(dict.fromkeys(rows["dataset"]))
     if not datasets:
-        return None
+        empty = Figure(figsize=(7.0, 1.0), layout="constrained")
+        empty.text(0.5, 0.4, "No target has two sources to rank.", ha="center")
+        return empty
     rows = rows[rows["dataset"] == ("all" if "all" in datasets else datasets[0])]
     panels = list(rows.groupby(["model", "algorithm"], sort=False))
     figure = Figure(figsize=(7.0, 2.3 * len(panels) + 0.9), layout="constrained")
@@ -61,7 +78,7 @@ def _draw(axes: Axes, group: pd.DataFrame) -> None:
     chance = group[group["selector"] == RANDOM]
     if len(chance):
         axes.axhline(float(chance["value"].iloc[0]), color=INK, lw=0.8, ls="--", zorder=1)
-    others: list[dict[str, Any]] = group[group["selector"] != RANDOM].to_dict("records")
+    others: list[Any] = group[group["selector"] != RANDOM].to_dict("records")
     taken: dict[float, int] = {}
     for rank, row in enumerate(others):
         x = row["seconds"] if row["seconds"] > LEAST_SECONDS else LEAST_SECONDS
