@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import pytest
 import torch
@@ -115,3 +115,30 @@ def test_words_that_are_seen_too_seldom_are_unknown() -> None:
     tokenizer = word_tokenizer([*TEXTS, "seldom seldom"], 3)
     assert "seldom" not in tokenizer.get_vocab()
     assert tokenizer("Hello seldom <turn>")["input_ids"][1:] == [2, 3]
+
+
+class OnDevice(torch.Tensor):
+    """Stands for a tensor on a device: notes what its host would have to wait for."""
+
+    waited_for: ClassVar[list[str]] = []
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.__name__ in ("tolist", "item", "nonzero", "cpu", "__bool__"):
+            cls.waited_for.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reading_waits_for_nothing_that_the_host_has_sent(kind: Kind) -> None:
+    model, turn = built(kind), word_tokenizer(TEXTS, 3)(TEXTS[:1])["input_ids"][0]
+    words = torch.tensor([turn, turn])
+    lengths = torch.tensor([len(turn), len(turn) - 3])
+    rows = {"ids": words.as_subclass(OnDevice), "lengths": lengths, "words": words}
+    plain = model._read({"ids": words, "lengths": lengths, "words": words})
+    OnDevice.waited_for.clear()
+    read = model._read(rows)
+    assert OnDevice.waited_for == []
+    assert torch.equal(read.memory.as_subclass(torch.Tensor), plain.memory)
+    model._read({**rows, "words": rows["ids"]})
+    assert bool(OnDevice.waited_for) == (kind == "hred"), "the words are cut where they lie"

@@ -7,6 +7,7 @@ Rows are packed for LSTMs and masked for Transformers, so that no padding is rea
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -55,8 +56,12 @@ class HierarchicalEncoder(nn.Module):
         self.context = nn.LSTM(units, units, layers, batch_first=True)
         self.sentence_end = sentence_end
 
-    def forward(self, ids: Tensor, lengths: Tensor) -> Read:
-        cut = [self._sentences(row[:n]) for row, n in zip(ids, lengths.tolist(), strict=True)]
+    def forward(self, ids: Tensor, lengths: Tensor, words: Tensor | None = None) -> Read:
+        """``words``: the ids on the host, where they are cut, so that it need not wait for a
+        device; None: they are there."""
+        words = ids if words is None else words
+        ends = [self._ends(row[:n]) for row, n in zip(words, lengths.tolist(), strict=True)]
+        cut = [_pieces(row, to) for row, to in zip(ids, ends, strict=True)]
         flat = [sentence for sentences in cut for sentence in sentences]
         counts = torch.tensor([len(sentences) for sentences in cut])
         sizes = torch.tensor([len(sentence) for sentence in flat])
@@ -66,11 +71,10 @@ class HierarchicalEncoder(nn.Module):
         of_rows = list(torch.split(vectors, counts.tolist()))
         return _run(self.context, pad_sequence(of_rows, batch_first=True), counts)
 
-    def _sentences(self, row: Tensor) -> list[Tensor]:
-        """Pieces that end with the mark of a sentence's end; the last may end without."""
-        ends = (torch.nonzero(row[:-1] == self.sentence_end).flatten() + 1).tolist()
-        begins = [0, *ends]
-        return [row[a:b] for a, b in zip(begins, [*ends, len(row)], strict=True)]
+    def _ends(self, row: Tensor) -> list[int]:
+        """Where a row's sentences end: after the mark of an end; the last may end without."""
+        ends: list[int] = (torch.nonzero(row[:-1] == self.sentence_end).flatten() + 1).tolist()
+        return [*ends, len(row)]
 
 
 class TransformerEncoder(nn.Module):
@@ -212,6 +216,10 @@ def _run(lstm: nn.LSTM, inputs: Tensor, lengths: Tensor) -> Read:
         memory = torch.unflatten(memory, -1, (2, -1)).sum(-2)
         hidden, cells = (torch.unflatten(states, 0, (-1, 2)).sum(1) for states in (hidden, cells))
     return Read(memory, _mask(memory[..., 0], lengths), (hidden, cells))
+
+
+def _pieces(row: Tensor, ends: Sequence[int]) -> list[Tensor]:
+    return [row[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _mask(ids: Tensor, lengths: Tensor) -> Tensor:
