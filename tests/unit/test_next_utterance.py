@@ -17,6 +17,7 @@ from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.word_tokenizer import word_tokenizer
 from tasktransfer.errors import ModelError
+from tasktransfer.layers import sequence_to_sequence as layers
 from tasktransfer.models.next_utterance import Network, NextUtterance, load
 
 KINDS = get_args(Kind)
@@ -142,3 +143,22 @@ def test_reading_waits_for_nothing_that_the_host_has_sent(kind: Kind) -> None:
     assert torch.equal(read.memory.as_subclass(torch.Tensor), plain.memory)
     model._read({**rows, "words": rows["ids"]})
     assert bool(OnDevice.waited_for) == (kind == "hred"), "the words are cut where they lie"
+
+
+@pytest.mark.parametrize("kind", ["lstm", "transformer"])
+def test_looking_seldom_at_what_has_ended_changes_no_answer(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = built(kind)
+    ids = torch.tensor([word_tokenizer(TEXTS, 3)(TEXTS[:1])["input_ids"][0]])
+    rows = {"ids": ids, "lengths": torch.tensor([ids.shape[1]]), "words": ids}
+    with torch.inference_mode():
+        read = model._read(rows)
+        (first,) = model.decoder.generate(read, 0, -1, 20)[:, 3].tolist()  # type: ignore[operator]
+        often = model.decoder.generate(read, 0, first, 20)  # type: ignore[operator]
+        monkeypatch.setattr(layers, "all_ended", lambda ended, step: step == 7)
+        seldom = model.decoder.generate(read, 0, first, 20)  # type: ignore[operator]
+    steps = often.shape[1]
+    assert steps <= 4
+    assert seldom.shape[1] == 8
+    assert torch.equal(seldom[:, :steps], often)

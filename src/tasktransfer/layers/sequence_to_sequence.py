@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
+from tasktransfer.layers.ended import all_ended
+
 Carried = tuple[Tensor, Tensor]
 """An LSTM's hidden states and cells, (layers, rows, units) each."""
 
@@ -126,16 +128,17 @@ class RecurrentDecoder(nn.Module):
         return self._logits(states, read)
 
     def generate(self, read: Read, start: int, end: int, longest: int) -> Tensor:
-        """The likeliest word at each step, (rows, steps); ends where all rows have ended."""
+        """The likeliest word at each step, (rows, steps); ends where all rows have ended, on a
+        device some steps later."""
         rows, carried = read.memory.shape[0], read.last
         word = read.memory.new_full((rows, 1), start, dtype=torch.long)
         words, ended = [], torch.zeros(rows, dtype=torch.bool, device=word.device)
-        for _ in range(longest):
+        for step in range(longest):
             states, carried = self.lstm(self.embed(word), carried)
             word = self._logits(states, read).argmax(-1)
             words.append(word)
             ended |= word[:, 0] == end
-            if bool(ended.all()):
+            if all_ended(ended, step):
                 break
         return torch.cat(words, 1)
 
@@ -177,11 +180,11 @@ class TransformerDecoder(nn.Module):
         rows = read.memory.shape[0]
         ids = read.memory.new_full((rows, 1), start, dtype=torch.long)
         ended = torch.zeros(rows, dtype=torch.bool, device=ids.device)
-        for _ in range(longest):
+        for step in range(longest):
             word = self.words(self._states(ids, read)[:, -1:]).argmax(-1)
             ids = torch.cat([ids, word], 1)
             ended |= word[:, 0] == end
-            if bool(ended.all()):
+            if all_ended(ended, step):
                 break
         return ids[:, 1:]
 
