@@ -111,7 +111,7 @@ def _nested(levels: int) -> dict[str, Any]:
         (
             "sampler",
             "evenly",
-            "sampler: Input should be 'task_batches', 'uniform', 'mixed' or 'together'",
+            "sampler: Input should be 'task_batches', 'uniform', 'mixed', 'together'",
         ),
         ("nonsense", 1, "nonsense: Unexpected keyword argument"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import pytest
 import torch
@@ -17,6 +17,7 @@ from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.word_tokenizer import word_tokenizer
 from tasktransfer.errors import ModelError
+from tasktransfer.layers import sequence_to_sequence as layers
 from tasktransfer.models.next_utterance import Network, NextUtterance, load
 
 KINDS = get_args(Kind)
@@ -115,3 +116,49 @@ def test_words_that_are_seen_too_seldom_are_unknown() -> None:
     tokenizer = word_tokenizer([*TEXTS, "seldom seldom"], 3)
     assert "seldom" not in tokenizer.get_vocab()
     assert tokenizer("Hello seldom <turn>")["input_ids"][1:] == [2, 3]
+
+
+class OnDevice(torch.Tensor):
+    """Stands for a tensor on a device: notes what its host would have to wait for."""
+
+    waited_for: ClassVar[list[str]] = []
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.__name__ in ("tolist", "item", "nonzero", "cpu", "__bool__"):
+            cls.waited_for.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reading_waits_for_nothing_that_the_host_has_sent(kind: Kind) -> None:
+    model, turn = built(kind), word_tokenizer(TEXTS, 3)(TEXTS[:1])["input_ids"][0]
+    words = torch.tensor([turn, turn])
+    lengths = torch.tensor([len(turn), len(turn) - 3])
+    rows = {"ids": words.as_subclass(OnDevice), "lengths": lengths, "words": words}
+    plain = model._read({"ids": words, "lengths": lengths, "words": words})
+    OnDevice.waited_for.clear()
+    read = model._read(rows)
+    assert OnDevice.waited_for == []
+    assert torch.equal(read.memory.as_subclass(torch.Tensor), plain.memory)
+    model._read({**rows, "words": rows["ids"]})
+    assert bool(OnDevice.waited_for) == (kind == "hred"), "the words are cut where they lie"
+
+
+@pytest.mark.parametrize("kind", ["lstm", "transformer"])
+def test_looking_seldom_at_what_has_ended_changes_no_answer(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = built(kind)
+    ids = torch.tensor([word_tokenizer(TEXTS, 3)(TEXTS[:1])["input_ids"][0]])
+    rows = {"ids": ids, "lengths": torch.tensor([ids.shape[1]]), "words": ids}
+    with torch.inference_mode():
+        read = model._read(rows)
+        (first,) = model.decoder.generate(read, 0, -1, 20)[:, 3].tolist()  # type: ignore[operator]
+        often = model.decoder.generate(read, 0, first, 20)  # type: ignore[operator]
+        monkeypatch.setattr(layers, "all_ended", lambda ended, step: step == 7)
+        seldom = model.decoder.generate(read, 0, first, 20)  # type: ignore[operator]
+    steps = often.shape[1]
+    assert steps <= 4
+    assert seldom.shape[1] == 8
+    assert torch.equal(seldom[:, :steps], often)

@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 from tasktransfer.cli import main
+from tasktransfer.designs.transfer.figures.regret import regret
 from tasktransfer.designs.transfer.selectors.matrix import regret_of_file
 from tasktransfer.errors import DataError
+from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.regret import sentence
 
 NAMES = [f"task{number}" for number in range(10)]
@@ -108,3 +110,13 @@ def test_the_command_prints_a_table_and_json(
     assert main(["regret", "--matrix", file, "--json", "--k", "2"]) == 0
     rows = json.loads(capsys.readouterr().out)["regret"]
     assert {"regret@2", "mean_regret@2%", "spearman"} <= {row["measure"] for row in rows}
+
+
+def test_the_figure_has_a_panel_for_each_algorithm(tmp_path: Path) -> None:
+    file = simulated(tmp_path)
+    table = pd.read_csv(file)
+    pd.concat([table.assign(algorithm="x"), table.assign(algorithm="y")]).to_csv(file, index=False)
+    frame, _ = regret_of_file(file, (1,))
+    metadata = Metadata("study", "digest", synthetic=False, records=1)
+    assert len(regret(frame, metadata).axes) == 2
+    assert not regret(frame[:0], metadata).axes

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tasktransfer.layers.ended import all_ended
+
 
 def diverse_beams(
     model: Any,
@@ -44,7 +46,7 @@ def diverse_beams(
     totals = torch.full((rows, groups, beams), float("-inf"), device=states.device)
     totals[:, :, 0] = 0.0  # all beams begin alike: one of each group goes on
     ended = torch.zeros((rows, each), dtype=torch.bool, device=states.device)
-    for _ in range(longest):
+    for step in range(longest):
         logits = model(
             encoder_outputs=type(attended)(last_hidden_state=states),
             attention_mask=mask,
@@ -57,7 +59,7 @@ def diverse_beams(
         only_pad[pad] = 0.0
         logp = torch.where(over[..., None], only_pad, logp)
         written, totals, ended = _step(written, totals, ended, logp, penalty, pad, end)
-        if bool(ended.all()):
+        if all_ended(ended, step):
             break
     return _best(written, totals.flatten(1), pad)
 

@@ -7,11 +7,14 @@ Rows are packed for LSTMs and masked for Transformers, so that no padding is rea
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+
+from tasktransfer.layers.ended import all_ended
 
 Carried = tuple[Tensor, Tensor]
 """An LSTM's hidden states and cells, (layers, rows, units) each."""
@@ -55,8 +58,12 @@ class HierarchicalEncoder(nn.Module):
         self.context = nn.LSTM(units, units, layers, batch_first=True)
         self.sentence_end = sentence_end
 
-    def forward(self, ids: Tensor, lengths: Tensor) -> Read:
-        cut = [self._sentences(row[:n]) for row, n in zip(ids, lengths.tolist(), strict=True)]
+    def forward(self, ids: Tensor, lengths: Tensor, words: Tensor | None = None) -> Read:
+        """``words``: the ids on the host, where they are cut, so that it need not wait for a
+        device; None: they are there."""
+        words = ids if words is None else words
+        ends = [self._ends(row[:n]) for row, n in zip(words, lengths.tolist(), strict=True)]
+        cut = [_pieces(row, to) for row, to in zip(ids, ends, strict=True)]
         flat = [sentence for sentences in cut for sentence in sentences]
         counts = torch.tensor([len(sentences) for sentences in cut])
         sizes = torch.tensor([len(sentence) for sentence in flat])
@@ -66,11 +73,10 @@ class HierarchicalEncoder(nn.Module):
         of_rows = list(torch.split(vectors, counts.tolist()))
         return _run(self.context, pad_sequence(of_rows, batch_first=True), counts)
 
-    def _sentences(self, row: Tensor) -> list[Tensor]:
-        """Pieces that end with the mark of a sentence's end; the last may end without."""
-        ends = (torch.nonzero(row[:-1] == self.sentence_end).flatten() + 1).tolist()
-        begins = [0, *ends]
-        return [row[a:b] for a, b in zip(begins, [*ends, len(row)], strict=True)]
+    def _ends(self, row: Tensor) -> list[int]:
+        """Where a row's sentences end: after the mark of an end; the last may end without."""
+        ends: list[int] = (torch.nonzero(row[:-1] == self.sentence_end).flatten() + 1).tolist()
+        return [*ends, len(row)]
 
 
 class TransformerEncoder(nn.Module):
@@ -122,16 +128,17 @@ class RecurrentDecoder(nn.Module):
         return self._logits(states, read)
 
     def generate(self, read: Read, start: int, end: int, longest: int) -> Tensor:
-        """The likeliest word at each step, (rows, steps); ends where all rows have ended."""
+        """The likeliest word at each step, (rows, steps); ends where all rows have ended, on a
+        device some steps later."""
         rows, carried = read.memory.shape[0], read.last
         word = read.memory.new_full((rows, 1), start, dtype=torch.long)
         words, ended = [], torch.zeros(rows, dtype=torch.bool, device=word.device)
-        for _ in range(longest):
+        for step in range(longest):
             states, carried = self.lstm(self.embed(word), carried)
             word = self._logits(states, read).argmax(-1)
             words.append(word)
             ended |= word[:, 0] == end
-            if bool(ended.all()):
+            if all_ended(ended, step):
                 break
         return torch.cat(words, 1)
 
@@ -173,11 +180,11 @@ class TransformerDecoder(nn.Module):
         rows = read.memory.shape[0]
         ids = read.memory.new_full((rows, 1), start, dtype=torch.long)
         ended = torch.zeros(rows, dtype=torch.bool, device=ids.device)
-        for _ in range(longest):
+        for step in range(longest):
             word = self.words(self._states(ids, read)[:, -1:]).argmax(-1)
             ids = torch.cat([ids, word], 1)
             ended |= word[:, 0] == end
-            if bool(ended.all()):
+            if all_ended(ended, step):
                 break
         return ids[:, 1:]
 
@@ -212,6 +219,10 @@ def _run(lstm: nn.LSTM, inputs: Tensor, lengths: Tensor) -> Read:
         memory = torch.unflatten(memory, -1, (2, -1)).sum(-2)
         hidden, cells = (torch.unflatten(states, 0, (-1, 2)).sum(1) for states in (hidden, cells))
     return Read(memory, _mask(memory[..., 0], lengths), (hidden, cells))
+
+
+def _pieces(row: Tensor, ends: Sequence[int]) -> list[Tensor]:
+    return [row[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _mask(ids: Tensor, lengths: Tensor) -> Tensor:

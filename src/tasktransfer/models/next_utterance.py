@@ -7,9 +7,10 @@ the Transformer's too.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -109,15 +110,15 @@ class NextUtterance:
         answers = split.labels.take(examples)
         targets, _ = padded(answers, IGNORED)
         said, _ = padded(answers, PAD)
-        arrays = {**_padded_rows(rows), "targets": targets, "said": np.roll(said, 1, axis=1)}
+        arrays = {"targets": targets, "said": np.roll(said, 1, axis=1)}
         arrays["said"][:, 0] = END
-        return Inputs(put(arrays, self.device))
+        return Inputs(self._rows(rows, arrays))
 
     def loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
         inputs = inputs or self.prepare(split, examples)
-        read = self.encoder(inputs["ids"], inputs["lengths"].cpu())
+        read = self._read(inputs.tensors)
         logits = self.decoder(inputs["said"], read).float()
         return functional.cross_entropy(
             logits.flatten(0, 1), inputs["targets"].flatten(), ignore_index=IGNORED, reduction="sum"
@@ -125,13 +126,30 @@ class NextUtterance:
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         rows = split.sequences.take(split.sequence_rows(examples))
-        inputs = put(_padded_rows(rows), self.device)
-        read = self.encoder(inputs["ids"], inputs["lengths"].cpu())
+        read = self._read(self._rows(rows))
         longest = self.max_answer_tokens[split.task]
         generated = self.decoder.generate(read, END, END, longest).tolist()  # type: ignore[operator]
         said = [row[: row.index(END)] if END in row else row for row in generated]
         texts = self.tokenizer.batch_decode(said, skip_special_tokens=True)
         return [parse_answer(self.tasks[split.task], text) for text in texts]
+
+    def _rows(
+        self, rows: Any, besides: Mapping[str, Any] = MappingProxyType({})
+    ) -> dict[str, Tensor]:
+        """Ids, and what else is given, on the device; lengths and words, which are cut into
+        sentences there, on the host: it does not ask the device for what it has sent."""
+        ids, _ = padded(rows, PAD)
+        lengths = torch.from_numpy(rows.lengths().astype(np.int64))
+        there = put({"ids": ids, **besides}, self.device)
+        return {**there, "lengths": lengths, "words": torch.from_numpy(ids)}
+
+    def _read(self, rows: Mapping[str, Tensor]) -> layers.Read:
+        read: layers.Read
+        if isinstance(self.encoder, layers.HierarchicalEncoder):
+            read = self.encoder(rows["ids"], rows["lengths"], rows["words"])
+        else:
+            read = self.encoder(rows["ids"], rows["lengths"])
+        return read
 
     def represent(
         self, texts: Sequence[str], max_length: int, how: Representation, together: int = TOGETHER
@@ -146,7 +164,8 @@ class NextUtterance:
             lengths = torch.tensor([len(row) for row in rows])
             ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
             with torch.inference_mode():
-                parts.append(_vector(self.encoder(ids.to(self.device), lengths), how).cpu())
+                read = {"ids": ids.to(self.device), "lengths": lengths, "words": ids}
+                parts.append(_vector(self._read(read), how).cpu())
         return torch.cat(parts)
 
     def save(self, folder: Path) -> None:
@@ -188,11 +207,6 @@ def _fill(network: Network, file: Path) -> None:
         raise ModelError(
             f"{file}: does not hold the weights of its architecture ({first}); train it again"
         ) from error
-
-
-def _padded_rows(rows: Any) -> dict[str, Any]:
-    ids, _ = padded(rows, PAD)
-    return {"ids": ids, "lengths": rows.lengths().astype(np.int64)}
 
 
 def _vector(read: layers.Read, how: Representation) -> Tensor:

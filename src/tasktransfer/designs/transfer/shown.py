@@ -14,9 +14,18 @@ from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
-from tasktransfer.present.declared import Figure, Presentation, Section, Table, always, late
+from tasktransfer.present.declared import (
+    Figure,
+    Listed,
+    Presentation,
+    Section,
+    Table,
+    always,
+    late,
+)
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.study import Study
+from tasktransfer.tables.columns import estimate, number, probability, text
 
 QUESTION = (
     "Which dialogue tasks help which others when a model is trained on them first, and by how much?"
@@ -128,21 +137,58 @@ def counts_dialogues(study: Study, tables: Collection[str]) -> bool:
     return not all(is_whole(study, stage) for stage in study.plan.stages)
 
 
+REGRET_TABLE = Table(
+    "regret",
+    "Regret of selectors",
+    late("designs.transfer.report.selection", "leading"),
+    Listed(
+        (
+            text("dataset", "Dataset"),
+            text("model", "Model"),
+            text("algorithm", "Algorithm"),
+            text("selector", "Selector"),
+            estimate("value", "Regret@1, points", ".2f"),
+            number("floor", "Noise floor", ".2f"),
+            probability("to_random_q", "q: random"),
+            probability("to_source_mean_q", "q: source_mean"),
+            number("seconds", "Seconds", ".3g"),
+            number("n_targets", "Targets", "d"),
+        ),
+        blocks="algorithm",
+    ),
+    keys=("dataset", "model", "algorithm", "selector"),
+    nothing="has no target with two sources to rank",
+    certain=False,
+    runs=late("designs.transfer.report.selection", "behind"),
+)
+REGRET_FIGURE = Figure(
+    "regret",
+    "Regret of selectors over their cost",
+    late("designs.transfer.figures.regret", "drawn"),
+    ("regret",),
+    nothing="has no target with two sources to rank",
+    certain=False,
+)
+
+
 def shown(study: Study) -> Presentation:
     """Of a study of this design."""
-    return presentation({name: _kinds_of(study, name) for name in study.config.dataset_names})
+    kinds = {name: _kinds_of(study, name) for name in study.config.dataset_names}
+    return presentation(kinds, selectors=bool(transfer_config(study).selectors))
 
 
-def presentation(kinds: Mapping[str, Iterable[str]]) -> Presentation:
-    """Of the figures of each dataset; ``kinds``: dataset → those it has."""
+def presentation(kinds: Mapping[str, Iterable[str]], *, selectors: bool = False) -> Presentation:
+    """Of the figures of each dataset; ``kinds``: dataset → those it has; ``selectors``: whether
+    selectors of sources are judged."""
     page = "designs.transfer.report.blocks"
     return Presentation(
         question=QUESTION,
         read=late(page, "read"),
         answer=late("designs.transfer.report.answer", "answer"),
-        tables=tuple(_tables()),
-        figures=tuple(
-            figure for dataset, names in kinds.items() for figure in figures_of(dataset, names)
+        tables=(*_tables(), *((REGRET_TABLE,) if selectors else ())),
+        figures=(
+            *(figure for name, of_it in kinds.items() for figure in figures_of(name, of_it)),
+            *((REGRET_FIGURE,) if selectors else ()),
         ),
         captions="transfer",
         blocks=late(page, "blocks"),

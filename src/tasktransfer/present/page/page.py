@@ -77,7 +77,7 @@ def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
         environment(HERE)
         .get_template("page.html.j2")
         .render(
-            title=f"{view.metadata.study}",
+            title=("SYNTHETIC: " if metadata.synthetic else "") + metadata.study,
             question=shown.question,
             version=metadata.version,
             synthetic=metadata.synthetic,

@@ -10,8 +10,10 @@ import pandas as pd
 from markupsafe import Markup
 
 from tasktransfer.designs.transfer.collect.results import frames_in, read_results, results_of
+from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.report.control_tables import control_tables
 from tasktransfer.designs.transfer.report.grid import payload
+from tasktransfer.designs.transfer.report.selection import sentences
 from tasktransfer.designs.transfer.report.statistics_tables import (
     agreement_lines,
     statistics_tables,
@@ -26,6 +28,7 @@ from tasktransfer.tables.collected import RESOURCES
 from tasktransfer.tables.columns import Column, long_text, number, text
 from tasktransfer.tables.html import environment
 from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.regret import COLUMNS as REGRET
 from tasktransfer.tables.store import read_frame
 
 HERE = Path(__file__).parent
@@ -42,7 +45,11 @@ def read(study: Study) -> tuple[Mapping[str, pd.DataFrame], Metadata]:
     """Every table of the study."""
     results = read_results(study.tables)
     resources, _ = read_frame(Path(study.tables, "resources.parquet"), RESOURCES, "collect again")
-    return {**frames_in(results), "resources": resources}, results.metadata
+    frames = {**frames_in(results), "resources": resources}
+    regret = Path(study.tables, "regret.parquet")
+    if transfer_config(study).selectors:
+        frames["regret"], _ = read_frame(regret, REGRET, "run `tasktransfer statistics` again")
+    return frames, results.metadata
 
 
 def blocks(view: View) -> Mapping[str, Sequence[Block]]:
@@ -56,6 +63,7 @@ def blocks(view: View) -> Mapping[str, Sequence[Block]]:
     return {
         "results": [Block(html=Markup(html))],
         "sure": [
+            *(Block(text=line) for line in (sentences(view["regret"]) if "regret" in view else ())),
             *(Block(text=line) for line in agreement_lines(results.statistics.agreement)),
             *(Block(table=table) for table in tables),
         ],

@@ -42,6 +42,8 @@ CHEAPEST_FIRST = (
     *("hscore", "leep", "logme", "nleep", "esm_logme", "taskemb", "warmup_drop"),
 )
 """By what they need: nothing, texts, the base model, baselines."""
+WITHOUT_PROOF = ("source_mean", "logme", "hscore", "leep", "nleep", "embedding", "roe", "tfidf")
+"""What ranks where no selector is told from random, the first that has values."""
 SECONDS_OF_FIT = 30.0
 """What a job of a selector takes besides trainings, roughly."""
 
@@ -230,7 +232,7 @@ def recommended(
     """Ranked sources with values, expected gains and what to run next, as plain data."""
     found = values_at_hand(study, question, names, matrix)
     sure = [name for name in surely_better(matrix) if name in found]
-    ranked_by = next(iter(sure), next(iter(found), None))
+    ranked_by = next((n for n in (*sure, *WITHOUT_PROOF, *found) if n in found), None)
     sources: list[dict[str, Any]] = []
     expected = promise(ranked_by, question, matrix) if ranked_by else None
     if ranked_by is not None:

@@ -1,0 +1,77 @@
+"""Regret of selectors over what they cost, with interval; the noise floor is a band."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.present.kit.style import INK, LABEL_POINTS, bare_axes, entitle, series_look
+from tasktransfer.present.view import View
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.regret import LEADING, RANDOM
+
+LEAST_SECONDS = 0.1
+"""What costs less stands here: nothing has no place on a logarithmic axis."""
+
+
+def drawn(view: View) -> Figure | None:
+    """The figure of a study; None where no target has two sources to rank."""
+    rows = view["regret"]
+    judged = rows[(rows["measure"] == LEADING) & rows["value"].notna()]
+    return regret(rows, view.metadata) if len(judged) else None
+
+
+def regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
+    """Draw one panel per model and algorithm.
+
+    Args:
+        table: columns of ``tables.regret.COLUMNS``; of several datasets together where they are.
+    """
+    rows = table[(table["measure"] == LEADING) & table["value"].notna()]
+    datasets = list(dict.fromkeys(rows["dataset"]))
+    rows = rows[rows["dataset"] == ("all" if "all" in datasets else datasets[0])]
+    panels = list(rows.groupby(["model", "algorithm"], sort=False))
+    figure = Figure(figsize=(7.0, 2.3 * len(panels) + 0.9), layout="constrained")
+    axes = figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0]
+    for place, (names, group) in zip(axes, panels, strict=True):
+        model, algorithm = map(str, names)
+        _draw(place, group)
+        place.set_ylabel(f"{model}\n{algorithm_label(algorithm)}\nregret@1, points", fontsize=8)
+    axes[-1].set_xlabel("seconds a target (log scale)", fontsize=LABEL_POINTS)
+    targets, seeds = int(rows["n_targets"].max()), int(rows["n_seeds"].max())
+    what = f"Regret of selectors over their cost, {counted(targets, 'target')}"
+    entitle(figure, what, seeds, metadata)
+    return figure
+
+
+def _draw(axes: Axes, group: pd.DataFrame) -> None:
+    bare_axes(axes)
+    axes.set_xscale("log")
+    floor = float(group["floor"].iloc[0])
+    if np.isfinite(floor):
+        axes.axhspan(0, floor, color="#e4dcc8", zorder=0)
+        axes.text(0.995, floor, "noise floor", ha="right", va="bottom", fontsize=7, color=INK,
+                  transform=axes.get_yaxis_transform())  # fmt: skip
+    chance = group[group["selector"] == RANDOM]
+    if len(chance):
+        axes.axhline(float(chance["value"].iloc[0]), color=INK, lw=0.8, ls="--", zorder=1)
+    others: list[Any] = group[group["selector"] != RANDOM].to_dict("records")
+    taken: dict[float, int] = {}
+    for rank, row in enumerate(others):
+        x = row["seconds"] if row["seconds"] > LEAST_SECONDS else LEAST_SECONDS
+        # What costs the same stands beside each other.
+        side = taken.get(round(float(np.log10(x)), 1), 0)
+        taken[round(float(np.log10(x)), 1)] = side + 1
+        x *= 1.25**side
+        look = series_look(rank)
+        axes.plot([x, x], [row["low"], row["high"]], color=INK, lw=1.2, zorder=2)
+        axes.plot(x, row["value"], look.marker, color=look.colour, mec=INK, mew=0.8, ms=6, zorder=3)
+        axes.annotate(row["selector"], (x, row["value"]), xytext=(5, 4),
+                      textcoords="offset points", fontsize=7, rotation=30)  # fmt: skip
+    axes.margins(x=0.15)
