@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,10 +66,17 @@ def hub_rows(name: str, config: str | None, split: str, revision: str | None) ->
 
 
 def _library() -> Any:
-    """``datasets``, which takes a second to import and shows bars that no log wants."""
-    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
-    import datasets  # noqa: PLC0415
-
+    """``datasets``, which takes a second to import; without the bars that no log wants, and without
+    torch, which it would import for a class that nobody needs here: 200 MB and as long again."""
+    if "datasets" in sys.modules:
+        return sys.modules["datasets"]
+    asked = os.environ.get("USE_TORCH")
+    os.environ["USE_TORCH"] = "0"
+    try:
+        import datasets  # noqa: PLC0415
+    finally:
+        del os.environ["USE_TORCH"]
+        os.environ.update({} if asked is None else {"USE_TORCH": asked})
     datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)
     return datasets
