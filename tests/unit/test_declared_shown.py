@@ -23,6 +23,7 @@ from tasktransfer.designs.probes.answer import answer as answer_of_probes
 from tasktransfer.designs.probes.shown import shown as probes
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.report.answer import answer as answer_of_transfer
+from tasktransfer.designs.transfer.shown import FIGURES, presentation
 from tasktransfer.errors import ConfigError
 from tasktransfer.present.declared import Figure, Presentation
 from tasktransfer.present.view import View
@@ -34,7 +35,7 @@ RESULTS = make_results(Asked({"DailyDialog": (A, B, C)}, models=("bert",)))
 NO_STUDY: Any = None
 """What probes and empathetic dialogues declare is the same of every study."""
 PRESENTATIONS = {
-    "transfer": shown_of(RESULTS),
+    "transfer": presentation({"DailyDialog": FIGURES}, selectors=True),
     "panel": PANEL,
     "empathetic": empathetic(NO_STUDY),
     "probes": probes(NO_STUDY),
