@@ -19,9 +19,10 @@ from tasktransfer.core.steps import Step
 from tasktransfer.datasets import data_of, recipe_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
-from tasktransfer.designs.transfer.config import SPLITS_THAT_CHOOSE, TransferConfig
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
+from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOSE
 from tasktransfer.designs.transfer.pairs import homes, is_foreign, shorts_of
 from tasktransfer.designs.transfer.prompted import prompted_runs
 from tasktransfer.designs.transfer.racing import Race, choice_name, race_of

@@ -14,7 +14,7 @@ from tasktransfer.core.validation import Problem, nearest, unknown
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import TaskName, TaskNames
 from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
-from tasktransfer.designs.transfer.config import TransferName
+from tasktransfer.designs.transfer.multi_source_section import TransferName
 from tasktransfer.errors import ConfigError
 
 BEST_DEV, FIXED, NAMED = "best-dev", "fixed:", "named"

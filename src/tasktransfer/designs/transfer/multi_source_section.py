@@ -1,0 +1,161 @@
+"""The section ``multi_source``: runs with several sources (paper, section 6.2), and what of it
+cannot be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from tasktransfer.config import ALL
+from tasktransfer.config.fields import DISTINCT, LIST, Count, Section
+from tasktransfer.core.validation import Problem, at, show
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, tasks_of
+from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
+from tasktransfer.designs.transfer.dataset_section import DatasetConfig
+from tasktransfer.designs.transfer.selectors.registry import SELECTORS
+
+TransferName = Annotated[str, OneOf("transfer algorithm", lambda dataset: TRANSFER_ALGORITHMS)]
+SPLITS_THAT_CHOOSE = ("dev", "test")
+"""Splits whose scores of single-source transfers may choose; a selector may in their place."""
+Chooser = Annotated[str, OneOf("choice", lambda dataset: (*SPLITS_THAT_CHOOSE, *SELECTORS))]
+
+
+class NamedMultiSource(Section):
+    """A multi-source target and its sources, written out in the config."""
+
+    dataset: DatasetName = Field(description="the dataset of target and sources")
+    target: TaskName = Field(description="the task that is scored")
+    sources: TaskNames = Field(description="the tasks trained on together")
+
+
+def _off(mode: Any) -> Any:
+    """YAML reads ``off`` as false."""
+    return "off" if mode is False else mode
+
+
+class MultiSourceConfig(Section):
+    """Runs with several sources (paper, section 6.2)."""
+
+    mode: Annotated[
+        Literal["off", "named", "auto"],
+        BeforeValidator(_off, json_schema_input_type=Literal["off", "named", "auto", False]),
+    ] = Field(
+        default="off",
+        description="off, named (below), or auto: picked from the single-source results",
+    )
+    named: Annotated[tuple[NamedMultiSource, ...], LIST, DISTINCT] = Field(
+        default=(), description="multi-source targets with their sources; read when mode is named"
+    )
+    targets_per_dataset: Count = Field(
+        default=2, description="auto: how many targets that benefit most"
+    )
+    sources_per_target: Count = Field(
+        default=3, description="auto: how many of a target's best sources"
+    )
+    choose_by: Chooser = Field(
+        default="dev",
+        description="auto: the scores that choose, or the selector that ranks sources; test is the "
+        "paper's way, and its multi-source runs are then judged on the scores that chose them",
+    )
+    algorithms: (
+        Literal["all"] | Annotated[tuple[TransferName, ...], LIST, Field(min_length=1), DISTINCT]
+    ) = Field(
+        default=ALL,
+        description="transfer algorithms run with several sources, or all of the study's",
+    )
+
+    def in_force(self, algorithms: tuple[str, ...]) -> MultiSourceConfig:
+        """What of it counts in its mode, for a study with these algorithms."""
+        return self.model_copy(
+            update={
+                "named": self.named if self.mode == "named" else (),
+                "algorithms": self.transfers(algorithms) if self.mode != "off" else (),
+            }
+        )
+
+    def transfers(self, algorithms: tuple[str, ...]) -> tuple[str, ...]:
+        """The transfer algorithms that it is run with, in their order."""
+        wanted = algorithms if self.algorithms == ALL else self.algorithms
+        return tuple(name for name in TRANSFER_ALGORITHMS if name in wanted)
+
+
+def multi_source_problems(
+    section: MultiSourceConfig,
+    datasets: tuple[DatasetConfig, ...],
+    algorithms: tuple[str, ...],
+) -> Iterator[Problem]:
+    """What cannot be of runs with several sources."""
+    for index, item in enumerate(section.named):
+        yield from _named_target(item, datasets, at("multi_source.named", index))
+    if section.mode == "named" and not section.named:
+        yield Problem(
+            "multi_source.named", "is empty though mode is named: name a target, or use off"
+        )
+    if section.mode != "off" and algorithms and not section.transfers(algorithms):
+        yield Problem(
+            "multi_source.algorithms",
+            f"found {show(section.algorithms)}, which leaves no transfer algorithm: name one of "
+            f"{', '.join(TRANSFER_ALGORITHMS)}",
+        )
+    if section.mode == "auto":
+        if algorithms == ("baseline",):
+            yield Problem(
+                "multi_source.mode",
+                "auto picks from transfer results, but algorithms has none: add one",
+            )
+        for dataset in datasets:
+            yield from _too_many_asked(section, dataset)
+
+
+def chooser_problems(section: MultiSourceConfig, selectors: tuple[str, ...]) -> Iterator[Problem]:
+    """A selector that chooses and that the study does not name."""
+    name = section.choose_by
+    if section.mode == "auto" and name not in (*SPLITS_THAT_CHOOSE, *selectors):
+        yield Problem(
+            "multi_source.choose_by",
+            f"found {show(name)}, which selectors does not name: add it there, or choose by dev",
+        )
+
+
+def _named_target(
+    item: NamedMultiSource, datasets: tuple[DatasetConfig, ...], path: str
+) -> Iterator[Problem]:
+    if datasets and item.dataset not in {dataset.name for dataset in datasets}:
+        yield Problem(
+            at(path, "dataset"),
+            f"{item.dataset!r} is not studied: add it to datasets, or remove this target",
+        )
+    places = [(at(path, "target"), item.target)]
+    places += [(at(at(path, "sources"), i), name) for i, name in enumerate(item.sources)]
+    for place, task in places:
+        if task not in tasks_of(item.dataset):
+            home = next(name for name in DATASETS if task in tasks_of(name))
+            yield Problem(
+                place,
+                f"{task!r} is a task of {home}, not of {item.dataset}, and a study never mixes "
+                "datasets: use tasks of one",
+            )
+        elif place != places[0][0] and task == item.target:
+            message = f"{task!r} is the target itself: a task cannot be its own source"
+            yield Problem(place, message)
+
+
+def _too_many_asked(section: MultiSourceConfig, dataset: DatasetConfig) -> Iterator[Problem]:
+    targets = Counter(target for _, target in dataset.pairs)
+    most = max(targets.values(), default=0)
+    if len(targets) < section.targets_per_dataset:
+        yield Problem(
+            "multi_source.targets_per_dataset",
+            f"found {section.targets_per_dataset}, but {dataset.name} has {len(targets)} targets: "
+            "ask for fewer",
+        )
+    if section.sources_per_target > most:
+        yield Problem(
+            "multi_source.sources_per_target",
+            f"found {section.sources_per_target}, but a target of {dataset.name} has {most} "
+            "sources at most: ask for fewer",
+        )
