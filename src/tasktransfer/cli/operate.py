@@ -49,7 +49,7 @@ def add_commands(commands: Any) -> None:
     option(command, "--out", "FILE", "the Parquet file", type=Path, required=True)
     what = "text file that says where the data come from and under which licences; kept in the file"
     option(command, "--provenance", "FILE", what, type=Path)
-    flag(command, "--with-text", "also answers that are pieces of the dialogues")
+    flag(command, "--with-text", "answers that are pieces of the dialogues, not in codes")
     add_json(command)
     command = add_command(commands, "gc", gc, config=False)
     what = "every study that uses the results folder (default: config.yaml)"

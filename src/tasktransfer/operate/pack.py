@@ -10,7 +10,7 @@ nor models are.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from tasktransfer.config import CommonConfig
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import json_text, replacing
+from tasktransfer.operate.coded_answers import coded
 from tasktransfer.operate.offered import check_files, offered
 from tasktransfer.results.places import places
 from tasktransfer.results.probe_rows import PROJECTION
@@ -34,6 +35,7 @@ from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted
+from tasktransfer.tasks.card import Task
 
 SCHEMA_VERSION = 2
 _FOOTER = b"tasktransfer-pack"
@@ -82,8 +84,9 @@ def pack_results(
         tables: files of tables that are made of dialogues, relative to the results folder; those
             that are there are packed.
         provenance: where the data come from and under which licences, kept in the footer.
-        with_text: take answers that are text, and no label, of a task; refused otherwise, since
-            they may quote the dialogues.
+        with_text: take answers that are text, and no label, of a task. Otherwise those of spans
+            have codes in place of their words, which score the same (``coded_answers``), and
+            others are refused, since they may quote the dialogues.
         say: told what is left out.
 
     Returns:
@@ -146,7 +149,7 @@ def _row(folder: Path, path: str, record: Record, *, with_text: bool) -> dict[st
         file = folder / record["rows"]["file"]
         rows = read_rows(file, record["rows"])
         if not with_text:
-            _refuse_text(file, record, rows)
+            rows = _without_text(file, record, rows)
     small = [folder / name for name in SMALL if (folder / name).is_file()]
     return {
         "path": path,
@@ -163,18 +166,27 @@ def _table(results: Path, name: str) -> dict[str, Any]:
     return {"path": name, "digest": "", "record": "", "rows": [], "files": files}
 
 
-def _refuse_text(file: Path, record: Record, rows: pa.Table) -> None:
-    """Answers of a task with labels are labels; those of others are taken from the dialogues."""
+def _without_text(file: Path, record: Record, rows: pa.Table) -> pa.Table:
+    """Answers of a task with labels are labels; those of others are taken from the dialogues, and
+    are coded or refused."""
+    parts = []
     for name in dict.fromkeys(rows["task"].to_pylist()):
-        labels = {*_labels(record["node"]["dataset"], name)}
-        of_task = rows_of(rows, name)
-        for column in ("prediction", "gold"):
-            for answers in of_task[column].to_pylist():
-                if not labels.issuperset(a for a in answers if not _is_number(a)):
-                    raise RecordError(
-                        f"{file}: {name}: the {column} {answers[0][:40]!r} is no label of the task "
-                        "and may quote a dialogue; where that may be passed on: --with-text"
-                    )
+        task, of_task = _task(record["node"]["dataset"], name), rows_of(rows, name)
+        in_codes = coded(of_task, task) if task is not None else None
+        if in_codes is None:
+            _refuse_text(file, name, of_task, task.labels if task is not None else ())
+        parts.append(of_task if in_codes is None else in_codes)
+    return pa.concat_tables(parts) if parts else rows
+
+
+def _refuse_text(file: Path, name: str, rows: pa.Table, labels: Sequence[str]) -> None:
+    for column in ("prediction", "gold"):
+        for answers in rows[column].to_pylist():
+            if not {*labels}.issuperset(a for a in answers if not _is_number(a)):
+                raise RecordError(
+                    f"{file}: {name}: the {column} {answers[0][:40]!r} is no label of the task "
+                    "and may quote a dialogue; where that may be passed on: --with-text"
+                )
 
 
 def _is_number(text: str) -> bool:
@@ -186,11 +198,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _labels(dataset: str, task: str) -> tuple[str, ...]:
+def _task(dataset: str, name: str) -> Task | None:
     try:
-        return get_task(dataset, task).labels
+        return get_task(dataset, name)
     except ConfigError:  # rows of a control beside those of a task
-        return ()
+        return None
 
 
 # --- and back -----------------------------------------------------------------------------------

@@ -1,0 +1,84 @@
+"""Answers in codes score as the answers do, and have none of their words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from tasktransfer.datasets import get_task
+from tasktransfer.metrics import evaluate
+from tasktransfer.operate.coded_answers import FIDELITIES, coded
+from tasktransfer.results.rows import Row, answers, read_rows, write_rows
+
+SPAN = get_task("Friends", "question_answering")
+PAIRS = [
+    ("the big house", "a big house!"),
+    ("Joey", "Chandler"),
+    ("on the sofa, with Joey", "on the sofa"),
+    ("sofa sofa", "sofa"),
+    ("", "Joey"),
+]
+
+
+def table(folder: Path, pairs: list[tuple[str, str]]) -> pa.Table:
+    rows = [
+        Row(
+            index=n,
+            instance_id=f"i{n}",
+            cluster=f"d{n}",
+            task=SPAN.name,
+            split="test",
+            prediction=(predicted,),
+            gold=(right,),
+            score=0.0,
+        )
+        for n, (predicted, right) in enumerate(pairs)
+    ]
+    return read_rows(
+        folder / "rows.parquet", write_rows(folder, rows, digest="0", dataset="Friends")
+    )
+
+
+def test_scores_are_the_same_and_no_word_is_left(tmp_path: Path) -> None:
+    rows = table(tmp_path, PAIRS)
+    changed = coded(rows, SPAN)
+    assert changed is not None
+    for fidelity in FIDELITIES:
+        before, after = (
+            evaluate(SPAN, answers(t["prediction"]), answers(t["gold"]), fidelity=fidelity)
+            for t in (rows, changed)
+        )
+        assert before == after
+        assert 0 < min(before.values()) < max(before.values()) < 100
+    texts = " ".join(t for name in ("prediction", "gold") for (t,) in changed[name].to_pylist())
+    assert all(word[0] == "w" and word[1:].isdigit() for word in texts.split())
+    assert changed["gold"].to_pylist()[1] != changed["prediction"].to_pylist()[1]
+    assert changed.drop_columns(["prediction", "gold"]).equals(
+        rows.drop_columns(["prediction", "gold"])
+    )
+
+
+def test_right_answers_have_the_same_codes_in_every_run(tmp_path: Path) -> None:
+    one, other = (
+        coded(table(tmp_path / name, [(guess, right) for _, right in PAIRS]), SPAN)
+        for name, guess in (("one", "new words"), ("other", "Joey"))
+    )
+    assert one is not None and other is not None
+    assert one["gold"].equals(other["gold"])
+
+
+def test_labels_are_not_coded(tmp_path: Path) -> None:
+    labels = get_task("DailyDialog", "emotion_recognition")
+    assert coded(table(tmp_path, PAIRS), labels) is None
+
+
+def test_what_says_that_there_is_no_answer_still_does(tmp_path: Path) -> None:
+    task = get_task("DailyDialog", "causal_emotion_span_extraction")
+    assert {p for spec in task.metrics for p in spec.unanswerable_phrases} == {"impossible"}
+    changed = coded(
+        table(tmp_path, [("impossible", "impossible"), ("Joey", "impossible"), ("a", "b")]), task
+    )
+    assert changed is not None
+    assert changed["gold"].to_pylist() == [["impossible"], ["impossible"], ["w1"]]
+    assert changed["prediction"].to_pylist() == [["impossible"], ["w2"], [""]]
