@@ -131,7 +131,7 @@ def square(results: Results, axis: str) -> pd.Series[float]:
 
 
 def test_it_opens_and_can_be_looked_at(page: Any, tmp_path: Path) -> None:
-    assert page.title == "SYNTHETIC (tiny world). Task transfer: constructed"
+    assert page.title == "SYNTHETIC: constructed"
     assert "not from real dialogues" in page.find_element(By.CLASS_NAME, "synthetic").text
     for width in (1400, 420):
         page.set_window_size(width, 1000)
