@@ -13,7 +13,7 @@ from benchmarks.compare_results import MACHINE, compare
 from tasktransfer.cli import main
 from tasktransfer.results.study import Study
 
-DIALOGUES = ("figures/one_dialogue.md",)
+DIALOGUES = tuple(f"figures/one_dialogue.{end}" for end in ("csv", "md", "tex", "parquet", "html"))
 """What shows dialogues themselves, which no pack holds."""
 
 

@@ -200,10 +200,12 @@ class Absent:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
 from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs.shown import write_figures, write_report
 opened = open_study("study.yaml", need_inputs=False)
 design = design_of(opened.config)
 design.collect(opened, True)
 design.statistics(opened)
-design.figures(opened)
+write_figures(design, opened)
+write_report(design, opened)
 """
     subprocess.run([sys.executable, "-c", code], cwd=study, check=True)
