@@ -3,6 +3,7 @@ and HTML."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -177,7 +178,7 @@ def crossed(
 
 def html_of(table: Printed, *, alone: bool = False) -> HtmlTable:
     """The table for a page. A page explains marks once; ``alone``: the table explains them."""
-    commands = [[" ".join((table.name, *map(quoted, w))) for w in row] for row in table.words]
+    commands = [[shlex.join((table.name, *w)) if w else "" for w in row] for row in table.words]
     return as_html(
         table.name,
         table.title,
@@ -196,13 +197,6 @@ def _untold(layout: Layout) -> str:
     lines = [line for block in layout.blocks for entry in block for line in entry]
     values = [cell for line in lines for cell in line[layout.numbers :] if "/" not in cell]
     return untold_text("") if values and not any(cell.strip(DASH) for cell in values) else ""
-
-
-def quoted(word: str) -> str:
-    """A word for a shell."""
-    import shlex  # noqa: PLC0415
-
-    return shlex.quote(word)
 
 
 def write_tables(tables: Iterable[Printed | Left], folder: Path) -> list[Path]:

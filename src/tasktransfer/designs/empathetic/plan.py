@@ -42,7 +42,6 @@ P_AT_1 = ("p_at_1", "p_at_1_shuffled", "p_at_1_shuffled_sd", "p_at_1_permuted")
 PERPLEXITY = ("perplexity", "word_perplexity")
 BY_LOSS = Selection((REPLY.name,), "loss")
 """The epoch with the lowest validation loss of the listener's replies is kept (section 5)."""
-FIT_RUNS = {"fasttext-emotion": EMOTION.name, "fasttext-topic": "topic"}
 WORD_WIDTH = 32
 """Of fastText's vectors."""
 POOL_TASKS = {ED: NEXT.name, DAILY: DAILY_NEXT.name, PAIRS: PAIR.name}

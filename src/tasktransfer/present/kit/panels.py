@@ -109,19 +109,6 @@ NOTE = 6.5
 """Points of labels within panels."""
 
 
-def label_end(axes: Axes, x: float, y: float, text: str, look: Look) -> None:
-    """A series' name at its last point, in its colour: few series need no legend."""
-    axes.annotate(
-        text,
-        (x, y),
-        xytext=(4, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=NOTE + 0.5,
-        color=look.colour,
-    )
-
-
 def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, Look]], height: float) -> None:
     """Names of several series at their last points, moved apart where they would overlap. Called
     when the limits of y stand.

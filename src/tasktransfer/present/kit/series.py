@@ -1,5 +1,4 @@
-"""Values with intervals: along an axis as lines with bands, one below another as a forest, and one
-against another as points with names."""
+"""Values with intervals: along an axis as lines with bands, and one below another as a forest."""
 
 from __future__ import annotations
 
@@ -81,24 +80,4 @@ def zero_line(axes: Axes, label: str = "") -> None:
         axes.annotate(
             label, (0, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2),
             textcoords="offset points", ha="center", va="bottom", fontsize=NOTE,
-        )  # fmt: skip
-
-
-def named_points(axes: Axes, across: Sequence[Estimate], upward: Sequence[Estimate]) -> None:
-    """Points with intervals in both directions, each with its name beside it.
-
-    ``across`` and ``upward``: of each point, its values along the two axes.
-    """
-    for x, y in zip(across, upward, strict=True):
-        for ends, fixed, flat in (
-            ((x.low, x.high), y.value, True),
-            ((y.low, y.high), x.value, False),
-        ):
-            if not np.isnan(ends).any():
-                line = (ends, (fixed, fixed)) if flat else ((fixed, fixed), ends)
-                axes.plot(*line, color=x.look.colour, linewidth=0.7, alpha=0.8)
-        axes.plot(x.value, y.value, x.look.marker, color=x.look.colour, markersize=6)
-        axes.annotate(
-            x.label, (x.value, y.value), xytext=(5, 4), textcoords="offset points",
-            fontsize=NOTE + 1, color=x.look.colour,
         )  # fmt: skip
