@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from tasktransfer.cli import main
-from tasktransfer.designs.transfer.figures.regret import regret
+from tasktransfer.designs.transfer.figures.regret import drawn, regret
 from tasktransfer.designs.transfer.selectors.matrix import regret_of_file
 from tasktransfer.errors import DataError
+from tasktransfer.present.view import View
+from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.regret import sentence
 
@@ -119,4 +122,5 @@ def test_the_figure_has_a_panel_for_each_algorithm(tmp_path: Path) -> None:
     frame, _ = regret_of_file(file, (1,))
     metadata = Metadata("study", "digest", synthetic=False, records=1)
     assert len(regret(frame, metadata).axes) == 2
-    assert not regret(frame[:0], metadata).axes
+    nothing = View(cast(Study, None), {"regret": frame[:0]}, metadata)
+    assert drawn(nothing) is None
