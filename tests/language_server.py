@@ -24,18 +24,21 @@ Body = dict[str, Any]
 class Server:
     """``faults``: what is done to the next requests, one each: ``429``, ``500``, ``broken`` (no
     JSON), ``empty`` (JSON without an answer), ``late``, ``cut`` (the connection ends).
-    ``die_after``: so many answers, and then every connection is cut. ``asked``: how often each
-    request was answered. ``key``: the one that is taken; None: any or none."""
+    ``pause``: before each answer, seconds. ``die_after``: so many requests are let in, and then
+    every connection is cut. ``asked``: how often each request was answered. ``key``: the one that
+    is taken; None: any or none."""
 
     liked: str = ""
     scores: bool = True
     chats: bool = True
     answer: str = "yes"
     key: str | None = None
+    pause: float = 0
     die_after: int | None = None
     url: str = ""
     faults: list[str] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
+    let_in: int = 0
     at_once: int = 0
     most_at_once: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -46,9 +49,23 @@ class Server:
 
     def fault(self) -> str | None:
         with self.lock:
-            if self.die_after is not None and self.answers >= self.die_after:
+            if self.die_after is not None and self.let_in >= self.die_after:
                 return "cut"
+            self.let_in += 1
             return self.faults.pop(0) if self.faults else None
+
+    def answered(self, path: str, body: Body, pause: float) -> Body | None:
+        """The answer after a pause, counted; None: it is not offered."""
+        with self.lock:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        time.sleep(pause)
+        answer = self.of(path, body)
+        with self.lock:
+            self.at_once -= 1
+            if answer is not None:
+                self.asked[json.dumps([path, body], sort_keys=True)] += 1
+        return answer
 
     def of(self, path: str, body: Body) -> Body | None:
         """The answer to a request; None: it is not offered."""
@@ -76,20 +93,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:  # the library's name
         served: Server = self.server.served
-        with served.lock:
-            served.at_once += 1
-            served.most_at_once = max(served.most_at_once, served.at_once)
-        try:
-            self._post(served)
-        finally:
-            with served.lock:
-                served.at_once -= 1
-
-    def _post(self, served: Server) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if served.key is not None and self.headers.get("Authorization") != f"Bearer {served.key}":
             said = f"wrong key {self.headers.get('Authorization')}"
             return self._say(401, json.dumps({"error": said}).encode())
+        pause = served.pause
         match served.fault():
             case "429":
                 return self._say(429, b"slow down", {"Retry-After": "0.05"})
@@ -100,16 +108,14 @@ class _Handler(BaseHTTPRequestHandler):
             case "empty":
                 return self._say(200, b'{"choices": []}')
             case "late":
-                time.sleep(0.6)
+                pause = 0.6
             case "cut":
                 self.close_connection = True
                 self.connection.close()
                 return None
-        answer = served.of(self.path, body)
+        answer = served.answered(self.path, body, pause)
         if answer is None:
             return self._say(404, b"not offered")
-        with served.lock:
-            served.asked[json.dumps([self.path, body], sort_keys=True)] += 1
         return self._say(200, json.dumps(answer).encode())
 
     def _say(self, status: int, content: bytes, headers: dict[str, str] | None = None) -> None:

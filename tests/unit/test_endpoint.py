@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -34,7 +39,7 @@ def model(server: Server, folder: Path, **more: Any) -> EndpointModel:
 
 
 def test_choices_are_scored_by_their_tokens(tmp_path: Path) -> None:
-    with serving(Server(liked="yesit")) as server:
+    with serving(Server(liked="yesit", pause=0.05)) as server:
         asked = model(server, tmp_path)
         assert asked.gives_likelihoods
         told = asked.likelihoods(ASKED)
@@ -82,6 +87,45 @@ def test_nothing_is_asked_twice_and_nothing_lost_where_the_server_dies(tmp_path:
         assert again.counts()["answers_remembered"] == 8
         assert model(server, tmp_path).likelihoods(ASKED) == told
         assert server.answers == 18
+
+
+def test_nothing_answered_is_asked_again_where_the_client_is_killed(tmp_path: Path) -> None:
+    # Seven answers come at once, and the others late: it is killed while it waits for them.
+    with serving(Server(faults=[*[""] * 7, *["late"] * 11])) as server:
+        here = "import sys, test_endpoint as t; t.ask_all(*sys.argv[1:])"
+        paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+        child = Popen([sys.executable, "-c", here, server.url, tmp_path], env=os.environ | paths)
+        try:
+            wait_until(lambda: lines_in(tmp_path) == 7)
+        finally:
+            child.kill()
+            child.wait()
+        wait_until(lambda: server.at_once == 0)
+        server.faults = []
+        again = model(server, tmp_path)
+        answered = again.likelihoods(ASKED)
+        # Answered while the client was killed: asked once more, and nothing else is.
+        assert sum(count - 1 for count in server.asked.values()) <= again.concurrency
+        assert len(server.asked) == 18
+        assert again.counts()["answers_remembered"] == 7
+    with serving() as other:
+        assert answered == model(other, tmp_path / "undisturbed").likelihoods(ASKED)
+
+
+def ask_all(url: str, folder: str) -> None:
+    """What the client does that is killed."""
+    model(Server(url=url), Path(folder)).likelihoods(ASKED)
+
+
+def lines_in(folder: Path) -> int:
+    return sum(file.read_text().count('"asked"') for file in folder.rglob("*.jsonl"))
+
+
+def wait_until(reached: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < end, "not reached in time"
+        time.sleep(0.01)
 
 
 def test_a_line_that_was_cut_off_is_asked_once_more(tmp_path: Path) -> None:
