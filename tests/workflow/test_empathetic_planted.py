@@ -1,4 +1,4 @@
-"""What the tiny world of emotions plants is found again over five seeds: a classifier that has read
+"""What the tiny world of emotions plants is found again over seeds: a classifier that has read
 many situations tells a retrieval model what its few replies cannot teach it."""
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from empathetic_study import make
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import design_of, open_study
 
+SEEDS = 3
 DEMO = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "empathetic-demo.yaml"
 
 
@@ -22,7 +23,7 @@ def differences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pd.DataFra
     """Of P@1,20 to Base, by method."""
     folder = tmp_path_factory.mktemp("planted")
     config = yaml.safe_load(DEMO.read_text())
-    config |= {"results": str(folder / "results"), "seeds": 5, "pretraining": {"retrieval": False}}
+    config |= {"results": str(folder / "results"), "seeds": SEEDS, "pretraining": {"retrieval": False}}
     config["models"] = [model for model in config["models"] if model["name"] == "retriever"]
     config["retrieval"] = {"model": "retriever", "methods": ["base", "emoprepend-1"]}
     config["controls"], config["evaluation"]["pools"] = ["random"], []
@@ -42,7 +43,7 @@ def differences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pd.DataFra
 
 def test_labels_of_the_classifier_help(differences: pd.DataFrame) -> None:
     found = differences.loc["emoprepend-1"]
-    assert found["seeds"] == 5
+    assert found["seeds"] == SEEDS
     assert found["low"] > 0
 
 
@@ -50,5 +51,5 @@ def test_labels_that_are_drawn_do_neither_help_nor_harm_much(differences: pd.Dat
     """A word before every text that says nothing is noise, which costs so small a model a little:
     the whole interval is nearer to 0 than half of what right labels gain."""
     found, gained = differences.loc["emoprepend-random"], differences.loc["emoprepend-1"]
-    assert found["seeds"] == 5
+    assert found["seeds"] == SEEDS
     assert max(-found["low"], found["high"]) < gained["difference"] / 2
