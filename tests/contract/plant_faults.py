@@ -120,7 +120,7 @@ FAULTS = (
     ),
     Fault(
         "an edited card keeps old results",
-        "core/nodes.py",
+        "core/nodes/data.py",
         "        return {task: self.cards[task] for task in",
         '        return {task: "" for task in',
         ("identity", "edited"),

@@ -23,7 +23,8 @@ def differences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pd.DataFra
     """Of P@1,20 to Base, by method."""
     folder = tmp_path_factory.mktemp("planted")
     config = yaml.safe_load(DEMO.read_text())
-    config |= {"results": str(folder / "results"), "seeds": SEEDS, "pretraining": {"retrieval": False}}
+    config |= {"results": str(folder / "results"), "seeds": SEEDS}
+    config["pretraining"] = {"retrieval": False}
     config["models"] = [model for model in config["models"] if model["name"] == "retriever"]
     config["retrieval"] = {"model": "retriever", "methods": ["base", "emoprepend-1"]}
     config["controls"], config["evaluation"]["pools"] = ["random"], []

@@ -121,6 +121,10 @@ def _impossible(stage: Stage) -> str | None:
 def _adapter(noun: str) -> Any:
     from pydantic import TypeAdapter  # noqa: PLC0415
 
+    # Nodes use one another across their modules, where these names are known to type checkers
+    # alone: pydantic looks them up where an adapter is made.
+    from tasktransfer.core.nodes import Node  # noqa: F401, PLC0415
+
     return TypeAdapter(next(kind for kind, name in _NOUNS.items() if name == noun))
 
 

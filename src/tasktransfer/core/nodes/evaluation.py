@@ -1,0 +1,221 @@
+"""What is fitted by a library, what is judged, and how it is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.nodes.data import Data
+from tasktransfer.core.nodes.identity import SHORT, Settings, joined, references, stated
+from tasktransfer.core.nodes.stage import Stage, Start, stages_of
+from tasktransfer.core.specs import REFUSE_UNKNOWN, ModelSpec
+from tasktransfer.core.versions import LIBRARY_VERSION, raised
+
+if TYPE_CHECKING:
+    from tasktransfer.core.nodes import Node
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a library fits in one call, one model per task: a fastText classifier, linear probes.
+
+    ``learner``: a name in ``fits.LEARNERS`` or of the design. ``on``: the model whose
+    representations are the features; None: the instances' texts. ``reads``: other fits, whose
+    numbers it is made of, and trainings, whose best rounds it reads.
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    learner: str
+    data: Data
+    tasks: tuple[str, ...]
+    seed: int = 0
+    settings: Settings = field(default_factory=dict, hash=False)
+    on: Start | None = None
+    reads: tuple[Node, ...] = ()
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that changes its numbers."""
+        return {
+            "library": LIBRARY_VERSION,
+            "learner": self.learner,
+            **stated({"reads": references(self.reads)}),
+            **stated({"versions": raised("learner", (self.learner,))}),
+            **self.data.identity_for(self.tasks),
+            "tasks": list(self.tasks),
+            "seed": self.seed,
+            "settings": dict(self.settings),
+            "on": self.on.identity if self.on else None,
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.identity)
+
+    @property
+    def reference(self) -> Any:
+        """What stands for it in the identity of a node that reads it."""
+        return self.digest
+
+    @property
+    def label(self) -> str:
+        """A readable name."""
+        if selector := self.settings.get("selector"):
+            return f"{selector}_of_{joined(self.tasks)}"
+        of = f"{self.on.stage.label}@{self.on.at}" if self.on and self.on.stage else "texts"
+        return f"{joined(self.tasks)}_on_{of}"
+
+    @property
+    def uses(self) -> tuple[Node, ...]:
+        """The nodes that have to be there before it."""
+        on = (self.on.stage,) if self.on and self.on.stage else ()
+        return (*([self.data] if self.data.recipe else []), *on, *self.reads)
+
+    @cached_property
+    def path(self) -> str:
+        name = f"{self.learner}/{self.data.name}/{self.label}"
+        return f"fits/{name}/seed{self.seed}-{self.digest[:SHORT]}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is judged: one stage's model, or several combined without training.
+
+    ``combine``: None for one start; ``mean`` of several models' answers; ``route``: each instance
+    goes to the model of its domain, the n-th start to the n-th of ``domains``. Merged parameters
+    are starts with ``merged``. ``model``: the base model that is judged as it was released; there
+    are no starts then.
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    starts: tuple[Start, ...]
+    combine: Literal["mean", "route"] | None = None
+    domains: tuple[str, ...] = ()
+    model: ModelSpec | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        model = self.model.identity if self.model else None
+        chosen = {"combine": self.combine, "domains": list(self.domains), "model": model}
+        return {
+            "starts": [start.identity for start in self.starts],
+            **stated(chosen),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.identity)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages whose parameters it has, each once."""
+        return stages_of(self.starts)
+
+    @property
+    def label(self) -> str:
+        """A readable name."""
+        released = f"{self.model.name}_as_released" if self.model else "base"
+        text = joined(tuple(stage.label for stage in self.stages)) or released
+        how = self.combine or (self.starts[0].merged if self.starts else None)
+        return f"{text}_{how}" if how else text
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Training instances of a task, whose right answers are answers to choose from."""
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    data: Data
+    task: str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Numbers of an outcome or a fit on a split of a task: a row an instance, and the measures.
+
+    ``pools``: where answers are looked for.
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    of: Outcome | Fit
+    data: Data
+    task: str
+    measures: tuple[str, ...]
+    split: Literal["train", "dev", "test"] = "test"
+    settings: Settings = field(default_factory=dict, hash=False)
+    pools: tuple[Pool, ...] = ()
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that changes its numbers."""
+        pools = [[pool.data.digest, pool.task] for pool in self.pools]
+        cards = self.data.cards_of((self.task,))
+        for pool in self.pools:
+            cards |= pool.data.cards_of((pool.task,))
+        return {
+            "library": LIBRARY_VERSION,
+            **stated({"pools": pools}),
+            "of": self.of.digest,
+            **self.data.identity,
+            **stated({"cards": cards}),
+            "task": self.task,
+            "measures": list(self.measures),
+            **stated({"versions": raised("measure", self.measures)}),
+            "split": self.split,
+            "settings": dict(self.settings),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.identity)
+
+    @property
+    def reference(self) -> Any:
+        """What stands for it in the identity of a node that reads it."""
+        return self.digest
+
+    @property
+    def asked(self) -> Settings | None:
+        """How a model as released is asked by a prompt (``evaluation.prompting``): ``shots``,
+        ``wording`` (its place in the card) and ``prompt`` (its digest), ``seed`` of the shots, and
+        what is not at its default. None: nothing is asked by a prompt."""
+        said: Settings | None = self.settings.get("asked")
+        return said
+
+    @property
+    def label(self) -> str:
+        """A readable name."""
+        if self.asked is not None and isinstance(self.of, Outcome) and self.of.model is not None:
+            how = f"asked-{self.asked['wording']}-with-{self.asked['shots']}-shots"
+            return f"{self.task}-{self.split}_of_{self.of.model.name}_{how}"
+        return f"{self.task}-{self.split}_of_{self.of.label}"
+
+    @property
+    def uses(self) -> tuple[Node, ...]:
+        """The nodes that have to be there before it."""
+        of: tuple[Node, ...] = (self.of,) if isinstance(self.of, Fit) else self.of.stages
+        return (*(data for data in self.read if data.recipe), *of)
+
+    @property
+    def read(self) -> tuple[Data, ...]:
+        """The data that it reads."""
+        return (self.data, *(pool.data for pool in self.pools))
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """The models, as the study names them, whose token ids it reads."""
+        if isinstance(self.of, Fit) or self.asked is not None:
+            return ()
+        released = (self.of.model.name,) if self.of.model else ()
+        return tuple(dict.fromkeys((*released, *(s.model.name for s in self.of.stages))))
+
+    @cached_property
+    def path(self) -> str:
+        """Where its results live, relative to the results folder; ends in the digest."""
+        return f"evaluations/{self.data.name}/{self.label}/{self.digest[:SHORT]}"
