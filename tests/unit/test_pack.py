@@ -25,6 +25,7 @@ from tasktransfer.results.rows import read_rows
 from tasktransfer.results.study import Study
 
 FILE = Path("packed.parquet")
+FOOTER = b"tasktransfer-pack"
 MODEL = {"name": "tiny-bert", "family": "encoder", "max_length": 64}
 
 
@@ -47,11 +48,14 @@ def packed(theirs: Study) -> Path:
 
 
 def spoiled(change: Callable[[dict[str, Any]], None], row: int = 0) -> None:
-    """Change a row of the file."""
+    """Change a row of the file, and have it tell no checksums, as older files do."""
     table = pq.read_table(FILE)
     rows = table.to_pylist()
     change(rows[row])
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), FILE)
+    facts = json.loads(table.schema.metadata[FOOTER])
+    del facts["sha256"]
+    schema = table.schema.with_metadata({FOOTER: json.dumps(facts)})
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), FILE)
 
 
 def content(study: Study, stage: Stage) -> tuple[Any, Any]:
@@ -173,7 +177,7 @@ def test_other_files_are_no_packs(theirs: Study, packed: Path) -> None:
     with pytest.raises(RecordError, match="not written by `tasktransfer pack`"):
         read_pack(other)
     table = pq.read_table(packed)
-    facts = {b"tasktransfer-pack": json.dumps({"schema": 99}).encode()}
+    facts = {FOOTER: json.dumps({"schema": 99}).encode()}
     pq.write_table(table.replace_schema_metadata(facts), "later.parquet")
     with pytest.raises(RecordError, match="schema 99, expected 1"):
         read_pack(Path("later.parquet"))

@@ -49,6 +49,7 @@ def add_commands(commands: Any) -> None:
     option(command, "--out", "FILE", "the Parquet file", type=Path, required=True)
     what = "text file that says where the data come from and under which licences; kept in the file"
     option(command, "--provenance", "FILE", what, type=Path)
+    option(command, "--by", "NAME", "who made the records, a lab or a person", default="")
     flag(command, "--with-text", "answers that are pieces of the dialogues, not in codes")
     add_json(command)
     command = add_command(commands, "gc", gc, config=False)
@@ -152,6 +153,7 @@ def pack(chosen: argparse.Namespace) -> None:
         chosen.out,
         tables=design.of_dialogues,
         provenance=said,
+        by=chosen.by.strip(),
         with_text=chosen.with_text,
         say=lambda text: print(text, file=sys.stderr, flush=True),
     )

@@ -8,19 +8,69 @@ so that runs of one test set have the same codes in theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from tasktransfer.core.fidelity import Scoring
+from tasktransfer.datasets import get_task
+from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.metrics import tally
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.texts import normalise_answer
-from tasktransfer.results.rows import answers
+from tasktransfer.results.rows import answers, rows_of
+from tasktransfer.results.schema import Record
 from tasktransfer.tasks.card import Task
 
 FIDELITIES: tuple[Scoring, ...] = ("default", "tlidb")
+
+
+def shareable(file: Path, record: Record, rows: pa.Table) -> pa.Table:
+    """Rows that quote no dialogue. Answers of a task with labels are labels; those of others are
+    taken from the dialogues, and are coded or refused.
+
+    Args:
+        file: where the rows are from, for messages.
+
+    Raises:
+        RecordError: an answer is free text, which may quote a dialogue.
+    """
+    parts = []
+    for name in dict.fromkeys(rows["task"].to_pylist()):
+        task, of_task = _task(record["node"]["dataset"], name), rows_of(rows, name)
+        in_codes = coded(of_task, task) if task is not None else None
+        if in_codes is None:
+            _refuse_text(file, name, of_task, task.labels if task is not None else ())
+        parts.append(of_task if in_codes is None else in_codes)
+    return pa.concat_tables(parts) if parts else rows
+
+
+def _refuse_text(file: Path, name: str, rows: pa.Table, labels: Sequence[str]) -> None:
+    for column in ("prediction", "gold"):
+        for texts in rows[column].to_pylist():
+            if not {*labels}.issuperset(text for text in texts if not _is_number(text)):
+                raise RecordError(
+                    f"{file}: {name}: the {column} {texts[0][:40]!r} is no label of the task "
+                    "and may quote a dialogue; where that may be passed on: --with-text"
+                )
+
+
+def _is_number(text: str) -> bool:
+    """Whether an answer is a rating."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _task(dataset: str, name: str) -> Task | None:
+    try:
+        return get_task(dataset, name)
+    except ConfigError:  # rows of a control beside those of a task
+        return None
 
 
 def coded(rows: pa.Table, task: Task) -> pa.Table | None:

@@ -166,6 +166,7 @@ def _of_any(record: Record) -> Facts:
         "recipe": made["recipe"],
         "cuts": made.get("cuts", {}),
         "stand_ins": made.get("stand_ins", {}),
+        "made_by": made.get("made_by"),
         "host": made.get("host"),
         "seconds": seconds_of(record),
     }

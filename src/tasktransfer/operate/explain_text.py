@@ -75,7 +75,8 @@ def about(facts: Facts) -> list[tuple[str, str]]:
 
 def _result(facts: Facts) -> list[tuple[str, str]]:
     rows = [("result", text) for text in _measures(facts)]
-    rows.append(("made", f"{facts['started']}, {facts['seconds']:.0f} s"))
+    by = f" by {facts['made_by']}" if facts["made_by"] else ""
+    rows.append(("made", f"{facts['started']}{by}, {facts['seconds']:.0f} s"))
     beside = facts["rows"]
     if beside:
         rows.append(("rows", f"{beside['path']} ({beside['rows']} rows)"))

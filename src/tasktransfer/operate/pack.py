@@ -9,8 +9,9 @@ nor models are.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,21 +22,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasktransfer.config import CommonConfig
-from tasktransfer.datasets import get_task
-from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
-from tasktransfer.operate.coded_answers import coded
+from tasktransfer.operate.coded_answers import shareable
 from tasktransfer.operate.offered import check_files, offered
 from tasktransfer.results.places import places
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import parse_record, write_record
 from tasktransfer.results.revisions import remember_revisions
-from tasktransfer.results.rows import COLUMNS, Row, read_rows, rows_of, write_rows
+from tasktransfer.results.rows import COLUMNS, Row, read_rows, write_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted
-from tasktransfer.tasks.card import Task
 
 SCHEMA_VERSION = 2
 _FOOTER = b"tasktransfer-pack"
@@ -53,6 +52,7 @@ SCHEMA = pa.schema(
 """``digest`` and ``record`` are empty where the row is no node but a table."""
 _COLUMNS_OF = {1: ["path", "digest", "record", "predictions"], SCHEMA_VERSION: SCHEMA.names}
 """Schema → columns. 1: trainings alone."""
+_AGAIN = "get the file once more from whoever packed it"
 SMALL = (PROJECTION,)
 """Files beside a record that tables are made of."""
 
@@ -73,6 +73,7 @@ def pack_results(
     *,
     tables: Iterable[str] = (),
     provenance: str = "",
+    by: str = "",
     with_text: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
@@ -84,6 +85,7 @@ def pack_results(
         tables: files of tables that are made of dialogues, relative to the results folder; those
             that are there are packed.
         provenance: where the data come from and under which licences, kept in the footer.
+        by: who made the records, a lab or a person; those that name their maker keep it.
         with_text: take answers that are text, and no label, of a task. Otherwise those of spans
             have codes in place of their words, which score the same (``coded_answers``), and
             others are refused, since they may quote the dialogues.
@@ -104,7 +106,7 @@ def pack_results(
             continue
         record = offered(place, node)
         check_files(place, record)
-        rows.append(_row(place.folder, place.path, record, with_text=with_text))
+        rows.append(_row(place.folder, place.path, made_by(record, by), with_text=with_text))
         kind = record["node"]["kind"]
         packed[kind] = packed.get(kind, 0) + 1
     if not rows:
@@ -114,14 +116,17 @@ def pack_results(
         say(f"{counted(lacking, 'node')} of {study.config_file} not finished, and left out")
     there = [name for name in tables if (results / name).is_file()]
     rows += [_table(results, name) for name in there]
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
     facts = {
         "schema": SCHEMA_VERSION,
         "study": study.config.study,
         "data": dict(study.revisions.data),
         "models": {name: model.weights for name, model in study.revisions.models.items()},
         "provenance": provenance,
+        "by": by,
+        "sha256": {row["path"]: content_digest(row) for row in _rows(table)},
     }
-    table = pa.Table.from_pylist(rows, schema=SCHEMA.with_metadata({_FOOTER: json.dumps(facts)}))
+    table = table.replace_schema_metadata({_FOOTER: json.dumps(facts)})
     out.parent.mkdir(parents=True, exist_ok=True)
     with replacing(out) as part:
         pq.write_table(table, part, compression="zstd", compression_level=19)
@@ -149,7 +154,7 @@ def _row(folder: Path, path: str, record: Record, *, with_text: bool) -> dict[st
         file = folder / record["rows"]["file"]
         rows = read_rows(file, record["rows"])
         if not with_text:
-            rows = _without_text(file, record, rows)
+            rows = shareable(file, record, rows)
     small = [folder / name for name in SMALL if (folder / name).is_file()]
     return {
         "path": path,
@@ -160,49 +165,17 @@ def _row(folder: Path, path: str, record: Record, *, with_text: bool) -> dict[st
     }
 
 
+def made_by(record: Record, by: str) -> Record:
+    """A record that names who made it; one that does so already stays."""
+    if not by or record["provenance"].get("made_by"):
+        return record
+    return {**record, "provenance": {**record["provenance"], "made_by": by}}
+
+
 def _table(results: Path, name: str) -> dict[str, Any]:
     content = (results / name).read_bytes()
     files = [{"name": Path(name).name, "content": content}]
     return {"path": name, "digest": "", "record": "", "rows": [], "files": files}
-
-
-def _without_text(file: Path, record: Record, rows: pa.Table) -> pa.Table:
-    """Answers of a task with labels are labels; those of others are taken from the dialogues, and
-    are coded or refused."""
-    parts = []
-    for name in dict.fromkeys(rows["task"].to_pylist()):
-        task, of_task = _task(record["node"]["dataset"], name), rows_of(rows, name)
-        in_codes = coded(of_task, task) if task is not None else None
-        if in_codes is None:
-            _refuse_text(file, name, of_task, task.labels if task is not None else ())
-        parts.append(of_task if in_codes is None else in_codes)
-    return pa.concat_tables(parts) if parts else rows
-
-
-def _refuse_text(file: Path, name: str, rows: pa.Table, labels: Sequence[str]) -> None:
-    for column in ("prediction", "gold"):
-        for answers in rows[column].to_pylist():
-            if not {*labels}.issuperset(a for a in answers if not _is_number(a)):
-                raise RecordError(
-                    f"{file}: {name}: the {column} {answers[0][:40]!r} is no label of the task "
-                    "and may quote a dialogue; where that may be passed on: --with-text"
-                )
-
-
-def _is_number(text: str) -> bool:
-    """Whether an answer is a rating."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _task(dataset: str, name: str) -> Task | None:
-    try:
-        return get_task(dataset, name)
-    except ConfigError:  # rows of a control beside those of a task
-        return None
 
 
 # --- and back -----------------------------------------------------------------------------------
@@ -240,7 +213,9 @@ def unpacked(pack: Pack, config: CommonConfig) -> Iterator[Path]:
     """
     remember_revisions(config, pack.facts["data"], pack.facts["models"])
     with TemporaryDirectory(prefix="tasktransfer-") as folder:
+        _check_whole(pack)
         for row in _rows(pack.table):
+            _check_content(pack, row)
             _write(pack.file, Path(folder), row)
         yield Path(folder)
 
@@ -248,6 +223,32 @@ def unpacked(pack: Pack, config: CommonConfig) -> Iterator[Path]:
 def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     for batch in table.to_batches(max_chunksize=1):
         yield from batch.to_pylist()
+
+
+def content_digest(row: Mapping[str, Any]) -> str:
+    """SHA-256 of a row of a pack, whatever file it lies in."""
+    files = [
+        {**each, "content": hashlib.sha256(each["content"]).hexdigest()} for each in row["files"]
+    ]
+    return hashlib.sha256(json.dumps({**row, "files": files}).encode()).hexdigest()
+
+
+def _check_whole(pack: Pack) -> None:
+    """Refuse a file that lacks some of what was packed."""
+    there = {*pack.table["path"].to_pylist()}
+    lost = [path for path in pack.facts.get("sha256", ()) if path not in there]
+    if lost:
+        raise RecordError(f"{pack.file}: {lost[0]}: was packed and is not there any more; {_AGAIN}")
+
+
+def _check_content(pack: Pack, row: Mapping[str, Any]) -> None:
+    """Refuse what is not as it was packed; older packs do not tell."""
+    expected = pack.facts.get("sha256")
+    if expected is not None and expected.get(row["path"]) != content_digest(row):
+        raise RecordError(
+            f"{pack.file}: {row['path']}: its SHA-256 is not the one that was packed: damaged, or "
+            f"changed since; {_AGAIN}"
+        )
 
 
 def _write(file: Path, results: Path, row: dict[str, Any]) -> None:

@@ -196,6 +196,9 @@ class Provenance(TypedDict):
     dirty: Annotated[bool | None, Field(description="uncommitted changes; null: unknown")]
     config_digest: str
     study: str
+    made_by: NotRequired[
+        Annotated[Name, Field(description="lab or person, as a shared pack names it")]
+    ]
     rules: NotRequired[
         Annotated[
             Literal["challenge", "free"],

@@ -3,6 +3,7 @@ them its own tables."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tasktransfer.results.records import chosen_round
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.numbers import counted
 from tasktransfer.tables.store import Columns, frame_of, read_frame, write_frame
 
 Row = tuple[Any, ...]
@@ -202,9 +204,23 @@ def metadata_of(
         shorts=shorts or {},
         order=order or {},
         real=sorted(name for name, said in synthetic.items() if not said) if generated else [],
-        facts={**{f"stand-in: {name}": text for name, text in named.items()}, **(facts or {})},
+        facts={
+            **{f"stand-in: {name}": text for name, text in named.items()},
+            **_makers(collected),
+            **(facts or {}),
+        },
         cuts=", ".join(filter(None, (collected.cuts, cuts))),
     )
+
+
+def _makers(collected: Collected) -> dict[str, str]:
+    """Which labs made the records, beside every title where there are several."""
+    makers = Counter(
+        record["provenance"].get("made_by") or "this results folder"
+        for record in collected.records.values()
+    )
+    listed = ", ".join(f"{name} ({counted(n, 'record')})" for name, n in makers.items())
+    return {f"mark: {len(makers)} LABS": f"made by {listed}"} if len(makers) > 1 else {}
 
 
 def earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, ...]]:

@@ -1,0 +1,379 @@
+"""Runs in the schema of Every Eval Ever (version 0.3.0), for its public collection.
+
+A run is an aggregate file ``data/<collection>/<developer>/<model>/<uuid>.json`` with its measures on
+the test splits, and beside it ``<uuid>_samples.jsonl`` with a line a test instance. Dialogues are
+not in them: an instance is named by its place in its dataset's revision, and answers that are
+pieces of a dialogue are in codes (``coded_answers``). The same run gives the same files.
+
+Source: Every Eval Ever, arXiv 2606.14516; the schemas are those of the package every-eval-ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.nodes import Evaluation, Node, Outcome, Stage
+from tasktransfer.core.runs import Run
+from tasktransfer.errors import RecordError
+from tasktransfer.files import replacing, sha256_of
+from tasktransfer.metrics.measures import MEASURES, Measure
+from tasktransfer.operate.coded_answers import shareable
+from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.revisions import is_hub_name
+from tasktransfer.results.rows import read_rows
+from tasktransfer.results.schema import Record
+from tasktransfer.results.study import Study
+from tasktransfer.tables.numbers import counted
+
+SCHEMA_VERSION = "0.3.0"
+_HIGHEST = 100.0 - 1e-6
+"""A score that counts as right, but for rounding."""
+_MOST_LETTERS = 120
+"""Of a name that becomes a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A node of a run with its record, and the tasks of it that are the run's."""
+
+    node: Node
+    record: Record
+    tasks: tuple[str, ...]
+    split: str
+
+
+def export(
+    study: Study, out: Path, *, by: str, collection: str, with_text: bool = False
+) -> dict[str, Any]:
+    """Write every finished run of a study.
+
+    Args:
+        out: a folder; files of equal runs in it are replaced, others stay.
+        by: who made the runs.
+        collection: the first folder in ``data/``.
+        with_text: write answers that are text of dialogues too, as they are. Otherwise those of
+            spans are in codes, and runs with other free text have no instances.
+
+    Returns:
+        ``runs`` written, ``instances`` lines, ``without_instances`` runs whose answers are free
+        text, ``lacking`` runs that are not finished, ``folder``.
+
+    Raises:
+        RecordError: no run is finished, or records must not be compared.
+    """
+    collected = gather(study)
+    if not collected.runs:
+        raise RecordError(f"{study.config.results}: no run of {study.config_file} is finished")
+    folder, instances, without = out / "data" / slug(collection), 0, 0
+    for run in collected.runs:
+        log = _Log(study, run, tuple(_judged(collected, run)), by, slug(collection))
+        lines = log.instances(with_text=with_text)
+        without += lines is None
+        instances += len(lines or ())
+        _write(out, log, lines)
+    return {
+        "folder": str(folder),
+        "runs": len(collected.runs),
+        "instances": instances,
+        "without_instances": without,
+        "lacking": len(collected.planned) - len(collected.runs),
+    }
+
+
+def as_text(seen: Mapping[str, Any]) -> str:
+    """What was written, for people."""
+    lines = [
+        f"{seen['folder']}: {counted(seen['runs'], 'run')}, "
+        f"{counted(seen['instances'], 'test instance')}, schema {SCHEMA_VERSION}"
+    ]
+    if seen["without_instances"]:
+        lines.append(
+            f"{counted(seen['without_instances'], 'run')} without instances: the answers are free "
+            "text, which may quote a dialogue; where that may be passed on: --with-text"
+        )
+    if seen["lacking"]:
+        lines.append(f"{counted(seen['lacking'], 'run')} not finished, and left out")
+    return "\n".join(lines) + "\n"
+
+
+def slug(name: str) -> str:
+    """A name as the name of a folder on any system."""
+    plain = re.sub(r"[^A-Za-z0-9_.+-]+", "-", name).strip("-.") or "unnamed"
+    short = plain[:_MOST_LETTERS].rstrip("-.")
+    return f"{short}-results" if short.lower() == "data" else short  # a name that the schema keeps
+
+
+def _judged(collected: Collected, run: Run) -> Iterator[Judged]:
+    for node in run.results_in:
+        record = collected.record(node)
+        tasks = [t for t in record["results"] if not isinstance(node, Stage) or t in node.tested]
+        split = node.split if isinstance(node, Evaluation) else "test"
+        yield Judged(node, record, tuple(tasks), split)
+
+
+def _write(out: Path, log: _Log, lines: Sequence[Mapping[str, Any]] | None) -> None:
+    """The instances first: the aggregate names them with their checksum."""
+    file = out / log.path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aggregate = log.aggregate()
+    if lines:
+        samples = file.with_name(f"{file.stem}_samples.jsonl")
+        with replacing(samples) as part:
+            text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+            part.write_text(text, encoding="utf-8")
+            checksum = sha256_of(part)
+        aggregate["detailed_evaluation_results"] = {
+            "format": "jsonl",
+            "file_path": samples.relative_to(out).as_posix(),
+            "hash_algorithm": "sha256",
+            "checksum": checksum,
+            "total_rows": len(lines),
+        }
+    with replacing(file) as part:
+        part.write_text(f"{json.dumps(aggregate, indent=2, ensure_ascii=False)}\n", "utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """One run as the schema has it."""
+
+    study: Study
+    run: Run
+    judged: tuple[Judged, ...]
+    by: str
+    collection: str
+
+    @property
+    def digest(self) -> str:
+        nodes = [each.node.digest for each in self.judged]
+        tasks = [list(each.tasks) for each in self.judged]
+        return digest_of([self.collection, self.by, self.run.method, nodes, tasks])
+
+    @property
+    def path(self) -> str:
+        """Relative to the folder of the export."""
+        developer, _, model = self.model_id.partition("/")
+        name = uuid.UUID(bytes=bytes.fromhex(self.digest)[:16], version=4)
+        return f"data/{self.collection}/{developer}/{model}/{name}.json"
+
+    @property
+    def model_id(self) -> str:
+        """A model that was asked is its checkpoint; one that was trained is of who trained it."""
+        if self._is_asked and self._hub_name:
+            developer, _, name = self._hub_name.rpartition("/")
+            return f"{slug(developer or 'unnamed')}/{slug(name)}"
+        if self._is_asked:
+            return f"{slug(self.by)}/{slug(self.run.model)}"
+        words = [self.run.model, self.run.method, *self._about.values()]
+        return f"{slug(self.by)}/{slug('-'.join(words))}-seed{self.run.seed}-{self.digest[:8]}"
+
+    @property
+    def _hub_name(self) -> str:
+        """Of the model that the run begins with; empty: it is none of the hub."""
+        names = {model.name: model.checkpoint for model in self.study.config.models}
+        checkpoint = names.get(self.run.model, "")
+        return checkpoint if checkpoint and is_hub_name(checkpoint) else ""
+
+    @property
+    def _is_asked(self) -> bool:
+        return isinstance(self.run.outcome, Outcome) and not self.run.outcome.starts
+
+    @property
+    def _about(self) -> dict[str, str]:
+        return {
+            key: "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            for key, value in self.run.about.items()
+            if value is not None
+        }
+
+    @property
+    def evaluation_id(self) -> str:
+        return f"{self.collection}/{self.model_id}/{self._finished}"
+
+    @property
+    def _finished(self) -> int:
+        """When the last of its records was made, in seconds since 1970."""
+        ends = [
+            datetime.fromisoformat(made["started"]).timestamp() + made["seconds"].get("total", 0.0)
+            for made in (each.record["provenance"] for each in self.judged)
+        ]
+        return int(max(ends))
+
+    def aggregate(self) -> dict[str, Any]:
+        """The aggregate file, without its reference to the instances."""
+        made = self.judged[0].record["provenance"]
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "evaluation_id": self.evaluation_id,
+            "evaluation_timestamp": made["started"],
+            "retrieved_timestamp": str(self._finished),
+            "source_metadata": {
+                "source_name": f"tasktransfer, study {self.study.config.study}",
+                "source_type": "evaluation_run",
+                "source_organization_name": made.get("made_by") or self.by,
+                "evaluator_relationship": "third_party" if self._is_asked else "first_party",
+            },
+            "eval_library": {"name": "tasktransfer", "version": made["tasktransfer"]},
+            "model_info": self._model_info(),
+            "evaluation_results": [
+                result for each in self.judged for result in self._results(each)
+            ],
+        }
+
+    def _model_info(self) -> dict[str, Any]:
+        weights = self.study.revisions.models.get(self.run.model)
+        details = {
+            "deployment_type": "self_deployed",
+            "model_availability": "open_weights"
+            if self._is_asked and self._hub_name
+            else "unknown",
+            "base_model": self._hub_name or self.run.model,
+            "base_weights": weights.weights if weights else "none",
+            "method": self.run.method,
+            "seed": str(self.run.seed),
+            **self._about,
+        }
+        name = self.run.model if self._is_asked else f"{self.run.model}, {self.run.method}"
+        return {"name": name, "id": self.model_id, "additional_details": details}
+
+    def _results(self, judged: Judged) -> Iterator[dict[str, Any]]:
+        for task in judged.tasks:
+            result = judged.record["results"][task]
+            measures = dict(result["measures"])
+            if result["score"] is not None:
+                measures["score"] = result["score"]
+            for name, value in measures.items():
+                if name in MEASURES:
+                    yield {
+                        "evaluation_result_id": _result_id(judged, task, name),
+                        "evaluation_name": f"{judged.record['node']['dataset']}/{task}",
+                        "source_data": _source(judged, task),
+                        "metric_config": _metric(MEASURES[name]),
+                        "score_details": {
+                            "score": value,
+                            "details": {"instances": str(result["instances"])},
+                        },
+                        "generation_config": {"additional_details": _settings(judged.node)},
+                    }
+
+    def instances(self, *, with_text: bool) -> list[dict[str, Any]] | None:
+        """A line each judged instance that has a score; None where answers are free text."""
+        lines: list[dict[str, Any]] = []
+        for judged in self.judged:
+            named = judged.record["rows"]
+            if named is None:
+                continue
+            file = Path(self.study.folder(judged.node), named["file"])
+            rows = _of_tasks(read_rows(file, named), judged)
+            if not with_text:
+                try:
+                    rows = shareable(file, judged.record, rows)
+                except RecordError:
+                    return None
+            lines += (self._instance(judged, row) for row in rows.to_pylist())
+        return lines
+
+    def _instance(self, judged: Judged, row: Mapping[str, Any]) -> dict[str, Any]:
+        node, task = judged.record["node"], row["task"]
+        place = f"{node['dataset']} {judged.record['data_revision']}, {judged.split} split"
+        raw = f"not passed on: instance {row['index']} ({row['instance_id']}) of {task}, {place}"
+        reference = list(row["gold"])
+        answer = " | ".join(row["prediction"])
+        scored = judged.record["results"][task]["score"] is not None
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "evaluation_id": self.evaluation_id,
+            "model_id": self.model_id,
+            "evaluation_name": f"{node['dataset']}/{task}",
+            **({"evaluation_result_id": _result_id(judged, task, "score")} if scored else {}),
+            "sample_id": f"{task}/{row['index']}",
+            "sample_hash": hashlib.sha256("".join([raw, *reference]).encode()).hexdigest(),
+            "interaction_type": "single_turn",
+            "input": {"raw": raw, "reference": reference},
+            "output": {"raw": list(row["prediction"])},
+            "answer_attribution": [
+                {
+                    "turn_idx": 0,
+                    "source": "output.raw",
+                    "extracted_value": answer,
+                    "extraction_method": "none",
+                    "is_terminal": True,
+                }
+            ],
+            "evaluation": {"score": row["score"], "is_correct": row["score"] >= _HIGHEST},
+            "metadata": {
+                "dialogue": row["cluster"] or "unknown",
+                "instance_id": row["instance_id"],
+            },
+        }
+
+
+def _result_id(judged: Judged, task: str, measure: str) -> str:
+    return f"{judged.node.digest[:12]}/{task}/{judged.split}/{measure}"
+
+
+def _of_tasks(rows: pa.Table, judged: Judged) -> pa.Table:
+    """The scored rows of a run's tasks, on the split that its numbers are of."""
+    kept = pc.and_(
+        pc.is_in(rows["task"], pa.array(judged.tasks, pa.string())),
+        pc.and_(
+            pc.is_valid(rows["score"]), pc.equal(pc.fill_null(rows["split"], "test"), judged.split)
+        ),
+    )
+    return rows.filter(kept)
+
+
+def _source(judged: Judged, task: str) -> dict[str, Any]:
+    record = judged.record
+    return {
+        "dataset_name": record["node"]["dataset"] + " (generated)" * record["synthetic"],
+        "source_type": "other",
+        "additional_details": {
+            "task": task,
+            "split": judged.split,
+            "data_revision": record["data_revision"],
+            "few_sample": str(record["few_sample"]).lower(),
+            "synthetic": str(record["synthetic"]).lower(),
+            **{key: str(limit) for key, limit in record["provenance"].get("cuts", {}).items()},
+            **record["provenance"].get("stand_ins", {}),
+        },
+    }
+
+
+def _metric(measure: Measure) -> dict[str, Any]:
+    return {
+        "metric_id": f"tasktransfer.{measure.name}",
+        "metric_name": measure.name,
+        "metric_kind": measure.name,
+        "metric_unit": "percent" if measure.high == 100 else "points",
+        "lower_is_better": not measure.higher_is_better,
+        "score_type": "continuous",
+        "min_score": _bound(measure.low),
+        "max_score": _bound(measure.high),
+    }
+
+
+def _bound(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _settings(node: Node) -> dict[str, str]:
+    """What a node is made with, name → value as text."""
+    identity = node.identity
+    settings = identity.get("training") or identity.get("settings") or {}
+    return {"digest": node.digest, **{key: json.dumps(value) for key, value in settings.items()}}

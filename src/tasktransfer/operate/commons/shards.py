@@ -1,0 +1,257 @@
+"""Shards: packed parts of one study, each by a lab, in a folder that a git repository may hold.
+
+What is taken of them is checked as in any merge: a record against its own identity, its rows
+against the checksums of the pack, and both against what is here already. Nothing that is here is
+replaced.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tasktransfer.errors import ConfigError, RecordError, TaskTransferError
+from tasktransfer.files import json_text, sha256_of
+from tasktransfer.operate.merge import OUTCOMES, merge_results
+from tasktransfer.operate.pack import Pack, read_pack, unpacked
+from tasktransfer.results.finished import is_whole
+from tasktransfer.results.study import Study
+from tasktransfer.tables.numbers import counted
+
+NOBODY = "unnamed"
+"""Stands for who made records whose pack names nobody."""
+LOST = ("conflict", "refused")
+"""Outcomes that somebody has to look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A file of a folder of shards. ``pack`` is None where it cannot be read, ``problem`` says why
+    then. ``commit``: the git commit that brought the file, and whose it is; empty: not known."""
+
+    file: Path
+    pack: Pack | None
+    problem: str
+    commit: str
+
+
+class Made(NamedTuple):
+    """A record of a shard and who made it. ``model`` and ``seed``: of trainings."""
+
+    by: str
+    kind: str
+    digest: str
+    model: str | None
+    seed: int | None
+
+
+def find_shards(folder: Path) -> list[Shard]:
+    """Every Parquet file below a folder, sorted by name.
+
+    Raises:
+        ConfigError: it is no folder, or has none.
+    """
+    if not folder.is_dir():
+        raise ConfigError(
+            f"{folder}: no folder; clone the repository with the shards and give its folder "
+            "(`tasktransfer merge` takes a single file)"
+        )
+    files = sorted(file for file in folder.rglob("*.parquet") if ".git" not in file.parts)
+    if not files:
+        raise ConfigError(
+            f"{folder}: holds no shard (*.parquet); `tasktransfer pack --by NAME` writes one"
+        )
+    return [_shard(file) for file in files]
+
+
+def _shard(file: Path) -> Shard:
+    try:
+        return Shard(file, read_pack(file), "", _commit(file))
+    except RecordError as error:
+        return Shard(file, None, str(error), _commit(file))
+
+
+def _commit(file: Path) -> str:
+    """The last commit of a file, whose it is and when, and whether it was changed since."""
+    last = _git(file, "log", "-1", "--format=%h by %an, %as", "--", file.name)
+    changed = last and _git(file, "status", "--porcelain", "--", file.name)
+    return f"{last}, changed since" if changed else last
+
+
+def _git(file: Path, *words: str) -> str:
+    command = ["git", "-C", str(file.absolute().parent), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:  # no git here
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def import_shards(
+    study: Study,
+    shards: Sequence[Shard],
+    *,
+    tables: Iterable[str] = (),
+    dry_run: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Take the nodes of a study from shards, one after the other. A shard that is damaged is left
+    out whole, and the others are taken.
+
+    Args:
+        study: its inputs must be known, or remembered (``results.revisions``).
+        tables: as of ``merge_results``.
+        dry_run: tell what would happen.
+        say: told how far it is.
+
+    Returns:
+        ``shards``: of each the file, its SHA-256 and commit, ``by`` (who made what), ``counts`` by
+        outcome, how many nodes are of other studies (``elsewhere``) and on which other ``inputs``,
+        ``problems`` and ``reasons``; ``by``: who made what of all that could be read; ``lacking``:
+        nodes of the study that are neither here nor in a shard.
+    """
+    tables = list(tables)
+    seen = []
+    for number, shard in enumerate(shards, start=1):
+        say(f"{shard.file} ({number} of {len(shards)})")
+        seen.append(_imported(study, shard, tables, dry_run=dry_run, say=say))
+    made = [each for shard in shards if shard.pack is not None for each in _makers(shard.pack)]
+    offered = {each.digest for each in made}
+    lacking = [node for node in study.plan.nodes if node.digest not in offered]
+    return {
+        "results": study.config.results,
+        "dry_run": dry_run,
+        "shards": seen,
+        "by": _who_made_what(study, made),
+        "lacking": sum(not is_whole(study, node) for node in lacking),
+    }
+
+
+def _imported(
+    study: Study, shard: Shard, tables: Sequence[str], *, dry_run: bool, say: Callable[[str], None]
+) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "file": str(shard.file),
+        "sha256": sha256_of(shard.file),
+        "commit": shard.commit,
+        "by": {},
+        "counts": dict.fromkeys(OUTCOMES, 0),
+        "elsewhere": 0,
+        "inputs": [],
+        "problem": shard.problem,
+        "reasons": [],
+    }
+    if shard.pack is None:
+        return facts
+    facts["by"] = dict(Counter(each.by for each in _makers(shard.pack)))
+    facts["inputs"] = _other_inputs(study, shard.pack)
+    try:
+        with unpacked(shard.pack, study.config) as folder:
+            merged = merge_results(study, folder, tables=tables, dry_run=dry_run, say=say)
+    except TaskTransferError as error:
+        return {**facts, "problem": str(error)}
+    lost = [each for each in merged["stages"] if each["outcome"] in LOST]
+    return {
+        **facts,
+        "counts": merged["counts"],
+        "elsewhere": merged["elsewhere"],
+        "reasons": [f"{e['stage']}: {e['outcome']}: {'; '.join(e['reasons'])}" for e in lost],
+    }
+
+
+def _makers(pack: Pack) -> list[Made]:
+    """Who made each record of a pack. Damaged ones are left to ``unpacked``, which names them."""
+    makers = []
+    for text in filter(None, pack.table["record"].to_pylist()):
+        try:
+            record = json_text.loads(text)
+            node, by = record["node"], record["provenance"].get("made_by") or pack.facts.get("by")
+            named = str(by or NOBODY)
+            shown = named if named.isprintable() else repr(named)
+            makers.append(
+                Made(shown, node["kind"], node["digest"], node.get("model"), node.get("seed"))
+            )
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return makers
+
+
+def _other_inputs(study: Study, pack: Pack) -> list[str]:
+    """The datasets and models that were other ones there than here: their nodes are not ours."""
+    models = {name: model.weights for name, model in study.revisions.models.items()}
+    pairs = ((study.revisions.data, pack.facts["data"]), (models, pack.facts["models"]))
+    return sorted(
+        name
+        for ours, theirs in pairs
+        for name in ours.keys() & theirs.keys()
+        if ours[name] != theirs[name]
+    )
+
+
+def _who_made_what(study: Study, made: Iterable[Made]) -> dict[str, Any]:
+    """Lab → its nodes of this study by kind, and their models and seeds. Where several labs have
+    made a node, the first of them counts."""
+    wanted = {node.digest for node in study.plan.nodes}
+    first = {each.digest: each for each in reversed([*made]) if each.digest in wanted}
+    labs: dict[str, list[Made]] = {}
+    for each in reversed(first.values()):
+        labs.setdefault(each.by, []).append(each)
+    return {
+        by: {
+            "models": sorted({each.model for each in nodes if each.model is not None}),
+            "seeds": sorted({each.seed for each in nodes if each.seed is not None}),
+            "nodes": dict(Counter(each.kind for each in nodes)),
+        }
+        for by, nodes in labs.items()
+    }
+
+
+def failure(seen: Mapping[str, Any]) -> RecordError | None:
+    """What makes the command fail: shards that cannot be read, conflicts, what was refused."""
+    damaged = [shard["file"] for shard in seen["shards"] if shard["problem"]]
+    lost = sum(shard["counts"][name] for shard in seen["shards"] for name in LOST)
+    if not damaged and not lost:
+        return None
+    named = f"{', '.join(damaged)}: not taken; " if damaged else ""
+    return RecordError(
+        f"{named}{counted(lost, 'record')} refused or with other numbers than here; everything "
+        "else was taken, and nothing here was changed by them"
+    )
+
+
+def as_text(seen: Mapping[str, Any]) -> str:
+    """What came of the shards, and who made what, for people."""
+    mark = " (dry run: nothing is copied)" * seen["dry_run"]
+    lines = [f"{counted(len(seen['shards']), 'shard')} -> {seen['results']}{mark}"]
+    for shard in seen["shards"]:
+        lines += _shard_text(shard)
+    lines.append("who made what of this study")
+    for by, lab in seen["by"].items():
+        names = {"stage": "training", "data": "derived dataset"}
+        nodes = [counted(count, names.get(kind, kind)) for kind, count in lab["nodes"].items()]
+        of = [f"models {', '.join(lab['models'])}"] * bool(lab["models"])
+        of += [f"seeds {', '.join(map(str, lab['seeds']))}"] * bool(lab["seeds"])
+        lines.append(f"  {by}: {'; '.join([', '.join(nodes), *of])}")
+    if not seen["by"]:
+        lines.append("  nobody: no shard has a node of it")
+    if seen["lacking"]:
+        lines.append(f"  still nobody: {counted(seen['lacking'], 'node')}")
+    return "\n".join(lines) + "\n"
+
+
+def _shard_text(shard: Mapping[str, Any]) -> list[str]:
+    by = ", ".join(f"{name} {count:,}" for name, count in shard["by"].items()) or "nothing readable"
+    commit = f", commit {shard['commit']}" if shard["commit"] else ""
+    lines = [f"  {shard['file']}: {by}; sha256 {shard['sha256'][:12]}{commit}"]
+    counts = [f"{count:,} {name}" for name, count in shard["counts"].items() if count]
+    if shard["elsewhere"]:
+        counts.append(f"{shard['elsewhere']:,} not of this study")
+    lines += [f"    {', '.join(counts)}"] * bool(counts)
+    if shard["inputs"]:
+        lines.append(f"    made with another {', '.join(shard['inputs'])} than here")
+    lines += [f"    not taken: {shard['problem']}"] * bool(shard["problem"])
+    return [*lines, *(f"    {reason}" for reason in shard["reasons"])]

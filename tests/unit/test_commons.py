@@ -1,0 +1,286 @@
+"""A matrix that three labs share without a server: shards of each, taken together; and runs in the
+schema of Every Eval Ever, as its own validator reads them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import finished_stages
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from finished_stages import finish, opened
+
+from study_records import TEST_SIZE
+from tasktransfer import cli, metrics
+from tasktransfer.core.nodes import Stage
+from tasktransfer.errors import ConfigError
+from tasktransfer.operate.commons.every_eval_ever import slug
+from tasktransfer.operate.commons.shards import find_shards
+from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import Row
+from tasktransfer.results.schema import TaskResult
+from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Task
+
+SEEDS = {"Lab A": 1, "Lab B": 2, "Lab C": 3}
+SHARDS = Path("shards")
+LABELS = ["emotion_recognition", "topic_classification"]
+STUDY: dict[str, Any] = {
+    "datasets": {"DailyDialog": {"tasks": LABELS}},
+    "seeds": [*SEEDS.values()],
+    "algorithms": ["baseline", "pretrain_finetune"],
+}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def lab(name: str, **finished: Any) -> Study:
+    """A lab's own results folder, with the trainings of its seed."""
+    folder = name.lower().replace(" ", "-")
+    study = opened(f"{folder}.yaml", results=folder, **STUDY)
+    for stage in study.plan.stages:
+        if stage.seed == SEEDS[name]:
+            finish(study, stage, measured=True, **finished)
+    return study
+
+
+def pack(name: str) -> Path:
+    """The lab's shard, as it shares it."""
+    folder = name.lower().replace(" ", "-")
+    out = SHARDS / f"{folder}.parquet"
+    assert cli.main(["pack", "--config", f"{folder}.yaml", "--out", str(out), "--by", name]) == 0
+    return out
+
+
+@pytest.fixture
+def shards() -> Path:
+    for name in SEEDS:
+        lab(name)
+        pack(name)
+    opened(results="all", **STUDY)
+    return SHARDS
+
+
+def imported(capsys: pytest.CaptureFixture[str], *options: str, code: int = 0) -> dict[str, Any]:
+    capsys.readouterr()
+    words = ["import", str(SHARDS), "--config", "study.yaml", "--json", *options]
+    assert cli.main(words) == code
+    seen: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return seen
+
+
+def test_three_labs_share_a_matrix(shards: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = imported(capsys, "--figures")
+    assert {by: (made["seeds"], made["nodes"]) for by, made in seen["by"].items()} == {
+        name: ([seed], {"stage": 4}) for name, seed in SEEDS.items()
+    }
+    assert [shard["counts"]["taken"] for shard in seen["shards"]] == [4, 4, 4]
+    assert seen["lacking"] == 0
+    assert Path("all/figures/heatmap_DailyDialog.png").stat().st_size > 10_000
+    page = Path("all/report.html").read_text()
+    assert "made by Lab A (4 records), Lab B (4 records), Lab C (4 records)" in page
+    made = {
+        read_record(path)["provenance"]["made_by"] for path in Path("all").rglob("metrics.json")
+    }
+    assert made == {*SEEDS}
+    again = imported(capsys)
+    assert [shard["counts"]["there already"] for shard in again["shards"]] == [4, 4, 4]
+
+
+def test_a_damaged_shard_is_left_out_and_named(
+    shards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A changed score, a record that is gone, and a file that is no shard."""
+    spoil(shards / "lab-b.parquet", lambda rows: rows[0]["rows"][0].update(score=99.0))
+    (shards / "lab-c.parquet").write_text("no Parquet")
+    seen = imported(capsys, "--dry-run", code=6)
+    assert [bool(shard["problem"]) for shard in seen["shards"]] == [False, True, True]
+    assert "its SHA-256 is not the one that was packed" in seen["shards"][1]["problem"]
+    assert not list(Path("all").rglob("metrics.json"))
+    assert cli.main(["import", str(SHARDS), "--config", "study.yaml"]) == 6
+    printed = capsys.readouterr()
+    assert "Lab A: 4 trainings; models tiny-bert; seeds 1" in printed.out
+    assert "lab-b.parquet, shards/lab-c.parquet: not taken" in printed.err
+    assert len(list(Path("all").rglob("metrics.json"))) == 4
+    spoil(shards / "lab-a.parquet", lambda rows: rows.pop())
+    assert "was packed and is not there" in imported(capsys, code=6)["shards"][0]["problem"]
+
+
+def spoil(file: Path, change: Any) -> None:
+    """Change the rows of a pack, whose footer stays."""
+    table = pq.read_table(file)
+    rows = table.to_pylist()
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), file)
+
+
+def test_what_is_here_stays_and_other_numbers_are_named(
+    shards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    imported(capsys)
+    before = {path: path.read_bytes() for path in Path("all").rglob("metrics.json")}
+    study = lab("Lab A")
+    for stage in study.plan.stages:
+        if stage.seed == SEEDS["Lab A"]:
+            Path(study.record(stage)).unlink()
+            finish(study, stage)  # not measured: other rows and scores
+    assert cli.main(["pack", "--config", "lab-a.yaml", "--out", "shards/z.parquet"]) == 6
+    words = ["--with-text", "--by", "Lab A again"]
+    assert cli.main(["pack", "--config", "lab-a.yaml", "--out", "shards/z.parquet", *words]) == 0
+    seen = imported(capsys, code=6)
+    assert seen["shards"][-1]["counts"]["conflict"] == 4
+    assert "results." in seen["shards"][-1]["reasons"][0]
+    assert seen["by"].keys() == SEEDS.keys()
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_shards_made_on_other_data_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    other = opened("other.yaml", results="other", data={"tiny_world": {"seed": 7}}, **STUDY)
+    for stage in other.plan.stages:
+        finish(other, stage, measured=True)
+    assert cli.main(["pack", "--config", "other.yaml", "--out", "shards/o.parquet"]) == 0
+    ours = opened(results="all", **STUDY)
+    (shard,) = (seen := imported(capsys))["shards"]
+    assert shard["inputs"] == ["DailyDialog", "tiny-bert"]
+    assert (shard["elsewhere"], shard["by"]) == (12, {"unnamed": 12})
+    assert (seen["by"], seen["lacking"]) == ({}, len(ours.plan.nodes))
+
+
+def test_a_folder_of_a_git_repository_tells_commits(
+    shards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-C", str(shards), *words], check=True, capture_output=True)
+
+    git("init")
+    git("add", "lab-a.parquet", "lab-b.parquet")
+    git("-c", "user.name=Ada", "-c", "user.email=a@b.c", "commit", "-m", "shards")
+    (shards / "lab-b.parquet").write_bytes((shards / "lab-c.parquet").read_bytes())
+    commits = [shard["commit"] for shard in imported(capsys, "--dry-run")["shards"]]
+    assert " by Ada, 20" in commits[0] and not commits[0].endswith("changed since")
+    assert commits[1].endswith(", changed since")
+    assert commits[2] == ""
+
+
+def test_no_shards(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no folder; clone the repository"):
+        find_shards(tmp_path / "none")
+    with pytest.raises(ConfigError, match=r"holds no shard.*pack --by"):
+        find_shards(tmp_path)
+
+
+# --- Every Eval Ever ----------------------------------------------------------------------------
+
+VALIDATOR = Path(sys.prefix, "every-eval-ever")
+"""Where `make` puts it: it asks for Python 3.12 and for much that its validator does not use."""
+
+
+def exported(study: Study, *options: str) -> list[Path]:
+    words = ["export", "--eee", "--config", study.config_file, "--out", "eee", "--by", "Lab A"]
+    assert cli.main([*words, *options]) == 0
+    return sorted(path for path in Path("eee").rglob("*") if path.is_file())
+
+
+def validated(files: list[Path]) -> subprocess.CompletedProcess[str]:
+    """What the schema's own validator says of files, their places and their companions."""
+    if not VALIDATOR.is_dir():
+        pytest.skip("no validator of every-eval-ever here: `make unit` installs it")
+    command = [sys.executable, "-m", "every_eval_ever.validate", "--format", "json"]
+    names = [str(file.relative_to("eee")) for file in files]
+    path = {**os.environ, "PYTHONPATH": str(VALIDATOR)}
+    return subprocess.run(
+        [*command, *names], cwd="eee", env=path, capture_output=True, text=True, check=False
+    )
+
+
+def test_runs_are_what_every_eval_ever_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    study = lab("Lab A")
+    files = exported(study)
+    assert "4 runs" in capsys.readouterr().out
+    done = validated(files)
+    assert done.returncode == 0, done.stdout + done.stderr
+    seen = json.loads(done.stdout)
+    assert {(one["file_type"], one["valid"], len(one["warnings"])) for one in seen} == {
+        ("aggregate", True, 0),
+        ("instance", True, 0),
+    }
+    assert len(files) == 8
+    aggregate = next(path for path in files if path.suffix == ".json")
+    spoiled = json.loads(aggregate.read_text())
+    spoiled["evaluation_results"][0]["score_details"]["score"] = 101.0
+    aggregate.write_text(json.dumps(spoiled))
+    assert validated(files).returncode == 1
+
+
+def test_an_export_says_the_same_as_the_records(capsys: pytest.CaptureFixture[str]) -> None:
+    study = lab("Lab A")
+    files = exported(study)
+    before = [file.read_bytes() for file in files]
+    assert [file.read_bytes() for file in exported(study)] == before
+    capsys.readouterr()
+    records = {stage.digest[:12]: stage for stage in study.plan.stages if stage.seed == 1}
+    for file in (path for path in files if path.suffix == ".json"):
+        log = json.loads(file.read_text())
+        detail = log["detailed_evaluation_results"]
+        lines = [json.loads(line) for line in Path("eee", detail["file_path"]).open()]
+        assert len(lines) == detail["total_rows"] > 0
+        for result in log["evaluation_results"]:
+            digest, task, split, measure = result["evaluation_result_id"].split("/")
+            in_record = read_record(Path(study.record(records[digest])))["results"][task]
+            value = {**in_record["measures"], "score": in_record["score"]}[measure]
+            assert (result["score_details"]["score"], split) == (value, "test")
+        assert log["model_info"]["id"].startswith("Lab-A/tiny-bert-")
+        scores = [line["evaluation"]["score"] for line in lines]
+        assert [line["evaluation"]["is_correct"] for line in lines] == [s == 100 for s in scores]
+        assert all("not passed on" in line["input"]["raw"] for line in lines)
+
+
+def spoken(stage: Stage, task: Task) -> tuple[list[Row], TaskResult]:
+    """Answers of a model that quotes what it has read."""
+    words = [("a secret sentence",), ("another secret",)] * (TEST_SIZE // 2)
+    golds = words if task.kind == "span" else [(task.labels[0],)] * TEST_SIZE
+    answers = [words[0]] * TEST_SIZE
+    each = metrics.instance_scores(task, answers, golds)
+    rows = [Row(i, task.name, f"i{i}", answers[i], golds[i], each[i]) for i in range(TEST_SIZE)]
+    values = metrics.evaluate(task, answers, golds)
+    return rows, {"measures": values, "score": metrics.score(task, values), "instances": TEST_SIZE}
+
+
+@pytest.mark.parametrize(
+    ("task", "codes"), [("causal_emotion_span_extraction", True), ("dialogue_nli", False)]
+)
+def test_no_words_of_a_dialogue_are_exported(
+    task: str, codes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spans are in codes; of a task with labels, an answer that is none is not written at all."""
+    monkeypatch.setattr(finished_stages, "tested", spoken)
+    keys = {
+        "datasets": {"DailyDialog": {"tasks": [task]}},
+        "algorithms": ["baseline"],
+        "seeds": [0],
+    }
+    study = opened("spans.yaml", results="spans", **{**STUDY, **keys})
+    for stage in study.plan.stages:
+        finish(study, stage, measured=True)
+    files = exported(study)
+    assert validated(files).returncode == 0
+    texts = "".join(file.read_text() for file in files)
+    assert "secret" not in texts
+    assert ('"w1 w2"' in texts) == codes
+    assert any(file.suffix == ".jsonl" for file in files) == codes
+    assert "secret" in "".join(file.read_text() for file in exported(study, "--with-text"))
+
+
+def test_names_of_folders() -> None:
+    assert slug("Lab A / Groningen") == "Lab-A-Groningen"
+    assert (slug("data"), slug("../.."), slug("ü")) == ("data-results", "unnamed", "unnamed")
+    assert len(slug("x" * 999)) == 120
