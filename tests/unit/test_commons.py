@@ -231,7 +231,7 @@ def test_an_export_says_the_same_as_the_records(capsys: pytest.CaptureFixture[st
     for file in (path for path in files if path.suffix == ".json"):
         log = json.loads(file.read_text())
         detail = log["detailed_evaluation_results"]
-        lines = [json.loads(line) for line in Path("eee", detail["file_path"]).open()]
+        lines = [*map(json.loads, Path("eee", detail["file_path"]).read_text().splitlines())]
         assert len(lines) == detail["total_rows"] > 0
         for result in log["evaluation_results"]:
             digest, task, split, measure = result["evaluation_result_id"].split("/")

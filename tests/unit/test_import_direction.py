@@ -50,8 +50,8 @@ LIGHT = frozenset({"yaml", "pydantic", "pydantic_core", "typing_extensions"})
 """What every start may import beside the standard library."""
 
 MOST_LINES = 4000
-"""Of a folder's Python; a design, the sources that it brings, a dataset, the forecast and the commons
-count by themselves, ``designs/transfer`` is left out."""
+"""Of a folder's Python; a design, the sources that it brings, a dataset, the forecast and the
+commons count by themselves, ``designs/transfer`` is left out."""
 
 
 class Import(NamedTuple):

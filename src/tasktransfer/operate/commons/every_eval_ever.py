@@ -1,8 +1,8 @@
 """Runs in the schema of Every Eval Ever (version 0.3.0), for its public collection.
 
-A run is an aggregate file ``data/<collection>/<developer>/<model>/<uuid>.json`` with its measures on
-the test splits, and beside it ``<uuid>_samples.jsonl`` with a line a test instance. Dialogues are
-not in them: an instance is named by its place in its dataset's revision, and answers that are
+A run is an aggregate file ``data/<collection>/<developer>/<model>/<uuid>.json`` with its measures
+on the test splits, and beside it ``<uuid>_samples.jsonl`` with a line a test instance. Dialogues
+are not in them: an instance is named by its place in its dataset's revision, and answers that are
 pieces of a dialogue are in codes (``coded_answers``). The same run gives the same files.
 
 Source: Every Eval Ever, arXiv 2606.14516; the schemas are those of the package every-eval-ever.

@@ -1,0 +1,26 @@
+"""Colours, where somebody sees them: on a terminal, unless NO_COLOR is set (https://no-color.org).
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Literal, TextIO
+
+Colour = Literal["red", "green", "yellow", "dim"]
+_CODES: dict[Colour, str] = {"red": "31", "green": "32", "yellow": "33", "dim": "2"}
+
+
+def is_coloured(stream: TextIO) -> bool:
+    """Whether what is written to a stream may have colours."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def coloured(text: str, colour: Colour, stream: TextIO | None = None) -> str:
+    """A text in a colour, or as it is where the stream (default: standard output) shows none."""
+    stream = stream or sys.stdout
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if is_coloured(stream) else text
