@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from report_results import Asked, RunName, digest_of_run, make_results, path_of, score_of
 from shown_results import write_report
+from tasktransfer.designs.transfer.collect.columns import PROMPTED
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.present.kit.style import signed
+from tasktransfer.tables.store import frame_of
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from report_reader import (
@@ -64,7 +68,14 @@ ASKED = Asked(
 
 @pytest.fixture(scope="module")
 def results() -> Results:
-    return make_results(ASKED)
+    # What is asked by a prompt, of two tasks of three.
+    scores = [("smol", 0, A, 11.0), ("smol", 4, A, 22.0), ("smol", 4, B, 33.0)]
+    prompted = [
+        ("DailyDialog", model, shots, target, score, *[np.nan] * 2, 2, 1.0, 1, 1, 1, 9, 9,
+         "written", 0.0, 5, "unknown")
+        for model, shots, target, score in scores
+    ]  # fmt: skip
+    return replace(make_results(ASKED), prompted=frame_of(prompted, PROMPTED))
 
 
 @pytest.fixture(scope="module")
@@ -353,6 +364,18 @@ def test_a_click_on_a_name_sorts_by_it(page: Any, results: Results) -> None:
     assert orders(page)[1] == [*row, A]
     header(page, "column", B).click()
     assert orders(page)[0] == tasks
+
+
+def test_models_that_are_asked_stand_below_the_matrix(page: Any) -> None:
+    rows = page.find_elements(By.CSS_SELECTOR, "#heatmap .asked tr")
+    assert [row.text.split() for row in rows] == [
+        ["smol,", "0", "shots", "11.0", "–", "–", "–"],
+        ["smol,", "4", "shots", "22.0", "33.0", "–", "–"],
+    ]
+    assert page.find_element(By.ID, "key-asked").is_displayed()
+    choose(page, "choose-dataset", "Friends")
+    assert not page.find_elements(By.CSS_SELECTOR, "#heatmap .asked")
+    assert not page.find_element(By.ID, "key-asked").is_displayed()
 
 
 def test_a_keyboard_is_enough(page: Any) -> None:

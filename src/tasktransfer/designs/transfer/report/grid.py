@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 
 from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.asked_margin import margin_rows
 from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
@@ -92,10 +93,28 @@ def _dataset(results: Results, dataset: str, places: Mapping[RunName, int]) -> d
             {"name": name, "short": " + ".join(names.get(part, part) for part in name.split("+"))}
             for name in dict.fromkeys(several)
         ],
+        "asked": _asked(results.prompted, dataset, tasks),
         "limit": limit,
         "colours": [to_hex(scale(part)) for part in np.linspace(0, 1, 21)],
         "cells": _cells(_of(results.tables.deltas, dataset), runs, missing, cells, places, limit),
     }
+
+
+def _asked(
+    prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The margin below the heatmap, as the printed one has it."""
+    return [
+        {
+            "name": name,
+            "scores": {
+                task: f"{score:.1f}"
+                for task, score in zip(tasks, scores, strict=True)
+                if not math.isnan(score)
+            },
+        }
+        for name, scores in margin_rows(prompted, dataset, tasks)
+    ]
 
 
 def _of(frame: pd.DataFrame, dataset: str) -> pd.DataFrame:

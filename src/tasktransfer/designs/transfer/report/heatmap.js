@@ -56,7 +56,9 @@
       ...(several.length
         ? [element("tbody", { role: "rowgroup", class: "several" }, ...several.map(line))]
         : []),
+      ...askedRows(tasks),
     );
+    find("key-asked").hidden = !dataset().asked.length;
     const algorithm = model.label(state.algorithm) || "baselines only";
     const where = `${dataset().name}, ${state.model}, ${algorithm}`;
     find("heatmap-caption").textContent =
@@ -125,6 +127,20 @@
       button.style.color = cell.ink;
     }
     return element("td", { role: "gridcell" }, button);
+  }
+
+  // Below the matrix: models that are asked by a prompt, and not trained. Scores, and no buttons.
+  function askedRows(tasks) {
+    if (!dataset().asked.length) return [];
+    const rows = dataset().asked.map(({ name, scores }) =>
+      element(
+        "tr",
+        { role: "row" },
+        element("th", { scope: "row", role: "rowheader" }, name),
+        ...tasks.map((task) => element("td", { role: "gridcell" }, scores[task.name] ?? "–")),
+      ),
+    );
+    return [element("tbody", { role: "rowgroup", class: "asked" }, ...rows)];
   }
 
   function drawScale() {
@@ -268,9 +284,9 @@
 
   function move(event) {
     if (!(event.key in STEPS) && event.key !== "Home" && event.key !== "End") return;
-    const rows = [...table.rows].map((row) =>
-      [...row.cells].map((one) => one.querySelector("button")),
-    );
+    const rows = [...table.rows]
+      .map((row) => [...row.cells].map((one) => one.querySelector("button")))
+      .filter((buttons) => buttons.some(Boolean));
     event.preventDefault();
     destination(event, rows)?.focus();
   }

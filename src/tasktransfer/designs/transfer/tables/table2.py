@@ -107,9 +107,8 @@ def _asked(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
     if prompted is None:
         return None
     means = prompted[prompted["target"] == MEAN]
-    shots = means["shots"].map("{} shots".format)
     rows = means.assign(
-        algorithm=f"{ASKED}, " + shots,
+        algorithm=[f"{ASKED}, {shots} shots" for shots in means["shots"]],
         average_score=means["score"],
         average_low=means["low"],
         average_high=means["high"],
