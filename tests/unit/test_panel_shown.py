@@ -16,7 +16,8 @@ from tasktransfer.designs.panel.behind import of_either, of_raters, of_transfer
 from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
 from tasktransfer.designs.panel.printed import experts_of, table3, table4, table8
 from tasktransfer.designs.panel.printed_transfer import table5, table7
-from tasktransfer.designs.panel.shown import SHOWN, unless_sure
+from tasktransfer.designs.panel.shown import SHOWN
+from tasktransfer.designs.panel.shown_columns import unless_sure
 from tasktransfer.present.view import View
 from tasktransfer.tables.columns import estimate
 from tasktransfer.tables.metadata import Metadata
