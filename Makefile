@@ -2,8 +2,8 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 TORCH ?= torch==2.13.0
-# One more than there are cores: tests on Slurm and in a browser mostly wait.
-PYTEST ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)') --dist loadfile --no-loadscope-reorder
+# Two more than there are cores: tests on Slurm, in a browser and of Snakemake mostly wait.
+PYTEST ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)') --dist loadfile --no-loadscope-reorder
 DEMO := workflow/presets/demo.yaml
 SHIPPED := minilm-study
 SETUP := .venv/.ready
