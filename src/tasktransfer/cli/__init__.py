@@ -21,6 +21,7 @@ from tasktransfer.cli import (
     cluster,
     commons,
     describe,
+    health,
     judgements,
     nodes,
     operate,
@@ -38,6 +39,7 @@ from tasktransfer.errors import (
     storage_error,
     tell,
 )
+from tasktransfer.files.terminal import coloured
 from tasktransfer.results.state import INTERRUPTED
 from tasktransfer.training import host
 
@@ -45,6 +47,7 @@ PROGRAM = "tasktransfer"
 
 PHASES = (
     describe,
+    health,
     own_data,
     prepare,
     nodes,
@@ -88,7 +91,7 @@ def _flushed() -> int:
         return 0
     except OSError as error:
         problem = storage_error(error) or StorageError(str(error))
-        tell(f"error: {problem}")
+        tell(f"{coloured('error:', 'red', sys.stderr)} {problem}")
         return problem.exit_code
     finally:
         with suppress(OSError):
@@ -121,7 +124,7 @@ def run(chosen: argparse.Namespace) -> int:
         )
         if problem is None:
             raise
-        tell(f"error: {problem}")
+        tell(f"{coloured('error:', 'red', sys.stderr)} {problem}")
         return problem.exit_code
     return 0
 
@@ -136,4 +139,5 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for phase in PHASES:
         phase.add_commands(commands)
+    parser.set_defaults(parser=parser)  # `completion` tells a shell what it has
     return parser

@@ -8,11 +8,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.cli.options import add_command, add_out, file, open_study_of, positive
+from tasktransfer.cli.options import (
+    add_command,
+    add_json,
+    add_out,
+    file,
+    open_study_of,
+    positive,
+)
+from tasktransfer.files import json_text
 
 ENSEMBLES = ("majority", "mean")
 STRINGS = ("csv", "tlidb")
 FIDELITIES = ("default", "tlidb")
+PRINTED = Path("-")
+"""In place of a file: standard output."""
 
 
 def add_commands(commands: Any) -> None:
@@ -48,13 +58,15 @@ def add_commands(commands: Any) -> None:
         type=file,
         help="the archive (default: <results>/submissions/<dataset>-<model>.zip)",
     )
+    add_json(command)
 
     command = add_command(commands, "score", score, config=False)
     command.add_argument(
         "submission", metavar="SUBMISSION", type=Path, help="a zip, or a folder laid out as one"
     )
     _add_scoring(command)
-    command.add_argument("--json", metavar="FILE", type=file, help="write the whole report there")
+    what = "print the whole report as JSON, or write it to a file"
+    command.add_argument("--json", metavar="FILE", type=file, nargs="?", const=PRINTED, help=what)
     command.add_argument(
         "--shared-ids",
         action="store_true",
@@ -74,6 +86,7 @@ def add_commands(commands: Any) -> None:
         default=os.cpu_count() or 1,
         help="processes that share the archives (default: one a core)",
     )
+    add_json(command)
 
 
 def _add_scoring(command: argparse.ArgumentParser) -> None:
@@ -111,12 +124,18 @@ def submit(chosen: argparse.Namespace) -> None:
         ensemble=chosen.ensemble,
         strings=chosen.strings,
     )
-    print(make(study, wish, chosen.out).text)
+    made = make(study, wish, chosen.out)
+    if chosen.json:
+        chosen_runs = json_text.read_object(made.choice)
+        print(json_text.printed({"archive": str(made.archive), **chosen_runs}, indent=2))
+    else:
+        print(made.text)
 
 
 def score(chosen: argparse.Namespace) -> None:
     """Check a challenge submission and score it, offline."""
     from tasktransfer.designs.transfer.challenge.score import (
+        as_json,
         as_text,
         refuse_invalid,
         score_file,
@@ -131,18 +150,22 @@ def score(chosen: argparse.Namespace) -> None:
         fidelity=chosen.fidelity,
         shared_ids=chosen.shared_ids,
     )
-    if chosen.json:
+    if chosen.json == PRINTED:
+        print(json_text.printed(as_json(report), indent=2))
+    elif chosen.json:
         write_json(report, chosen.json)
     for line in warnings_text(report):
         print(line, file=sys.stderr)
     refuse_invalid(report, hint=not chosen.shared_ids)
-    print(as_text(report))
+    if chosen.json != PRINTED:
+        print(as_text(report))
 
 
 def leaderboard(chosen: argparse.Namespace) -> None:
     """Rank many challenge submissions, with intervals and paired tests."""
     from tasktransfer.designs.transfer.challenge.leaderboard import make_leaderboard
     from tasktransfer.designs.transfer.challenge.leaderboard_pages import (
+        as_json,
         as_markdown,
         write_leaderboard,
     )
@@ -154,7 +177,10 @@ def leaderboard(chosen: argparse.Namespace) -> None:
         fidelity=chosen.fidelity,
         jobs=chosen.jobs,
     )
+    files = write_leaderboard(ranked, chosen.out) if chosen.out else []
+    if chosen.json:
+        print(json_text.printed({**as_json(ranked), "files": [*map(str, files)]}, indent=2))
+        return
     print(as_markdown(ranked))
-    if chosen.out:
-        for path in write_leaderboard(ranked, chosen.out):
-            print(path)
+    for path in files:
+        print(path)

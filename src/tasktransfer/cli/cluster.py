@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, add_out, flag, number, open_study, option, several
+from tasktransfer.cli.options import (
+    add_command,
+    add_json,
+    add_out,
+    flag,
+    number,
+    open_study,
+    option,
+    several,
+    show,
+)
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
     from tasktransfer.operate.pilot import Shard
     from tasktransfer.results.study import Study
+
+
+NOTHING_LEFT = "all that was asked for is finished: nothing to submit"
+NOT_SUBMITTED = (
+    "nothing is submitted: add --submit, or sbatch prepare, then the shards, then finish"
+)
 
 
 def add_commands(commands: Any) -> None:
@@ -31,7 +48,10 @@ def add_commands(commands: Any) -> None:
     _shard_options(command)
     add_out(command, "folder of the scripts (default: RESULTS/pilot)", required=False)
     flag(command, "--submit", "hand the scripts to sbatch, too")
-    _shard_options(add_command(commands, "records", records, light=True))
+    add_json(command)
+    command = add_command(commands, "records", records, light=True)
+    _shard_options(command)
+    add_json(command)
 
 
 def _shard_options(command: argparse.ArgumentParser) -> None:
@@ -48,20 +68,38 @@ def pilot(chosen: argparse.Namespace) -> None:
     counts = pilot.left_by_shard(study)
     shards = {shard: left for shard, left in counts.items() if shard and _is_asked(shard, chosen)}
     if not shards and None not in counts:
-        print("all that was asked for is finished: nothing to submit")
+        show({"scripts": []}, lambda _: f"{NOTHING_LEFT}\n", as_json=chosen.json)
         return
     folder = chosen.out or Path(study.config.results) / "pilot"
     asked = {field.name: getattr(chosen, field.name) for field in fields(pilot.Resources)}
     texts = pilot.scripts(study, pilot.Resources(**asked), folder, shards)
     paths = pilot.write_scripts(texts, folder)
     left = {pilot.name_of(shard): f" ({count} to make)" for shard, count in shards.items()}
-    if not chosen.submit:
-        for path in paths:
-            print(f"{path}{left.get(path.stem, '')}")
-        print("nothing is submitted: add --submit, or sbatch prepare, then the shards, then finish")
-        return
-    for name, job in pilot.submit(paths).items():
-        print(f"{name}: job {job}, log {folder}/{name}.{job}.log{left.get(name, '')}")
+    jobs = pilot.submit(paths) if chosen.submit else {}
+    to_make = {pilot.name_of(shard): count for shard, count in shards.items()}
+    scripts = [
+        {"script": str(path), "left": to_make.get(path.stem), "job": jobs.get(path.stem)}
+        for path in paths
+    ]
+    show(
+        {"scripts": scripts},
+        lambda seen: _scripts_text(folder, paths, left, jobs),
+        as_json=chosen.json,
+    )
+
+
+def _scripts_text(
+    folder: Path, paths: Sequence[Path], left: Mapping[str, str], jobs: Mapping[str, str]
+) -> str:
+    """The scripts with what each has to make, or their jobs."""
+    lines = [
+        f"{name}: job {job}, log {folder}/{name}.{job}.log{left.get(name, '')}"
+        for name, job in jobs.items()
+    ]
+    if not jobs:
+        lines = [f"{path}{left.get(path.stem, '')}" for path in paths]
+        lines.append(NOT_SUBMITTED)
+    return "\n".join(lines) + "\n"
 
 
 def records(chosen: argparse.Namespace) -> None:
@@ -70,9 +108,9 @@ def records(chosen: argparse.Namespace) -> None:
 
     study = open_study(chosen)
     _check_names(study, chosen)
-    for node in study.plan.nodes:
-        if _is_asked(shard_of(node), chosen):
-            print(study.record(node))
+    nodes = [node for node in study.plan.nodes if _is_asked(shard_of(node), chosen)]
+    seen = [{"digest": node.digest, "record": study.record(node)} for node in nodes]
+    show(seen, lambda seen: "".join(f"{each['record']}\n" for each in seen), as_json=chosen.json)
 
 
 def _is_asked(shard: Shard | None, chosen: argparse.Namespace) -> bool:

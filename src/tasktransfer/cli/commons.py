@@ -52,7 +52,6 @@ def import_shards(chosen: argparse.Namespace) -> None:
         found,
         tables=design.of_dialogues,
         dry_run=chosen.dry_run,
-        say=lambda text: print(text, file=sys.stderr, flush=True),
     )
     show(seen, shards.as_text, as_json=chosen.json)
     if chosen.figures and not chosen.dry_run:

@@ -20,6 +20,7 @@ from tasktransfer.cli.options import (
 )
 from tasktransfer.config.places import on_disk
 from tasktransfer.errors import ModelError
+from tasktransfer.files.progress import with_progress
 
 if TYPE_CHECKING:
     from tasktransfer.config import ModelConfig
@@ -43,7 +44,7 @@ def add_commands(commands: Any) -> None:
     what = "measure this machine again; without it a measurement is remembered for a day"
     flag(command, "--calibrate", what)
     add_json(command)
-    add_command(commands, "validate", validate, light=True)
+    add_json(add_command(commands, "validate", validate, light=True))
 
 
 def demo(chosen: argparse.Namespace) -> None:
@@ -88,18 +89,20 @@ def validate(chosen: argparse.Namespace) -> None:
 
     study, design = open_design(chosen, need_inputs=False)
     refuse_lacking(study)  # a release that is elsewhere is no reason, and told below
-    for text in study.absent:
-        print(f"not checked: {text}")
+    if not chosen.json:
+        for text in study.absent:
+            print(f"not checked: {text}")
     _validate_models(study.config.models)
-    print(f"{chosen.config}: ok, study {study.config.study}")
-    for line in design.notes(study.config):
-        print(line)
+    name, notes = study.config.study, [*design.notes(study.config)]
+    seen = {"config": chosen.config, "study": name, "not_checked": study.absent, "notes": notes}
+    lines = [f"{chosen.config}: ok, study {name}", *notes]
+    show(seen, lambda _: "".join(f"{line}\n" for line in lines), as_json=chosen.json)
 
 
 def _validate_models(models: Sequence[ModelConfig]) -> None:
     """Load the models that are on the disk; one from the hub would have to be downloaded."""
     refused = []
-    for model in models:
+    for model in with_progress(models, "loading models"):
         start = on_disk(model.checkpoint)
         try:
             if model.has_checkpoint and Path(start).exists():

@@ -132,7 +132,6 @@ def _merge(chosen: argparse.Namespace, other: Path) -> None:
         everything=chosen.all,
         checkpoints=not chosen.no_checkpoints,
         dry_run=chosen.dry_run,
-        say=lambda text: print(text, file=sys.stderr, flush=True),
     )
     show(seen, as_text, as_json=chosen.json)
     if problem := failure(seen):

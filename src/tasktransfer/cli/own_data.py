@@ -7,10 +7,14 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, number, option
+from tasktransfer.cli.options import add_command, add_json, number, option
 from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.files import json_text
+
+if TYPE_CHECKING:
+    from tasktransfer.datasets.declared.check import Checked
 
 
 def add_data_commands(parts: Any) -> None:
@@ -20,6 +24,7 @@ def add_data_commands(parts: Any) -> None:
     option(command, "--name", "NAME", "what to call the dataset (default: by its files)")
     option(command, "--model", "MODEL", "folder or hub name whose tokens are counted")
     number(command, "--max-length", "longest input in tokens (default: %(default)s)", default=512)
+    add_json(command)
 
 
 def data_check(chosen: argparse.Namespace) -> None:
@@ -29,12 +34,23 @@ def data_check(chosen: argparse.Namespace) -> None:
     name = chosen.name or name_of(chosen.files)
     tokens = _tokens(chosen.model) if chosen.model else None
     checked = check_files(chosen.files, name, chosen.max_length, tokens)
-    print(checked.text, end="")
-    for note in checked.notes:
+    if chosen.json:
+        print(json_text.printed(_as_json(checked), indent=2))
+    else:
+        print(checked.text, end="")
+    for note in () if chosen.json else checked.notes:
         print(f"note: {note}", file=sys.stderr)
     if checked.problems:
         raise DataError("\n".join(checked.problems))
     print("no problem found", file=sys.stderr)
+
+
+def _as_json(checked: Checked) -> dict[str, Any]:
+    """The declaration as a mapping, with what was found."""
+    import yaml
+
+    declared = yaml.safe_load(checked.text)
+    return {"declared": declared, "notes": checked.notes, "problems": checked.problems}
 
 
 def name_of(files: Sequence[Path]) -> str:

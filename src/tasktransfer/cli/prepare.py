@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import (
     add_command,
+    add_json,
     add_out,
     add_threads,
     flag,
@@ -19,12 +20,13 @@ from tasktransfer.cli.options import (
     open_study,
     open_study_of,
     option,
+    show,
 )
 from tasktransfer.cli.own_data import add_data_commands
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.validation import nearest
 from tasktransfer.errors import ConfigError
-from tasktransfer.files import Maker, sweep_parts
+from tasktransfer.files import Maker, json_text, sweep_parts
 from tasktransfer.files.locks import one_at_a_time
 
 if TYPE_CHECKING:
@@ -46,8 +48,10 @@ def add_commands(commands: Any) -> None:
     add_out(command, "folder of the cache")
     command = add_command(parts, "stats", data_stats)
     add_out(command, "folder to write the tables to as CSV and Parquet", required=False)
+    add_json(command)
     command = add_command(parts, "reference", data_reference)
     add_out(command, "file to write the table to as Parquet", required=False)
+    add_json(command)
     add_data_commands(parts)
     command = add_command(commands, "tiny-model", tiny_model)
     option(command, "--model", "NAME", "a model of the study", required=True)
@@ -153,7 +157,8 @@ def data_stats(chosen: argparse.Namespace) -> None:
 
     study = open_study(chosen)
     folders = _prepared(study)
-    print(data_report.as_text(folders), end="")
+    seen = data_report.as_json(folders) if chosen.json else folders
+    show(seen, data_report.as_text, as_json=chosen.json)
     if chosen.out:
         data_report.write(folders, chosen.out)
 
@@ -165,16 +170,21 @@ def data_reference(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.transfer.config import transfer_config
     from tasktransfer.designs.transfer.reference import reference_rows
     from tasktransfer.designs.transfer.tables.reference import write
+    from tasktransfer.tables.html import records
 
     why = "only the tasks of a transfer study have scores without a model"
     study = open_study_of("transfer", why, chosen)
     config, folders = transfer_config(study), _prepared(study)
+    say = (lambda text: print(text, file=sys.stderr)) if chosen.json else print
     frames = [
-        reference_rows(folder, dataset.tasks, config.training_for(dataset.name), progress=print)
+        reference_rows(folder, dataset.tasks, config.training_for(dataset.name), progress=say)
         for dataset, folder in zip(config.datasets, folders, strict=True)
     ]
+    table = pd.concat(frames, ignore_index=True)
+    if chosen.json:
+        print(json_text.printed(records(table), indent=2))
     if chosen.out:
-        write(pd.concat(frames, ignore_index=True), chosen.out)
+        write(table, chosen.out)
 
 
 def tiny_model(chosen: argparse.Namespace) -> None:

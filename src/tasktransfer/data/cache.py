@@ -21,6 +21,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.dataset import Dataset, Release
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, json_text, replacing_folder, sha256_of
+from tasktransfer.files.progress import with_progress
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.checks import instance_problem
 
@@ -87,7 +88,7 @@ def prepare(
 def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: bool) -> Manifest:
     """Write all files of a cache into ``folder``, the manifest last."""
     counts: dict[str, dict[str, Counts]] = {}
-    for task in release.tasks:
+    for task in with_progress(release.tasks, f"reading {dataset.name}"):
         counts[task] = {}
         for split in SPLITS:
             file, instances = folder / instance_file(task, split), _Counted(dataset, task, split)

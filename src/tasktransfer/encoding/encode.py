@@ -32,6 +32,7 @@ from tasktransfer.encoding.text import longest_answer, text_to_text_examples
 from tasktransfer.encoding.tokenizer import Tokenizer, check_words, load_tokenizer
 from tasktransfer.encoding.word_tokenizer import word_tokenizer
 from tasktransfer.files import Maker, replacing_folder, sha256_of
+from tasktransfer.files.progress import with_progress
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.toolkit_texts import encoder_texts
 
@@ -104,7 +105,7 @@ def encode_dataset(
             **({"beside_pad_token_ids": [o.pad_token_id for o in others]} if others else {}),
             **made_from(cached, model, fidelity),
         }
-        for card in cards:
+        for card in with_progress(cards, f"encoding {dataset}"):
             limit = 0
             if family in ("decoder", "encoder_decoder") and not card.by_head:
                 limit = _answer_limit(tokenizer, card, family, fidelity)

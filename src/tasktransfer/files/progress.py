@@ -20,7 +20,7 @@ _CLEAR = "\r\x1b[K"
 T = TypeVar("T")
 
 
-def each(
+def with_progress(
     items: Collection[T],
     label: str,
     out: TextIO | None = None,
@@ -51,15 +51,15 @@ class _Line:
         self.redrawn = out.isatty()
         self.every = REDRAWN_SECONDS if self.redrawn else LINE_SECONDS
         self.began = clock()
-        self.shown = self.began + PATIENCE_SECONDS - self.every
+        self.due = self.began + PATIENCE_SECONDS
         self.is_drawn = False
 
     def show(self, done: int) -> None:
         """Say how far it is, unless it was said a moment ago."""
         now = self.clock()
-        if now - self.shown < self.every:
+        if now < self.due:
             return
-        self.shown = now
+        self.due = now + self.every
         gone = now - self.began
         left = gone / done * (self.total - done) if done else math.nan
         share = f"{done:,} of {self.total:,}, {clock_text(gone)} gone, {clock_text(left)} left"

@@ -22,6 +22,7 @@ from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import locks
+from tasktransfer.files.progress import with_progress
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.offered import PARAMETERS
 from tasktransfer.results.finished import is_start
@@ -146,7 +147,7 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
         )
     items: list[Item] = []
     kept: list[tuple[str, int]] = []
-    for place in there:
+    for place in with_progress(there, "looking at folders"):
         if place.path in wanted:
             items += _of_wanted(place, wanted[place.path], studies)
         elif settled and not foreign:
@@ -286,7 +287,7 @@ def remove(garbage: Garbage) -> Removed:
     """Remove what was found, each thing held meanwhile as whoever makes it would hold it. What is
     in use by now is left alone."""
     count, freed, left = 0, 0, []
-    for item in garbage.items:
+    for item in with_progress(garbage.items, "removing"):
         with _held(item) as held:
             if not held:
                 left.append(f"{item.paths[0]}: in use now")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ import pyarrow.compute as pc
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing, sha256_of, sweep
+from tasktransfer.files.progress import with_progress
 from tasktransfer.operate.offered import (
     PARAMETERS,
     check_files,
@@ -59,7 +59,6 @@ COMPARED = [
 ]
 """Columns of rows that have to be equal."""
 
-SAY_SECONDS = 5.0
 SHOWN_DIFFERENCES = 3
 
 
@@ -84,7 +83,6 @@ def merge_results(
     checkpoints: bool = True,
     dry_run: bool = False,
     tables: Iterable[str] = (),
-    say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Take the finished nodes of ``other`` into the study's results folder.
 
@@ -96,7 +94,6 @@ def merge_results(
         dry_run: tell what would happen.
         tables: files of tables that are made of dialogues, relative to a results folder; those that
             are there and not here are taken.
-        say: told now and then how far it is.
 
     Returns:
         Counts by outcome; ``stages``: outcome and reason of each node offered; ``unfinished``:
@@ -113,7 +110,7 @@ def merge_results(
         steps, unfinished, elsewhere = _steps(study, other, everything, checkpoints, older)
         steps += _steps(study, older.folder, False, checkpoints)[0]
         return {
-            **_merged(study, other, steps, dry_run=dry_run, tables=tables, say=say),
+            **_merged(study, other, steps, dry_run=dry_run, tables=tables),
             "dry_run": dry_run,
             "unfinished": unfinished,
             "elsewhere": elsewhere,
@@ -128,18 +125,13 @@ def _merged(
     *,
     dry_run: bool,
     tables: Iterable[str],
-    say: Callable[[str], None],
 ) -> dict[str, Any]:
     """Take what is offered and wanted, what others use last."""
     _in_order(steps, study)
     told: list[dict[str, Any]] = []
-    reminder = time.monotonic() + SAY_SECONDS
-    for number, step in enumerate(reversed(steps), start=1):
+    for step in with_progress([*reversed(steps)], f"taking records of {other}"):
         outcome, reasons = _merge_one(step, dry_run=dry_run)
         told.insert(0, {"stage": step.place.path, "outcome": outcome, "reasons": reasons})
-        if time.monotonic() > reminder:
-            reminder = time.monotonic() + SAY_SECONDS
-            say(f"{number:,} of {len(steps):,} records looked at")
     own, there = Path(study.config.results), {step.place.digest for step in steps}
     taken = [t for t in tables if (other / t).is_file() and not (own / t).exists()]
     for name in () if dry_run else taken:

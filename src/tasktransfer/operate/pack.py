@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from tasktransfer.config import CommonConfig
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
+from tasktransfer.files.progress import with_progress
 from tasktransfer.operate.coded_answers import shareable
 from tasktransfer.operate.offered import check_files, offered
 from tasktransfer.results.places import places
@@ -100,7 +101,7 @@ def pack_results(
     """
     wanted, results = study.plan.by_digest, Path(study.config.results)
     rows, packed = [], dict[str, int]()
-    for place in places(results):
+    for place in with_progress([*places(results)], "packing"):
         node = wanted.get(place.digest)
         if node is None or not (place.folder / RECORD).is_file():
             continue

@@ -20,6 +20,7 @@ from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.files import locks
+from tasktransfer.files.progress import with_progress
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.overview import others, stages_by_group
 from tasktransfer.operate.pace import Piece, ended_lately, pace, seconds
@@ -152,7 +153,7 @@ class Watcher:
 def _begun(study: Study, there: OnDisk) -> list[Begun]:
     """What has a folder, and is not finished. Folders of finished nodes are not opened."""
     begun = []
-    for node in study.plan.nodes:
+    for node in with_progress(study.plan.nodes, "looking at nodes"):
         if there.names.get(node.digest) and node.digest not in there.finished:
             folder = Path(study.folder(node))
             begun.append(Begun(node, unfinished(folder), history(folder)))

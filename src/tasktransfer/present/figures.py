@@ -17,6 +17,7 @@ import pyarrow as pa
 import tasktransfer
 from tasktransfer.core.digests import digest_of
 from tasktransfer.files import json_text, replacing
+from tasktransfer.files.progress import with_progress
 from tasktransfer.present.declared import FIGURE_ENDINGS, Figure, Presentation
 from tasktransfer.present.kit.style import save
 from tasktransfer.present.tables import Left
@@ -53,7 +54,7 @@ def draw_figures(shown: Presentation, view: View, out: Path) -> Drawn:
     manifest = _read_manifest(out / MANIFEST)
     digests = dict(manifest)
     drawn = Drawn([], [], [])
-    for figure in shown.figures:
+    for figure in with_progress(shown.figures, "drawing figures"):
         part = view.only(figure.reads)
         if figure.part is not None:
             part = figure.part(part)

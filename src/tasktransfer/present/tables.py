@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from tasktransfer.files.progress import with_progress
 from tasktransfer.present.declared import (
     TABLE_ENDINGS,
     Crossed,
@@ -74,7 +75,8 @@ class Left:
 
 def printed_tables(shown: Presentation, view: View) -> list[Printed | Left]:
     """Every declared table, or why the study has none of it."""
-    return [printed(shown, table, view) for table in shown.tables]
+    tables = with_progress(shown.tables, "making tables")
+    return [printed(shown, table, view) for table in tables]
 
 
 def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:

@@ -29,6 +29,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.data.prepared import says_synthetic
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.files import replacing
+from tasktransfer.files.progress import with_progress
 from tasktransfer.results.finished import examined, keep_checks
 from tasktransfer.results.mixtures import Comparison, facts_of
 from tasktransfer.results.prepared import as_prepared
@@ -195,7 +196,7 @@ def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
     """
     planned = study.plan.runs if runs is None else tuple(runs)
     reading = _Reading(study, Checks.read(Path(study.tables, CHECKED)))
-    for node in _nodes(study, None if runs is None else planned):
+    for node in with_progress(_nodes(study, None if runs is None else planned), "reading records"):
         reading.read(node)
     reading.leave_out_deviating()
     reading.compare()

@@ -15,6 +15,7 @@ from pathlib import Path
 from tasktransfer.core.ancestors import starts_of
 from tasktransfer.core.nodes import SHORT, Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
+from tasktransfer.files.progress import with_progress
 from tasktransfer.results.damage import Checked, checked, damage
 from tasktransfer.results.records import not_chosen, parts_of, read_record
 from tasktransfer.results.rounds import LAST, ROUNDS, last_of, round_folder
@@ -50,10 +51,12 @@ def look(study: Study) -> OnDisk:
         OSError: a folder may not be read.
         RecordError: a record or its predictions may not be read.
     """
-    listed = ((node.digest, names_in(study.folder(node))) for node in study.plan.nodes)
+    nodes = with_progress(study.plan.nodes, "listing folders")
+    listed = ((node.digest, names_in(study.folder(node))) for node in nodes)
     names = {digest: content for digest, content in listed if content is not None}
     recorded = [node for node in study.plan.nodes if RECORD in names.get(node.digest, ())]
-    damaged = {n.digest: problem for n in recorded if (problem := damage_of(study, n))}
+    checked = with_progress(recorded, "checking records")
+    damaged = {n.digest: problem for n in checked if (problem := damage_of(study, n))}
     finished = frozenset(node.digest for node in recorded if is_finished(study, node))
     keep_checks(study)
     again = {node.digest for node in recorded} - finished - damaged.keys()

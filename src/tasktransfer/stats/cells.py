@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tasktransfer.files.progress import with_progress
 from tasktransfer.metrics.measures import MEASURES, Measure, Scale, spearman
 from tasktransfer.stats.bootstrap import (
     Estimate,
@@ -229,7 +230,7 @@ def cells(
         Columns ``by`` and ``COLUMNS``; first all scores, then the differences.
     """
     references = told if references is None else references
-    rows = [(*key, "", *_mean(cell)) for key, cell in told.items()]
+    rows = [(*key, "", *_mean(cell)) for key, cell in with_progress(told.items(), "means")]
     pairs = [
         (key, name, cell, cell.less(references[other]))
         for key, cell in told.items()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import TextIO
+
+from tasktransfer.files.progress import clock_text
 
 
 class Progress:
@@ -57,15 +58,7 @@ class Progress:
         bar = "#" * int(20 * share)
         print(
             f"{self.label} [{bar:<20}] {100 * share:3.0f} % {rate:.0f}/s, "
-            f"{_clock(elapsed)} gone, {_clock(left)} left{text}",
+            f"{clock_text(elapsed)} gone, {clock_text(left)} left{text}",
             file=self.out,
             flush=True,
         )
-
-
-def _clock(seconds: float) -> str:
-    if math.isnan(seconds):
-        return "?"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

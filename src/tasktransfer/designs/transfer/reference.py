@@ -17,6 +17,7 @@ from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.tables.reference import COLUMNS
 from tasktransfer.evaluation.reference import BY_FREQUENCY, MOST_FREQUENT, REFERENCES, TFIDF
+from tasktransfer.files.progress import with_progress
 from tasktransfer.tasks.card import Instance, Task
 
 DRAWS = 20
@@ -46,7 +47,8 @@ def reference_rows(
     """
     manifest = read_manifest(folder)
     rows: list[tuple[Any, ...]] = []
-    for name in (task for task in tasks if task in manifest.tasks):
+    known = [task for task in tasks if task in manifest.tasks]
+    for name in with_progress(known, f"references of {manifest.dataset}"):
         task = get_task(manifest.dataset, name)
         train = read_instances(folder, name, "train")[: training.limit_train]
         test = read_instances(folder, name, "test")[: training.limit_test]

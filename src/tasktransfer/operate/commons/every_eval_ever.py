@@ -29,6 +29,7 @@ from tasktransfer.core.nodes import Evaluation, Node, Outcome, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing, sha256_of
+from tasktransfer.files.progress import with_progress
 from tasktransfer.metrics.measures import MEASURES, Measure
 from tasktransfer.operate.coded_answers import shareable
 from tasktransfer.results.collect import Collected, gather
@@ -78,7 +79,7 @@ def export(
     if not collected.runs:
         raise RecordError(f"{study.config.results}: no run of {study.config_file} is finished")
     folder, instances, without = out / "data" / slug(collection), 0, 0
-    for run in collected.runs:
+    for run in with_progress(collected.runs, "writing runs"):
         log = _Log(study, run, tuple(_judged(collected, run)), by, slug(collection))
         lines = log.instances(with_text=with_text)
         without += lines is None

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasktransfer.errors import ConfigError, RecordError, TaskTransferError
 from tasktransfer.files import json_text, sha256_of
+from tasktransfer.files.progress import with_progress
 from tasktransfer.operate.merge import OUTCOMES, merge_results
 from tasktransfer.operate.pack import Pack, read_pack, unpacked
 from tasktransfer.results.finished import is_whole
@@ -97,7 +98,6 @@ def import_shards(
     *,
     tables: Iterable[str] = (),
     dry_run: bool = False,
-    say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Take the nodes of a study from shards, one after the other. A shard that is damaged is left
     out whole, and the others are taken.
@@ -106,7 +106,6 @@ def import_shards(
         study: its inputs must be known, or remembered (``results.revisions``).
         tables: as of ``merge_results``.
         dry_run: tell what would happen.
-        say: told how far it is.
 
     Returns:
         ``shards``: of each the file, its SHA-256 and commit, ``by`` (who made what), ``counts`` by
@@ -115,10 +114,10 @@ def import_shards(
         nodes of the study that are neither here nor in a shard.
     """
     tables = list(tables)
-    seen = []
-    for number, shard in enumerate(shards, start=1):
-        say(f"{shard.file} ({number} of {len(shards)})")
-        seen.append(_imported(study, shard, tables, dry_run=dry_run, say=say))
+    seen = [
+        _imported(study, shard, tables, dry_run=dry_run)
+        for shard in with_progress(shards, "taking shards")
+    ]
     made = [each for shard in shards if shard.pack is not None for each in _makers(shard.pack)]
     offered = {each.digest for each in made}
     lacking = [node for node in study.plan.nodes if node.digest not in offered]
@@ -132,7 +131,7 @@ def import_shards(
 
 
 def _imported(
-    study: Study, shard: Shard, tables: Sequence[str], *, dry_run: bool, say: Callable[[str], None]
+    study: Study, shard: Shard, tables: Sequence[str], *, dry_run: bool
 ) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "file": str(shard.file),
@@ -151,7 +150,7 @@ def _imported(
     facts["inputs"] = _other_inputs(study, shard.pack)
     try:
         with unpacked(shard.pack, study.config) as folder:
-            merged = merge_results(study, folder, tables=tables, dry_run=dry_run, say=say)
+            merged = merge_results(study, folder, tables=tables, dry_run=dry_run)
     except TaskTransferError as error:
         return {**facts, "problem": str(error)}
     lost = [each for each in merged["stages"] if each["outcome"] in LOST]

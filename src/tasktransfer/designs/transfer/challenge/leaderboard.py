@@ -39,6 +39,7 @@ from tasktransfer.designs.transfer.challenge.score import (
     score_submission,
 )
 from tasktransfer.errors import SubmissionError
+from tasktransfer.files.progress import with_progress
 from tasktransfer.stats.bootstrap import LEVEL
 from tasktransfer.stats.draws import Floats, Weights, resampled_scores, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
@@ -197,7 +198,7 @@ def _score_all(
         return golds[name]
 
     scored: list[Entry | Invalid] = []
-    for path in paths:
+    for path in with_progress(paths, "scoring submissions"):
         submission = read_submission(path, golds_of, dataset=dataset)
         errors = submission.findings.errors
         if errors:

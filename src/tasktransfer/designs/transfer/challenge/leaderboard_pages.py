@@ -62,15 +62,13 @@ def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
     ``leaderboard.md`` and ``leaderboard.html`` for reading; ``leaderboard.csv``, ``pairs.csv`` and
     ``invalid.csv`` with every digit.
     """
-    boards = leaderboard.boards
+    rows = as_json(leaderboard)
     texts = {
         "leaderboard.md": as_markdown(leaderboard),
         "leaderboard.html": as_html(leaderboard),
-        "leaderboard.csv": _csv(
-            [_entry_row(entry) for board in boards for entry in board.entries], _ENTRY_COLUMNS
-        ),
-        "pairs.csv": _csv([asdict(pair) for board in boards for pair in board.pairs], _names(Pair)),
-        "invalid.csv": _csv([asdict(item) for item in leaderboard.invalid], _names(Invalid)),
+        "leaderboard.csv": _csv(rows["entries"], _ENTRY_COLUMNS),
+        "pairs.csv": _csv(rows["pairs"], _names(Pair)),
+        "invalid.csv": _csv(rows["invalid"], _names(Invalid)),
     }
     for name, text in texts.items():
         with replacing(folder / name) as part:
@@ -79,6 +77,17 @@ def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
 
 
 # --- for reading ---------------------------------------------------------------------------------
+
+
+def as_json(leaderboard: Leaderboard) -> dict[str, Any]:
+    """The rows of ``leaderboard.csv``, ``pairs.csv`` and ``invalid.csv``."""
+    boards = leaderboard.boards
+    return {
+        "fidelity": leaderboard.fidelity,
+        "entries": [_entry_row(entry) for board in boards for entry in board.entries],
+        "pairs": [asdict(pair) for board in boards for pair in board.pairs],
+        "invalid": [asdict(item) for item in leaderboard.invalid],
+    }
 
 
 def as_markdown(leaderboard: Leaderboard) -> str:

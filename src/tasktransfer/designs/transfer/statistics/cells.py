@@ -26,6 +26,7 @@ from tasktransfer.designs.transfer.collect.rows import Row
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of
 from tasktransfer.designs.transfer.statistics.units import Tested, units_of
+from tasktransfer.files.progress import with_progress
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
@@ -103,7 +104,7 @@ def cells(
     """
     run_sets = _run_sets(tables, more_baseline_seeds)
     drawn = _Drawn(root, run_sets)
-    digests = [_inputs(cell, drawn) for cell in run_sets]
+    digests = [_inputs(cell, drawn) for cell in with_progress(run_sets, "looking at cells")]
     kept = _rows_by_inputs(previous)
     changed = [cell for cell, digest in zip(run_sets, digests, strict=True) if digest not in kept]
     fresh = _fresh(changed, root, drawn)
@@ -249,7 +250,7 @@ def _estimates(
     groups: dict[Row, list[_Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.dataset, cell.target, cell.tested_on].append(cell)
-    for members in groups.values():
+    for members in with_progress(groups.values(), "intervals of test sets"):
         units = drawn.of(members[0])
         if units is None:
             for cell in members:

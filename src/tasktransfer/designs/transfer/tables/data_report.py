@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -39,6 +40,15 @@ def as_text(folders: Sequence[Path]) -> str:
     lengths = text_table(_summary(length_distributions(folders)))
     lines = [f"{mark}Samples per task and split", "", *samples, "", f"{mark}Lengths", "", *lengths]
     return "\n".join(lines) + "\n"
+
+
+def as_json(folders: Sequence[Path]) -> dict[str, Any]:
+    """The same as plain data: a row a task and split, and a summary of the lengths."""
+    return {
+        "synthetic": _generated(folders),
+        "samples": list(split_statistics(folders)),
+        "lengths": _summary(length_distributions(folders)),
+    }
 
 
 def write(folders: Sequence[Path], out: Path) -> list[Path]:

@@ -1,0 +1,79 @@
+"""Commands that help people at a terminal: what is wrong here, and completion in the shell."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.cli.options import add_command, add_json, add_set, open_study, option
+from tasktransfer.errors import TaskTransferError
+from tasktransfer.files import json_text
+
+SHELLS = ("bash", "zsh", "fish", "tcsh")
+CONFIG = "config.yaml"
+"""The study of a plain call, where it is there."""
+
+
+def add_commands(commands: Any) -> None:
+    """``doctor`` and ``completion``."""
+    command = add_command(commands, "doctor", doctor, config=False)
+    option(command, "--config", "FILE", f"the study to be run here (default: {CONFIG}, if any)")
+    add_set(command)
+    add_json(command)
+    command = add_command(commands, "completion", completion, config=False, light=True)
+    command.add_argument("shell", choices=SHELLS, help="the shell")
+
+
+class UnwellError(TaskTransferError):
+    """Something that was looked at is wrong; its exit code is that of the first such thing."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
+def doctor(chosen: argparse.Namespace) -> None:
+    """Look at Python, torch, GPU, disk, locks and Snakemake, and say what is wrong or slow."""
+    from tasktransfer.operate import doctor as health
+
+    study, refused = None, []
+    if chosen.config is not None or Path(CONFIG).is_file():
+        chosen.config = chosen.config or CONFIG
+        try:
+            study = open_study(chosen, need_inputs=False)
+        except TaskTransferError as error:
+            refused = [health.refused(error)]
+    seen = []
+    for check in chain(refused, health.checks(study, Path.cwd())):
+        seen.append(check)
+        if not chosen.json:
+            print(health.line(check), flush=True)
+    print(json_text.printed(health.as_json(seen), indent=2) if chosen.json else health.total(seen))
+    if code := health.exit_code(seen):
+        names = ", ".join(check.name for check in seen if check.state == "wrong")
+        raise UnwellError(f"wrong here: {names}; the remedies are above", code)
+
+
+def completion(chosen: argparse.Namespace) -> None:
+    """Print a script that completes commands, options and files of tasktransfer in a shell."""
+    import shtab
+
+    parser = chosen.parser
+    for action in _actions(parser):
+        kinds = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY, "OTHER": shtab.FILE}
+        if action.metavar in kinds:
+            action.complete = kinds[action.metavar]  # type: ignore[attr-defined]
+    print(shtab.complete(parser, chosen.shell), end="")
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Options and arguments of a parser and of the parsers of its commands."""
+    for action in parser._actions:  # argparse has no other way to list them, nor has shtab
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from _actions(each)
+        else:
+            yield action

@@ -1,0 +1,371 @@
+"""What of this machine and installation is fine, slow, lacking or wrong, each with its remedy.
+
+Nothing is changed or repaired, and nothing heavy is needed: torch is asked where it is there.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, Literal
+
+import yaml
+
+from tasktransfer.errors import ConfigError, ModelError, StorageError, TaskTransferError
+from tasktransfer.files import locks
+from tasktransfer.files.terminal import Colour, coloured
+from tasktransfer.operate.forecast.disk import in_words
+from tasktransfer.results.provenance import cpu_name
+from tasktransfer.training.device import batch_job, device_pool, lock_folder
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+    from tasktransfer.results.study import Study
+
+State = Literal["fine", "slow", "lacking", "wrong"]
+COLOURS: dict[State, Colour] = {"fine": "green", "slow": "yellow", "lacking": "dim", "wrong": "red"}
+
+LEAST_FREE = 1 << 30
+"""Bytes without which the first training already fails."""
+LEAST_MEMORY = 4 << 30
+"""Bytes of memory below which a training of a model of real size waits for the disk."""
+NETWORK = ("nfs", "cifs", "smb", "lustre", "gpfs", "beegfs", "ceph", "9p", "fuse.sshfs", "afs")
+"""File systems of other machines; all begin with one of these."""
+DEPENDENCIES = ("", "train")
+"""The extras whose packages are looked at: those that everybody has, and those that train."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    ``state``: ``slow``, it works and could be faster; ``lacking``, something that not everybody
+    needs is not there; ``wrong``, a study fails. ``exit_code``: of what is wrong, else 0.
+    ``remedy``: a sentence; empty where all is fine.
+    """
+
+    name: str
+    state: State
+    text: str
+    remedy: str = ""
+    exit_code: int = 0
+
+
+def checks(study: Study | None, folder: Path) -> Iterator[Check]:
+    """Everything that is looked at, one after the other.
+
+    Args:
+        study: what is to be run here; None: the machine is looked at alone.
+        folder: where Snakemake is started.
+    """
+    yield python()
+    yield packages()
+    yield command()
+    yield from torch_and_devices(study)
+    yield processor()
+    yield from memory()
+    results = Path(study.config.results) if study else folder
+    yield disk(results)
+    yield file_system(results)
+    yield kernel_locks(results)
+    yield snakemake_lock(folder)
+    yield profile(folder)
+    if study is not None:
+        yield from inputs(study)
+
+
+def python() -> Check:
+    """The version, against what the package asks for."""
+    from packaging.specifiers import SpecifierSet  # noqa: PLC0415  # few commands need it
+
+    wanted = metadata.metadata("tasktransfer")["Requires-Python"]
+    text = f"{platform.python_version()}, {sys.executable}"
+    if SpecifierSet(wanted).contains(platform.python_version(), prereleases=True):
+        return Check("Python", "fine", text)
+    remedy = f"install Python {wanted}, and tasktransfer in an environment of it"
+    return Check("Python", "wrong", text, remedy, ConfigError.exit_code)
+
+
+def packages() -> Check:
+    """Versions, against what the package asks for. Of an extra only what is installed counts."""
+    from packaging.requirements import Requirement  # noqa: PLC0415
+
+    unfit: list[str] = []
+    for text in metadata.requires("tasktransfer") or ():
+        needed = Requirement(text)
+        extras = [name for name in DEPENDENCIES if _is_of(needed, name)]
+        found = _version(needed.name)
+        if not extras or (found is None and "" not in extras):
+            continue
+        if found is None or not needed.specifier.contains(found, prereleases=True):
+            unfit.append(f"{needed.name} {found or 'absent'}, wanted {needed.specifier}")
+    ours, snakemake = _version("tasktransfer"), _version("snakemake")
+    text = f"tasktransfer {ours}, Snakemake {snakemake or 'absent'}"
+    if not unfit:
+        return Check("packages", "fine", text)
+    remedy = "pip install --upgrade tasktransfer, in this environment"
+    return Check("packages", "wrong", f"{text}; {'; '.join(unfit)}", remedy, ConfigError.exit_code)
+
+
+def _is_of(needed: Requirement, extra: str) -> bool:
+    return needed.marker is None or needed.marker.evaluate({"extra": extra})
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def command() -> Check:
+    """The jobs of a workflow call ``tasktransfer`` by its name."""
+    found = shutil.which("tasktransfer")
+    if found is not None and Path(found).parent == Path(sys.executable).parent:
+        return Check("command", "fine", found)
+    where = f"{found} is another environment's" if found else "`tasktransfer` is not on the PATH"
+    remedy = f"activate the environment: export PATH={Path(sys.executable).parent}:$PATH"
+    return Check("command", "wrong", where, remedy, ConfigError.exit_code)
+
+
+def torch_and_devices(study: Study | None) -> Iterator[Check]:
+    if find_spec("torch") is None:
+        yield _without_torch(study)
+        return
+    from tasktransfer.training.torch_facts import torch_facts  # noqa: PLC0415  # imports torch
+
+    facts = torch_facts()
+    built = f"for CUDA {facts.cuda}" if facts.cuda else "for CPUs"
+    yield Check("torch", "fine", f"{facts.version}, {built}")
+    pool = device_pool()
+    if facts.gpus:
+        named = ", ".join(f"{one.name} ({in_words(one.memory)})" for one in facts.gpus)
+        yield Check("GPU", "fine", f"{len(facts.gpus)}: {named}")
+    elif pool:
+        text = f"{len(pool)} in this machine, and torch sees none"
+        remedy = "install a build of torch for this driver's CUDA (https://pytorch.org/get-started)"
+        yield Check("GPU", "slow", text, remedy)
+    elif batch_job() is not None:
+        remedy = "ask the batch system for one, for example --gres=gpu:1"
+        yield Check("GPU", "slow", "none was given to this batch job", remedy)
+    else:
+        remedy = "models above some 30 million weights want one; `tasktransfer plan` says how long"
+        yield Check("GPU", "slow", "none: trainings run on the CPU, one thread each", remedy)
+    yield _bfloat16(facts)
+
+
+def _without_torch(study: Study | None) -> Check:
+    text = "not installed: tables, figures and reports work, trainings do not"
+    remedy = "pip install 'tasktransfer[train]'"
+    if study is None or not _trainings_left(study):
+        return Check("torch", "lacking", text, remedy)
+    return Check(
+        "torch", "wrong", f"{text}, and this study has some left", remedy, ModelError.exit_code
+    )
+
+
+def _trainings_left(study: Study) -> bool:
+    from tasktransfer.results.finished import is_whole  # noqa: PLC0415  # reads records: pyarrow
+
+    return study.unknown or not all(is_whole(study, stage) for stage in study.plan.stages)
+
+
+def _bfloat16(facts: Any) -> Check:
+    if any(one.bfloat16 for one in facts.gpus):
+        return Check("bfloat16", "fine", "by the GPU's own units")
+    if facts.gpus:
+        return Check(
+            "bfloat16", "slow", "this GPU has no units for it: float32", "take Ampere or later"
+        )
+    if facts.cpu_units:
+        text = f"by the CPU's units ({', '.join(facts.cpu_units)}), where a model gains by it"
+        return Check("bfloat16", "fine", text)
+    remedy = "trainings are in float32; CPUs with AMX or avx512_bf16 are up to three times as fast"
+    text = f"no units for it in this CPU (torch uses {facts.capability})"
+    return Check("bfloat16", "slow", text, remedy)
+
+
+def processor() -> Check:
+    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    text = f"{cpu_name()}, {mine} of {os.cpu_count()} cores"
+    if mine > 1:
+        return Check("CPU", "fine", text)
+    return Check("CPU", "slow", text, "one training at a time: take a machine with more cores")
+
+
+def memory() -> Iterator[Check]:
+    if find_spec("psutil") is None:
+        return
+    import psutil  # noqa: PLC0415  # Snakemake's
+
+    seen = psutil.virtual_memory()
+    text = f"{in_words(seen.available)} free of {in_words(seen.total)}"
+    if seen.available >= LEAST_MEMORY:
+        yield Check("memory", "fine", text)
+    else:
+        remedy = "end what else uses it, or start Snakemake with fewer --cores"
+        yield Check("memory", "slow", text, remedy)
+
+
+# --- disk ---------------------------------------------------------------------------------------
+
+
+def disk(results: Path) -> Check:
+    place = _there(results)
+    free = shutil.disk_usage(place).free
+    text = f"{in_words(free)} free at {place}"
+    if free >= LEAST_FREE:
+        return Check("disk", "fine", f"{text} (`tasktransfer plan` says what a study takes)")
+    remedy = "free some space, or put `results` of the config elsewhere"
+    return Check("disk", "wrong", text, remedy, StorageError.exit_code)
+
+
+def _there(path: Path) -> Path:
+    """The folder, or the first one above it that is there."""
+    return next(place for place in (path.absolute(), *path.absolute().parents) if place.is_dir())
+
+
+def file_system(results: Path, mounts: Path = Path("/proc/mounts")) -> Check:
+    """Whether results lie on another machine: thousands of small files are slow there."""
+    place = _there(results).resolve()
+    try:
+        lines = [line.split() for line in mounts.read_text(encoding="utf-8").splitlines()]
+    except OSError:
+        return Check("file system", "fine", "this system does not tell")
+    fitting = [words for words in lines if place.is_relative_to(words[1].replace("\\040", " "))]
+    kind = max(fitting, key=lambda words: len(words[1]))[2] if fitting else "unknown"
+    if not kind.startswith(NETWORK):
+        return Check("file system", "fine", kind)
+    remedy = "put `results` of the config on a disk of this machine, and `tasktransfer merge` later"
+    return Check("file system", "slow", f"{kind}: results lie on another machine", remedy)
+
+
+def kernel_locks(results: Path) -> Check:
+    """Whether the kernel's locks work where results are made, and where devices are leased."""
+    for place in (_there(results), lock_folder()):
+        try:
+            with TemporaryFile(dir=place) as file:
+                if not locks.try_lock(file.fileno()):
+                    raise OSError("a new file is locked already")
+        except OSError as error:
+            remedy = (
+                "make it writable, or put `results` (and TASKTRANSFER_LOCKS) on a file system with "
+                "flock"
+            )
+            text = f"{place}: {error.strerror or error}"
+            return Check("locks", "wrong", text, remedy, StorageError.exit_code)
+    return Check("locks", "fine", f"work in {_there(results)} and {lock_folder()}")
+
+
+# --- Snakemake ----------------------------------------------------------------------------------
+
+
+def snakemake_lock(folder: Path) -> Check:
+    """Snakemake's own lock stays behind when it is killed."""
+    held = sorted((folder / ".snakemake" / "locks").glob("*.lock"))
+    if not held:
+        return Check("Snakemake's lock", "fine", "free")
+    if running := _snakemakes_in(folder):
+        text = f"held by process {running[0]}, which runs here"
+        return Check("Snakemake's lock", "fine", text)
+    remedy = "`snakemake --unlock` here, once you are sure that none runs on another machine"
+    text = "held, and no Snakemake runs here: one was killed"
+    return Check("Snakemake's lock", "wrong", text, remedy, TaskTransferError.exit_code)
+
+
+def _snakemakes_in(folder: Path) -> list[int]:
+    """Processes of Snakemake that were started in a folder."""
+    if find_spec("psutil") is None:
+        return []
+    import psutil  # noqa: PLC0415
+
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = " ".join(process.cmdline()[:4])
+            if "snakemake" in words and Path(process.cwd()) == folder.resolve():
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def profile(folder: Path) -> Check:
+    """The profile that a plain ``snakemake`` takes by itself (docs/running.md)."""
+    chosen = os.environ.get("SNAKEMAKE_PROFILE")
+    beside = [folder / "profiles/default", folder / "workflow/profiles/default"]
+    place = next((each for each in beside if (each / "config.yaml").is_file()), None)
+    if place is None and chosen is None:
+        packaged = Path(__file__).parents[1] / "workflow/profiles/default"
+        remedy = f"snakemake --workflow-profile {packaged}: its scheduler waits for no solver"
+        return Check("profile", "slow", "none is in force", remedy)
+    parts = [f"SNAKEMAKE_PROFILE={chosen}"] * (chosen is not None)
+    parts += [f"{place} ({_settings(place)})"] if place is not None else []
+    return Check("profile", "fine", ", then ".join(parts))
+
+
+def _settings(place: Path) -> str:
+    """The settings of a profile that decide where and how jobs run."""
+    try:
+        values = yaml.safe_load((place / "config.yaml").read_text(encoding="utf-8")) or {}
+    except (OSError, yaml.YAMLError) as error:
+        return f"cannot be read: {error}"
+    named = [
+        key for key in ("executor", "scheduler", "cores", "jobs", "keep-going") if key in values
+    ]
+    return ", ".join(f"{key}: {str(values[key]).lower()}" for key in named) or "no setting of these"
+
+
+def refused(error: TaskTransferError) -> Check:
+    """A study that cannot be opened."""
+    return Check(
+        "study",
+        "wrong",
+        str(error),
+        "mend it; `tasktransfer validate` says it too",
+        error.exit_code,
+    )
+
+
+def inputs(study: Study) -> Iterator[Check]:
+    """Data and models of a study."""
+    for text in study.absent:
+        yield Check("inputs", "lacking", text, "needed to train; tables and figures do without")
+    if not study.absent:
+        yield Check("inputs", "fine", f"data and models of {study.config_file} are there")
+
+
+# --- what is said -------------------------------------------------------------------------------
+
+
+def exit_code(seen: Sequence[Check]) -> int:
+    """That of the first thing that is wrong; 0: nothing is."""
+    return next((check.exit_code for check in seen if check.state == "wrong"), 0)
+
+
+def as_json(seen: Sequence[Check]) -> dict[str, Any]:
+    """All checks as plain data."""
+    return {"exit_code": exit_code(seen), "checks": [asdict(check) for check in seen]}
+
+
+def line(check: Check) -> str:
+    """One check for people, and below it what to do."""
+    state = coloured(f"{check.state:<8}", COLOURS[check.state])
+    text = f"{state}{check.name:<18}{check.text}"
+    return f"{text}\n{'':<26}{check.remedy}" if check.remedy else text
+
+
+def total(seen: Sequence[Check]) -> str:
+    """How many there are of each state."""
+    states = [check.state for check in seen]
+    counts = (f"{states.count(state)} {state}" for state in COLOURS if state in states)
+    return ", ".join(counts)

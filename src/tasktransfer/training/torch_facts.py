@@ -1,0 +1,44 @@
+"""What torch says of this machine, for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from tasktransfer.training.bfloat16_gain import bfloat16_units
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU: its name, its memory in bytes, and whether it multiplies in bfloat16."""
+
+    name: str
+    memory: int
+    bfloat16: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TorchFacts:
+    """``cuda``: the version that torch was built with; None: it is a build for CPUs. ``cpu_units``:
+    the CPU's instructions for bfloat16. ``capability``: its vectors, as torch calls them."""
+
+    version: str
+    cuda: str | None
+    gpus: tuple[Gpu, ...]
+    cpu_units: tuple[str, ...]
+    capability: str
+
+
+def torch_facts() -> TorchFacts:
+    """Ask torch; it starts CUDA where there is a GPU."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    seen = [torch.cuda.get_device_properties(number) for number in range(count)]
+    has = count > 0 and torch.cuda.is_bf16_supported(including_emulation=False)
+    return TorchFacts(
+        torch.__version__,
+        torch.version.cuda,
+        tuple(Gpu(one.name, one.total_memory, has) for one in seen),
+        tuple(bfloat16_units()),
+        torch.backends.cpu.get_cpu_capability(),
+    )

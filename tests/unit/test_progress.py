@@ -1,0 +1,67 @@
+"""How far a command is and how long it still takes; colours where somebody sees them."""
+
+from __future__ import annotations
+
+import io
+from itertools import count
+
+import pytest
+
+from tasktransfer.files.progress import clock_text, with_progress
+from tasktransfer.files.terminal import coloured
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def spoken(out: io.StringIO, seconds_each: float, items: int = 8) -> str:
+    """What is said of items that take so long."""
+    ticks = (seconds_each * number for number in count(-1))  # the first reading is the start
+    clock = lambda: max(0.0, next(ticks))  # noqa: E731
+    assert [*with_progress(range(items), "reading", out, clock)] == [*range(items)]
+    return out.getvalue()
+
+
+def test_nothing_is_said_of_what_takes_less_than_two_seconds() -> None:
+    assert spoken(Terminal(), 0.2) == spoken(io.StringIO(), 0.2) == ""
+
+
+def test_a_terminal_has_one_line_with_the_time_left() -> None:
+    lines = spoken(Terminal(), 1.0).split("\r\x1b[K")
+    assert lines[1] == "reading: 2 of 8, 0:02 gone, 0:06 left"
+    assert lines[-2:] == ["reading: 7 of 8, 0:07 gone, 0:01 left", ""]
+
+
+def test_a_log_has_a_line_every_ten_seconds() -> None:
+    assert spoken(io.StringIO(), 4.0).splitlines() == [
+        "reading: 1 of 8, 0:04 gone, 0:28 left",
+        "reading: 4 of 8, 0:16 gone, 0:16 left",
+        "reading: 7 of 8, 0:28 gone, 0:04 left",
+    ]
+
+
+def test_nothing_is_left_on_the_terminal_when_work_breaks_off() -> None:
+    out, ticks = Terminal(), count()
+    with pytest.raises(ValueError):
+        for number in with_progress(range(9), "reading", out, lambda: float(next(ticks))):
+            if number == 5:
+                raise ValueError
+    assert out.getvalue().endswith("\r\x1b[K")
+
+
+def test_times() -> None:
+    assert [clock_text(s) for s in (5, 65, 7265, float("nan"))] == ["0:05", "1:05", "2:01:05", "?"]
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert coloured("slow", "yellow", Terminal()) == "\x1b[33mslow\x1b[0m"
+    assert coloured("slow", "yellow", io.StringIO()) == "slow"
+    monkeypatch.setenv("TERM", "dumb")
+    assert coloured("slow", "yellow", Terminal()) == "slow"
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert coloured("slow", "yellow", Terminal()) == "slow"
