@@ -26,9 +26,16 @@ META = torch.device("meta")
 LONGEST_ANSWER = 4
 
 
-def model_of(family: Family, task: Task, layers: int = 12) -> FamilyModel:
-    """A model of its family's base shape with no weights yet, see ``move``."""
-    backbone = _backbone(family, layers)
+def model_of(
+    family: Family, task: Task, layers: int = 12, *, backbone: Any = None, **more: Any
+) -> FamilyModel:
+    """A model of its family's base shape with no weights yet, see ``move``.
+
+    Args:
+        backbone: another than the family's own.
+        more: arguments of ``Encoder``.
+    """
+    backbone = backbone or _backbone(family, layers)
     use_fast_dropout(backbone)
     attention.register()
     backbone.set_attn_implementation(attention.NAME)
@@ -37,18 +44,19 @@ def model_of(family: Family, task: Task, layers: int = 12) -> FamilyModel:
     if family == "encoder":
         model = Encoder(backbone, tasks, seed=0, pad_token_id=0, token_types=True,
                         longest_spans=longest, fidelity=DEFAULT, device=META,
-                        first_position=0)  # fmt: skip
+                        first_position=0, **more)  # fmt: skip
     elif family == "decoder":
-        model = Decoder(backbone, _TOKENIZER, tasks, max_answer_tokens=longest,
+        model = Decoder(backbone, TOKENIZER, tasks, max_answer_tokens=longest,
                         loss_on="answer", device=META)  # fmt: skip
     else:
-        model = EncoderDecoder(backbone, _TOKENIZER, tasks, max_answer_tokens=longest, device=META)
+        model = EncoderDecoder(backbone, TOKENIZER, tasks, max_answer_tokens=longest, device=META)
     return model
 
 
 def move(model: Any) -> None:
     """Put a model's weights onto the fake device; see ``watched``."""
-    model.device = CUDA
+    for part in (model, getattr(model, "model", model)):
+        part.device = CUDA
     moved: dict[int, Tensor] = {}
     for held in [d for m in model.module.modules() for d in (m._parameters, m._buffers)]:
         for name, value in held.items():
@@ -88,7 +96,7 @@ def _backbone(family: Family, layers: int) -> Any:
         )
 
 
-_TOKENIZER = SimpleNamespace(
+TOKENIZER = SimpleNamespace(
     pad_token_id=0, eos_token_id=1, batch_decode=lambda rows, **_: ["neutral"] * len(rows)
 )
 

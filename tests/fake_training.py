@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from fake_device import CUDA, NONDETERMINISTIC, Counts, watched
 from fake_models import batch_of, model_of, move
+from fake_other_models import MODELS
 from small_models import small_stage
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
@@ -26,6 +27,7 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.training import ahead, loop
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.hardware import Hardware
+from tasktransfer.training.in_batch import is_in_batch
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import Precision
 from tasktransfer.training.progress import Progress
@@ -45,7 +47,8 @@ TRAIN_TOKENS, EVAL_TOKENS = 32768, 65536
 
 def everything() -> dict[str, Any]:
     """``counts`` of an update by family, of models of base shape; ``problems`` of small models of
-    every family with every kind of task; ``evaluations`` by family: how a small model was run, and
+    every family with every kind of task; ``others``: counts of an update of models of other kinds,
+    or the error; ``evaluations`` by family: how a small model was run, and
     the error, if there was one; ``faults`` that were planted, and what noticed them;
     ``nondeterministic`` operations of small models that are to be deterministic, by family."""
     return {
@@ -53,6 +56,7 @@ def everything() -> dict[str, Any]:
         "bytes_a_token": of_memory(),
         "evaluations": of_evaluations(),
         "problems": of_every_kind(),
+        "others": of_other_models(),
         "faults": of_planted_faults(),
         "nondeterministic": of_deterministic_trainings(),
     }
@@ -101,6 +105,25 @@ def of_every_kind() -> dict[str, str]:
                 problem, _ = _tried(family, dataset, name)
                 problems[f"{family} {kind}"] = problem
     return {where: problem for where, problem in problems.items() if problem}
+
+
+def of_other_models() -> dict[str, dict[str, Any]]:
+    """Counts of the second update, and the error of training or predicting, if there was one."""
+    seen: dict[str, dict[str, Any]] = {}
+    for name, make in MODELS.items():
+        model, split = make()
+        error, counted = "", {}
+        with watched(len(split)) as counts:
+            move(model)
+            try:
+                train(model, split, counts, updates=2)
+                counted = counts.summary()
+                if not is_in_batch(model, split):
+                    predict(model, split, EVAL_TOKENS, setup())
+            except (RuntimeError, TypeError, ValueError, NotImplementedError) as problem:
+                error = f"{type(problem).__name__}: {problem}"
+        seen[name] = {**counted, "error": error}
+    return seen
 
 
 def of_evaluations() -> dict[str, dict[str, Any]]:

@@ -53,6 +53,27 @@ def test_the_host_waits_for_the_device_once_a_round(asked: dict[str, Any], famil
     assert asked["counts"][family]["waits"] == 1
 
 
+OTHERS = (
+    "bottleneck adapters",
+    "low-rank adapters",
+    "dual encoder",
+    "reply writer",
+    "next utterance, transformer",
+)
+"""Of models built from a recipe without LSTMs: the fake device knows no shapes of packed rows.
+What they ask their host to wait for: tests/unit/test_next_utterance.py."""
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_models_wait_once_a_round_and_copy_without_blocking(
+    asked: dict[str, Any], name: str
+) -> None:
+    seen = asked["others"][name]
+    assert seen["error"] == ""
+    assert seen["launches"] > 100
+    assert (seen["waits"], seen["blocking_copies"]) == (1, 0)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_token_budgets_know_what_a_token_needs(

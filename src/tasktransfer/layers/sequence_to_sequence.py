@@ -195,6 +195,7 @@ class TransformerDecoder(nn.Module):
             placed(self.embed(ids)),
             read.memory,
             tgt_mask=later,
+            tgt_is_causal=True,  # said, or torch compares the mask, and the host waits
             memory_key_padding_mask=~read.mask,
         )
         return states
@@ -226,4 +227,7 @@ def _pieces(row: Tensor, ends: Sequence[int]) -> list[Tensor]:
 
 
 def _mask(ids: Tensor, lengths: Tensor) -> Tensor:
-    return torch.arange(ids.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]
+    """``lengths`` are on the host, which does not wait until a device has them."""
+    if ids.device.type != "cpu":
+        lengths = lengths.pin_memory().to(ids.device, non_blocking=True)
+    return torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
