@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import yaml
 from declared_files import SHAPES, TASKS, TURNS, dialogue, lines, written
 
 from tasktransfer.cli import main
+from tasktransfer.cli.own_data import name_of
 from tasktransfer.datasets.declared.check import Checked, check_files
 from tasktransfer.datasets.declared.reader import declared_dataset
 from tasktransfer.datasets.declared.section import Declaration
@@ -40,12 +43,96 @@ def test_what_is_printed_is_a_declaration(tmp_path: Path) -> None:
     assert list(dataset.tasks) == ["urgency", "intent"]
 
 
-@pytest.mark.parametrize("shape", [s for s in SHAPES if s not in ("saved", "csv of dialogues")])
+@pytest.mark.parametrize("shape", [s for s in SHAPES if s != "saved"])
 def test_every_shape_is_guessed(shape: str, tmp_path: Path) -> None:
     meant = written(tmp_path, shape, {"train": world(), "test": [dialogue("b", 0)]})
     section = declared(check_files([Path(file) for file in meant["files"].values()], "Own"))
     assert section["files"] == meant["files"]
     assert section["dialogue"] == meant["dialogue"] and section["tasks"] == meant["tasks"]
+
+
+Rows = list[dict[str, Any]]
+
+
+def said(number: int, **of_turn: Any) -> Rows:
+    texts = (f"my parcel has not come, it is number {number}", "let me look for it")
+    return [{"who": who, "text": text, **of_turn} for who, text in zip("ab", texts, strict=True)]
+
+
+ODD: dict[str, tuple[str, Callable[[int], Any], dict[str, str], dict[str, str]]] = {
+    "turns within an object": (
+        "own.jsonl",
+        lambda n: {
+            "of": {"id": n, "kind": "xy"[n % 2]},
+            "body": {"turns": said(n, at={"m": n % 2})},
+        },
+        {"turns": "body.turns", "text": "text", "speaker": "who", "id": "of.id"},
+        {"at_m": "body.turns[].at.m", "of_kind": "of.kind"},
+    ),
+    "turns that are lists": (
+        "own.jsonl",
+        lambda n: {"turns": [list(turn.values()) for turn in said(n)], "label": "xy"[n % 2]},
+        {"turns": "turns", "text": "1", "speaker": "0"},
+        {"label": "label"},
+    ),
+    "a list of labels beside the turns": (
+        "own.jsonl",
+        lambda n: {"dialog": [turn["text"] for turn in said(n)], "act": [1, n % 2], "n": n % 3},
+        {"turns": "dialog"},
+        {"act": "act[]", "n": "n"},
+    ),
+    "transcripts in cells": (
+        "own.csv",
+        lambda n: [n, "\n".join(f"{t['who']}: {t['text']}" for t in said(n)), "xy"[n % 2]],
+        {"turns": "chat", "text": "text", "speaker": "speaker", "id": "id"},
+        {"label": "label"},
+    ),
+    "dialogues by their names": (
+        "own.json",
+        lambda n: (f"d{n}", {"turns": said(n), "label": 1.5 * (n % 2)}),
+        {"turns": "turns", "text": "text", "speaker": "who", "id": "id"},
+        {"label": "label"},
+    ),
+}
+"""File, what a dialogue is in it, the dialogue's section and the tasks' labels that are guessed."""
+
+
+@pytest.mark.parametrize("shape", ODD)
+def test_odd_shapes_are_guessed_and_read(shape: str, tmp_path: Path) -> None:
+    name, row, dialogue_section, labels = ODD[shape]
+    rows, file = [row(number) for number in range(40)], tmp_path / name
+    if name.endswith(".csv"):
+        with file.open("w", newline="", encoding="utf-8") as stream:
+            csv.writer(stream).writerows([["id", "chat", "label"], *rows])
+    else:
+        file.write_text(json.dumps(dict(rows)) if name.endswith(".json") else lines(rows))
+    checked = check_files([file], "Own")
+    assert checked.problems == []
+    section = declared(checked)
+    assert section["dialogue"] == dialogue_section
+    assert {task: of["label"] for task, of in section["tasks"].items()} == labels
+    dataset = declared_dataset("Own", Declaration.model_validate(section), None)
+    release = dataset.reader.open(Path(), False)
+    first = next(iter(release.instances(next(iter(labels)), "train")))
+    assert "my parcel has not come" in first.context
+
+
+def test_a_name_that_dialogues_share_is_no_label(tmp_path: Path) -> None:
+    file = tmp_path / "shop" / "train_v2.jsonl"
+    file.parent.mkdir()
+    file.write_text(lines([{**row, "ticket_id": n % 6} for n, row in enumerate(world())]))
+    checked = check_files([file], "Own")
+    assert "ticket_id" not in declared(checked)["tasks"]
+    assert "line 7: dialogue '0' is there already" in checked.problems[0]
+    assert name_of([file]) == "Shop"
+
+
+def test_what_a_study_alone_would_be_refused_for_is_told(tmp_path: Path) -> None:
+    rows = [{**row, "intent": "Billing"} if n == 3 else row for n, row in enumerate(world())]
+    file = tmp_path / "own.jsonl"
+    file.write_text(lines(rows))
+    (problem,) = check_files([file], "Own").problems
+    assert "own.jsonl:4: label 'Billing'" in problem and "differs from 'billing'" in problem
 
 
 def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:

@@ -77,8 +77,10 @@ CASES: dict[str, Case] = {
     "half of a character": Case(lines(*good()) + b'{"id": "\\ud800"}\n', "line 7", "surrogate"),
     "nested without end": Case(b"[" * 100_000 + b"\n", "line 1", "nested too deeply"),
     "latin-1": Case(lines(*good()) + b'{"id": "caf\xe9"}\n', "line 7", "not UTF-8", "save it as"),
-    "utf-16": Case(lines(*good()).decode().encode("utf-16"), "UTF-16", "save it as UTF-8"),
-    "nul bytes": Case(b"\0" * 200, "binary"),
+    "utf-16": Case(
+        lines(*good()).decode().encode("utf-16"), "line 1", "UTF-16", "save it as UTF-8"
+    ),
+    "nul bytes": Case(b"\0" * 200, "line 1", "binary"),
     "no turns": Case(with_third(messages=None), "line 3", "messages", "expected a list"),
     "empty turns": Case(with_third(messages=[]), "line 3", "holds no turn", "remove the dialogue"),
     "turns of numbers": Case(with_third(messages=[1]), "line 3", "messages[0]", "object"),
@@ -106,7 +108,7 @@ CASES: dict[str, Case] = {
     "labels differ in case": Case(with_third(intent="X"), "differs from", "spell it in one way"),
     "one label": Case(
         lines(*(row(n, intent="x") for n in range(6))),
-        *("x alone", "two labels"),
+        *("train.jsonl:1", "x alone", "two labels"),
         test=lines(row(90, intent="x")),
     ),
     "label in test alone": Case(
@@ -155,7 +157,7 @@ CASES: dict[str, Case] = {
     "json is cut off": Case(
         json.dumps(good(), indent=1).encode()[:-20], "broken JSON", "line", name="train.json"
     ),
-    "json of a number": Case(b"7", "expected a list of objects", name="train.json"),
+    "json of a number": Case(b"7", "line 1", "expected a list of objects", name="train.json"),
     "csv without a name": flat(csv("id,,text", *ROWS[1:]), "line 1", "an empty name"),
     "csv with a name twice": flat(csv("id,text,text", *ROWS[1:]), "line 1", "two columns"),
     "csv with a column more": flat(csv(*ROWS, "d4,a,b,x"), "line 6", "4 columns", "in quotes"),

@@ -235,6 +235,19 @@ def test_ratios_are_of_training_samples(planted: Results) -> None:
     assert "8 cells of tasks of unknown size left out" in note(figure)
 
 
+def test_a_ratio_is_known_of_a_source_of_another_dataset(planted: Results) -> None:
+    sizes = planted.tables.sizes.head(1)
+    foreign = pd.concat([sizes.assign(dataset="Own", task="mood", train=300), sizes])
+    cells = planted.statistics.cells.head(1).assign(source="Own/mood", target=sizes["task"].iloc[0])
+    results = dataclasses.replace(
+        planted,
+        tables=dataclasses.replace(planted.tables, sizes=foreign),
+        statistics=dataclasses.replace(planted.statistics, cells=cells),
+    )
+    part = of_dataset(results, "DailyDialog", ("sizes", "cells"))
+    assert list(ratios(part, "DailyDialog")["ratio"]) == [300 / sizes["train"].iloc[0]]
+
+
 def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Results) -> None:
     cells = planted.statistics.cells
     more = [("dialogue_act_classification", TC, 5.0), ("dialogue_act_classification", DNLI, 2.0)]

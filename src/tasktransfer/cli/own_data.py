@@ -55,10 +55,10 @@ def _as_json(checked: Checked) -> dict[str, Any]:
 
 def name_of(files: Sequence[Path]) -> str:
     """A dataset's name by its first file, or by its folder where the file is named by a split."""
-    from tasktransfer.datasets.declared.files import SPLIT_WORDS
+    from tasktransfer.datasets.declared.files import SPLIT_WORDS, first_word
 
     stem = files[0].name.partition(".")[0]
-    if stem.lower() in SPLIT_WORDS:
+    if first_word(stem) in SPLIT_WORDS:
         stem = files[0].absolute().parent.name
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
     return f"{plain[:1].upper()}{plain[1:]}" if plain else "Own"

@@ -21,7 +21,8 @@ from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, data_fil
 from tasktransfer.datasets.declared.guess import Guess, guess
 from tasktransfer.datasets.declared.rows import Row, opened, read_rows
 from tasktransfer.datasets.declared.section import Declaration
-from tasktransfer.datasets.declared.survey import TOKENS_A_WORD
+from tasktransfer.datasets.declared.source import source_of
+from tasktransfer.datasets.declared.survey import TOKENS_A_WORD, survey_of
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.fields import Place
@@ -96,6 +97,8 @@ class _Check:
             for path, some in rows.items():
                 self._read(path, some, declaration)
             self._compare(declaration)
+            if not self.problems:
+                self._read_as_a_study(declaration)
         return Checked(self._printed(section, guessed), self.problems, self.notes)
 
     def _declaration(self, guessed: Guess) -> dict[str, object]:
@@ -237,6 +240,14 @@ class _Check:
                 "tokens and are cut there: " + "; ".join(self.long[:3])
             )
 
+    def _read_as_a_study(self, declaration: Declaration) -> None:
+        """Whatever else a study would be refused for, such as labels that differ in case alone."""
+        try:
+            source = source_of(declaration, f"datasets.{self.name}")
+            survey_of(declaration, source, self.name, "", None)
+        except DataError as error:
+            self.problems.append(str(error))
+
     # --- what is printed ---
 
     def _printed(self, section: dict[str, object], guessed: Guess) -> str:
@@ -249,7 +260,8 @@ class _Check:
             counts = sum(self.labels.get(task, {}).values(), Counter[str]())
             note = _of_labels(counts or guessed.counts[task], guessed.tasks[task]["kind"])
             if task in guessed.numbers:
-                note += "; numbers in the file, taken as labels (or a rating: kind: rating, scale)"
+                what = guessed.numbers[task]
+                note += f"; {what} in the file, taken as labels (or a rating: kind: rating, scale)"
             body = body.replace(f"\n      {task}:\n", f"\n      {task}:  # {note}\n", 1)
         return head + body
 

@@ -175,7 +175,8 @@ def _said(values: Any, section: DialogueSection, place: Place) -> tuple[str, str
 
 
 def value_at(values: Any, field: str, place: Place) -> Any:
-    """The value under a path of keys; None where a key on the way is missing or null.
+    """The value under a path of keys, a number being the place in a list; None where a key on the
+    way is missing or null.
 
     Raises:
         DataError: what is on the way is no object.
@@ -185,6 +186,9 @@ def value_at(values: Any, field: str, place: Place) -> Any:
     for key in field.split("."):
         if values is None:
             return None
+        if isinstance(values, list | tuple) and key.isdecimal():
+            values = values[int(key)] if int(key) < len(values) else None
+            continue
         if not isinstance(values, Mapping):
             raise place.at(field).error(f"found {values!r:.40} before {key!r}, expected an object")
         values = values.get(key)

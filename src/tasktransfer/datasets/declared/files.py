@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +54,14 @@ class DataFile:
 FilesBySplit = Mapping[str, tuple[DataFile, ...]]
 
 
+def _matching(places: Iterable[str]) -> Iterator[str]:
+    """The places, of a pattern the files that it names; one that names none stays."""
+    for place in places:
+        path = Path(on_disk(place))
+        named = [] if path.exists() else Path(path.anchor).glob(str(path.relative_to(path.anchor)))
+        yield from sorted(map(str, named)) or [place]
+
+
 def files_of(files: FilesSection, key: str) -> FilesBySplit:
     """The files of a declaration; ``key`` names it in messages (``datasets.Tickets.files``).
 
@@ -65,7 +73,7 @@ def files_of(files: FilesSection, key: str) -> FilesBySplit:
         if folder.is_dir() and not _is_saved(folder):
             return _in_folder(folder, f"{key}.train")
     return {
-        split: tuple(_data_file(place, f"{key}.{split}") for place in places)
+        split: tuple(_data_file(place, f"{key}.{split}") for place in _matching(places))
         for split in SPLITS
         if (places := getattr(files, split)) is not None
     }
@@ -104,7 +112,7 @@ def _in_folder(folder: Path, key: str) -> FilesBySplit:
     """The splits in a folder, by the names of its files or folders."""
     found: dict[str, list[DataFile]] = {}
     for path in sorted(folder.iterdir()):
-        split = SPLIT_WORDS.get(_first_word(path.name))
+        split = SPLIT_WORDS.get(first_word(path.name))
         if split is None or path.name.startswith("."):
             continue
         inner = [path] if path.is_file() or _is_saved(path) else sorted(path.iterdir())
@@ -117,7 +125,8 @@ def _in_folder(folder: Path, key: str) -> FilesBySplit:
     return {split: tuple(found[split]) for split in SPLITS if split in found}
 
 
-def _first_word(name: str) -> str:
+def first_word(name: str) -> str:
+    """What a name begins with, as split words are looked up."""
     word = name.lower()
     for mark in ".-_ ":
         word = word.partition(mark)[0]

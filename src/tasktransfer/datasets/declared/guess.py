@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from tasktransfer.datasets.declared.dialogues import ITEMS
+from tasktransfer.datasets.declared.dialogues import ITEMS, LINE
 from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
 from tasktransfer.files.fields import Table
 
 SPEAKERS = ("speaker", "role", "agent", "from", "author", "sender", "name", "user", "who")
@@ -30,12 +31,13 @@ TEXT_WORDS = 2.0
 @dataclass(frozen=True)
 class Guess:
     """``dialogue`` and ``tasks`` as a declaration has them; ``counts``: task → answer → how often;
-    ``numbers``: tasks whose labels are numbers in the file."""
+    ``numbers``: task → what its labels are in the file, where some are numbers: "numbers and
+    texts"."""
 
     dialogue: dict[str, str]
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
     counts: dict[str, Counter[str]] = field(default_factory=dict)
-    numbers: tuple[str, ...] = ()
+    numbers: dict[str, str] = field(default_factory=dict)
 
 
 def guess(rows: Sequence[Table], place: str) -> Guess:
@@ -62,15 +64,14 @@ def guess(rows: Sequence[Table], place: str) -> Guess:
     if name is not None:
         dialogue["id"] = name
     taken = set(dialogue.values())
-    found: list[tuple[str, dict[str, Any], list[Any]]] = []
-    if turns and of_turns:
-        for key, values in of_turns.items():
-            if key not in taken and _are_labels(values):
-                path = f"{turns}{ITEMS}.{key}"
-                found.append((key, {"kind": "utterance_classification", "label": path}, values))
+    found: list[Found] = []
+    if turns:
+        found = [*_of_turns(turns, of_turns, taken), *_beside_turns(turns, rows)]
+        taken |= {key for key, _, _ in found}
     found += _of_rows(columns, taken, by_turn=turns is None and name is not None, rows=rows)
     tasks: dict[str, dict[str, Any]] = {}
     counts: dict[str, Counter[str]] = {}
+    numbers: dict[str, str] = {}
     for key, section, values in found:
         plain = re.sub(r"\W", "_", key).strip("_") or "task"
         while plain in tasks:
@@ -78,18 +79,39 @@ def guess(rows: Sequence[Table], place: str) -> Guess:
         tasks[plain] = section
         flat = [one for v in values for one in (v if isinstance(v, list | tuple) else [v])]
         counts[plain] = Counter(map(_plain, (v for v in flat if not _is_null(v))))
-    numbers = tuple(
-        task
-        for task, (_, _, values) in zip(tasks, found, strict=True)
-        if any(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-    )
+        if "numbers" in (types := _types(flat)):
+            numbers[plain] = " and ".join(types)
     return Guess(dialogue, tasks, counts, numbers)
+
+
+Found = tuple[str, dict[str, Any], list[Any]]
+"""Name, section and values of a task."""
+
+
+def _of_turns(turns: str, columns: Mapping[str, list[Any]], taken: set[str]) -> Iterator[Found]:
+    """Tasks of the fields of a turn."""
+    for key, values in columns.items():
+        if key not in taken and _are_labels(values):
+            path = f"{turns}{ITEMS}.{key}"
+            yield key, {"kind": "utterance_classification", "label": path}, values
+
+
+def _beside_turns(turns: str, rows: Sequence[Table]) -> Iterator[Found]:
+    """Tasks of lists that have a label for each turn."""
+    flat = [dict(_flat(row, "")) for row in rows]
+    for key in dict.fromkeys(key for row in flat for key in row):
+        lists = [row[key] for row in flat if isinstance(row.get(key), list | tuple)]
+        sizes = [len(_each([row[turns]])) for row in flat if isinstance(row.get(key), list | tuple)]
+        values = [value for some in lists for value in some]
+        fits = [len(some) == size for some, size in zip(lists, sizes, strict=True)]
+        if key != turns and len(lists) == len(flat) and all(fits) and _are_labels(values):
+            yield key, {"kind": "utterance_classification", "label": f"{key}{ITEMS}"}, values
 
 
 def _of_rows(
     columns: Mapping[str, list[Any]], taken: set[str], *, by_turn: bool, rows: Sequence[Table]
-) -> Iterator[tuple[str, dict[str, Any], list[Any]]]:
-    """Tasks of the fields of a row: (name, section, values)."""
+) -> Iterator[Found]:
+    """Tasks of the fields of a row."""
     free = {key: values for key, values in columns.items() if key not in taken}
     question = next((key for key in free if "question" in key.lower()), None)
     options = next(
@@ -154,21 +176,45 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 def _each(turns: Sequence[Any]) -> list[Any]:
     """All turns of some dialogues."""
     found: list[Any] = []
-    for some in turns:
+    for some in map(_unpacked, turns):
         if isinstance(some, Mapping):
             found += [dict(zip(some, v, strict=False)) for v in zip(*some.values(), strict=False)]
         elif isinstance(some, list | tuple):
-            found += some
+            found += map(_by_place, some)
     return found
 
 
+def _unpacked(turns: Any) -> Any:
+    """The turns of a cell that has them as JSON or as lines of ``speaker: text``; else as it is."""
+    if not isinstance(turns, str):
+        return turns
+    if turns.lstrip().startswith("["):
+        try:
+            return json_text.loads(turns)
+        except ValueError:
+            return turns
+    lines = [LINE.fullmatch(line.strip()) for line in turns.splitlines() if line.strip()]
+    said = [{"speaker": line[1], "text": line[2]} for line in lines if line]
+    return said if len(said) == len(lines) > 1 else turns
+
+
+def _by_place(turn: Any) -> Any:
+    """A turn that is a list, ``[speaker, text]``, by the places of what it has."""
+    if not isinstance(turn, list | tuple):
+        return turn
+    return {str(place): value for place, value in enumerate(turn)}
+
+
 def _is_lists(value: Mapping[str, Any]) -> bool:
-    return bool(value) and all(isinstance(inner, list | tuple) for inner in value.values())
+    """Whether it is an object of lists of values, as ``datasets`` keeps a list of objects."""
+    lists = [inner for inner in value.values() if isinstance(inner, list | tuple)]
+    has_objects = any(isinstance(inner, Mapping) for some in lists for inner in some)
+    return bool(value) and len(lists) == len(value) and not has_objects
 
 
 def _are_turns(values: Sequence[Any]) -> bool:
     """Lists of objects with a text, objects of lists, or lists of texts of some words."""
-    some = [value for value in values if value]
+    some = [_unpacked(value) for value in values if value]
     if not some:
         return False
     if all(isinstance(v, Mapping) and _is_lists(v) for v in some):
@@ -197,7 +243,8 @@ def _text(columns: Mapping[str, list[Any]]) -> str | None:
 
 
 def _speaker(columns: Mapping[str, list[Any]], text: str) -> str | None:
-    names = [name for name in columns if name != text and name.lower() in SPEAKERS]
+    others = [name for name in columns if name != text]
+    names = [name for name in others if name.lower() in SPEAKERS or name.isdigit()]
     return next((n for n in names if _mostly(isinstance(v, str) for v in columns[n])), None)
 
 
@@ -214,15 +261,16 @@ def _id(columns: Mapping[str, list[Any]], rows: Sequence[Table], *, repeats: boo
         stays = changes < len(named) or len(rows) == 1
         if len(set(named)) >= MOST * changes and (stays or not repeats):
             return name
-    return None
+    # A name that many dialogues have is wrong and no label.
+    return None if repeats else next((name for name in columns if name.lower() in IDS), None)
 
 
 def _are_labels(values: Sequence[Any]) -> bool:
-    """A few short texts, whole numbers or yes and no, each several times."""
+    """A few short texts, numbers or yes and no, each several times."""
     said = [value for value in values if not _is_null(value)]
-    if not _mostly(isinstance(value, str | int) for value in said):
+    if not _mostly(isinstance(value, str | int | float) for value in said):
         return False
-    said = [value for value in said if isinstance(value, str | int)]
+    said = [value for value in said if isinstance(value, str | int | float)]
     distinct = set(map(_plain, said))
     few = 2 <= len(distinct) <= MOST_LABELS and 2 * len(distinct) <= len(said)
     return few and _words([str(value) for value in said]) <= LABEL_WORDS
@@ -244,7 +292,20 @@ def _is_null(value: Any) -> bool:
 
 
 def _plain(value: Any) -> str:
+    """A label as the reader has it (``answers``)."""
+    if isinstance(value, float):
+        return f"{value:.12g}"
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+def _types(values: Sequence[Any]) -> list[str]:
+    """What some values are: numbers, texts, yes and no."""
+    of = [
+        "yes and no" if isinstance(v, bool) else "texts" if isinstance(v, str) else "numbers"
+        for v in values
+        if not _is_null(v)
+    ]
+    return sorted(set(of))
 
 
 def _words(texts: Sequence[str]) -> float:

@@ -49,7 +49,7 @@ def read_rows(file: DataFile) -> Iterator[Row]:
     rows = _READERS[file.format](file.path)
     first = next(rows, None)
     if first is None:
-        raise DataError(f"{file.path}: holds no row; give a file with dialogues")
+        raise DataError(f"{file.path}: holds no row; give a file with dialogues, or leave it out")
     yield first
     yield from rows
 
@@ -136,26 +136,38 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _json(path: Path) -> Iterator[Row]:
-    """A list of objects, alone or under one key; JSON lines too, which many call ``.json``."""
+    """A list of objects, alone or under one key, or objects under their names; JSON lines too,
+    which many call ``.json``."""
     if _begins_with_objects(path):
         yield from _json_lines(path)
         return
     value = parsed(content_of(path), path, REMEDY)
     if isinstance(value, dict):
-        lists = [key for key, inner in value.items() if _is_table(inner)]
-        if len(lists) != 1:
-            raise DataError(
-                f"{path}: an object with {len(lists)} lists of objects, expected a list of objects "
-                f"or one under a single key; {REMEDY}"
-            )
-        value = value[lists[0]]
+        value = _listed_in(value, path)
     if not isinstance(value, list):
-        raise DataError(f"{path}: found {value!r:.40}, expected a list of objects; {REMEDY}")
+        raise DataError(
+            f"{path}, line 1: found {value!r:.40}, expected a list of objects; {REMEDY}"
+        )
     for number, item in enumerate(value, start=1):
         place = Place(str(path), row=f"item {number}", remedy=REMEDY)
         if not isinstance(item, dict):
             raise place.error(f"found {item!r:.40}, expected an object in braces")
         yield Row(number, item, place)
+
+
+def _listed_in(value: dict[str, Any], path: Path) -> list[Any]:
+    """The rows in an object: the one list of objects, or objects that it names."""
+    if len(value) > 1 and all(isinstance(inner, dict) for inner in value.values()):
+        return [{"id": name} | inner for name, inner in value.items()]
+    lists = [key for key, inner in value.items() if _is_table(inner)]
+    if len(lists) != 1:
+        found = f": {', '.join(lists)}; save each as a file of its own" if lists else f"; {REMEDY}"
+        raise DataError(
+            f"{path}: an object with {len(lists)} lists of objects, expected a list of objects or "
+            f"one under a single key{found}"
+        )
+    listed: list[Any] = value[lists[0]]
+    return listed
 
 
 def _is_table(value: Any) -> bool:
@@ -314,7 +326,9 @@ def refuse_encoding(path: Path) -> None:
 def _refuse_bytes(path: Path, lines: Iterable[bytes]) -> None:
     for number, line in enumerate(lines, start=1):
         if line.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in line[:1000]:
-            raise DataError(f"{path}: is not UTF-8 text but UTF-16 or binary; save it as UTF-8")
+            raise DataError(
+                f"{path}, line {number}: is not UTF-8 text but UTF-16 or binary; save it as UTF-8"
+            )
         try:
             line.decode("utf-8")
         except UnicodeDecodeError as error:

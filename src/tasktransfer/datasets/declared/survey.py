@@ -277,9 +277,10 @@ class _Surveyor:
                     f"differs from {other!r} in case or spaces alone; spell it in one way"
                 )
         if len(allowed) < 2:
+            begins = next(iter(counts.labels.values()), self.source.place)
             raise DataError(
-                f"{self.source.place}: {place} has the label {', '.join(allowed) or 'none'} alone; "
-                "give dialogues with two labels or more, or remove the task"
+                f"{begins}: from here on {place} has the label {', '.join(allowed) or 'none'} "
+                "alone; give dialogues with two labels or more, or remove the task"
             )
 
     def _told(self, by_split: Mapping[str, _Dialogues], needed: tuple[str, ...]) -> list[str]:

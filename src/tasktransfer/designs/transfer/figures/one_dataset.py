@@ -10,6 +10,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.results import Results, Statistics, Tables
+from tasktransfer.designs.transfer.pairs import as_seen_from
 from tasktransfer.tables.metadata import in_order
 
 LENGTHS, ASKED = "lengths", "prompted"
@@ -29,8 +30,11 @@ def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES)
     order = dict(metadata.order)
     order["dataset"] = [dataset]
     order["task"] = in_order(tasks, [task for task in order.get("task", ()) if task in tasks])
+    tables = _reduced(results.tables, dataset, frames)
+    if "sizes" in frames:
+        tables = replace(tables, sizes=_sizes(results, dataset))
     return Results(
-        tables=_reduced(results.tables, dataset, frames),
+        tables=tables,
         statistics=_reduced(results.statistics, dataset, frames),
         metadata=replace(
             metadata,
@@ -64,10 +68,13 @@ def seeds_of(cells: pd.DataFrame) -> int:
 
 
 def train_sizes(results: Results, dataset: str) -> dict[str, int]:
-    """Task → training instances, for the tasks whose size the records tell."""
-    sizes = results.tables.sizes
-    rows = sizes[(sizes["dataset"] == dataset) & (sizes["train"] > 0)]
-    return dict(zip(rows["task"], rows["train"].astype(int), strict=True))
+    """Task, as the dataset's runs name it → training instances, for the tasks whose size the
+    records tell."""
+    rows = results.tables.sizes[results.tables.sizes["train"] > 0]
+    named = (
+        as_seen_from(dataset, task) for task in zip(rows["dataset"], rows["task"], strict=True)
+    )
+    return dict(zip(named, rows["train"].astype(int), strict=True))
 
 
 def _tasks(results: Results, dataset: str) -> list[str]:
@@ -81,6 +88,15 @@ def _tasks(results: Results, dataset: str) -> list[str]:
             task for source in rows["source"].unique() for task in _parts(source)
         )
     return list(tasks)
+
+
+def _sizes(results: Results, dataset: str) -> pd.DataFrame:
+    """The sizes of its tasks and of its sources, which may be of other datasets."""
+    cells, sizes = results.statistics.cells, results.tables.sizes
+    sources = set(cells.loc[cells["dataset"] == dataset, "source"])
+    homes = zip(sizes["dataset"], sizes["task"], strict=True)
+    kept = [home[0] == dataset or as_seen_from(dataset, home) in sources for home in homes]
+    return sizes[pd.Series(kept, dtype=bool, index=sizes.index)].reset_index(drop=True)
 
 
 def _parts(source: str) -> list[str]:

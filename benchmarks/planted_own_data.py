@@ -1,0 +1,182 @@
+"""Whether a study of one's own dialogues finds the source that helps, and says "none" without one.
+
+    python benchmarks/planted_own_data.py FOLDER [WORLDS [WORLD ...]]
+
+Makes generated worlds (default: 5) in JSON lines and runs each by Snakemake on the tiny model, as
+docs/your-own-data.md does: a target (Tickets/intent) with few labelled dialogues, and a dataset
+with three sources. Its label follows from words of which the target's training split has but some.
+
+- ``helped``: one source, ``kin``, has labels of other names for the same words, and all of them.
+- ``unhelped``: the three sources are about other words.
+- ``scrambled``: as helped, but kin's labels are given to its dialogues at random. Whoever finds a
+  source here would find one anywhere.
+
+Prints the sentences that the reports begin with, and how often the truth was found. WORLD is one of
+the three (default: all). FOLDER/cells.csv has the differences that the answers are made of; a world
+that is there is not run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
+from tasktransfer.designs.transfer.report.first_source import first_sources
+
+WORLDS = ("helped", "unhelped", "scrambled")
+FOUND = "Tickets/intent: train on Sources/kin first"
+NONE = "Tickets/intent: none of the 3 sources helps surely"
+TRUTH = {"helped": FOUND, "unhelped": NONE, "scrambled": NONE}
+"""World → how a right answer begins."""
+
+GROUPS = 4
+NOUNS = """
+anchor baker banjo barrel basket bicycle blanket blender book bookcase bottle bridge brother
+bucket cabin cabinet camera candle canoe captain carpet clock coffee compass cooking cousin crayon
+curtain cushion dolphin doormat drawer duchess engine falcon feather fishing floor flatmate
+fountain friend garden globe guitar hammer hamster harbor helmet hiking horse husband jacket
+jigsaw kettle kitchen kite ladder lamp lantern letter locket magnet mailman marble market mirror
+monk music napkin necklace novel painting parrot peach pen pencil pillow pilot pine pinecone
+pirate plate poet postcard pretzel property pumpkin puppet question radio raft rat ribbon river
+rocket sailor saddle sandal sandwich school scooter sewing shopping shovel smoke sofa sparrow
+spatula sponge spouse stapler storm stranger sweater table tea teapot ticket tiger toaster tourism
+town train tripod trophy trumpet tulip turkey turtle umbrella violin visitor walk wall wallet
+walnut whistle wife window winter wizard work zipper
+"""
+"""Words that the tiny model's tokenizer has whole."""
+OF_SUBJECT = {"intent": 64, "mood": 20, "place": 20, "weather": 20}
+"""How many words a subject has, in equal parts of its groups."""
+SIZES = {
+    "Tickets": {"train": 48, "dev": 48, "test": 240},
+    "Sources": {"train": 480, "dev": 80, "test": 60},
+}
+SUBJECTS = {"helped": "kin", "scrambled": "kin", "unhelped": "weather"}
+"""World → its first source; the others are mood and place."""
+
+
+def words_of(seed: int) -> dict[str, list[str]]:
+    """Subject → its words, of which the n-th belongs to group n modulo the number of groups."""
+    words = iter(random.Random(seed).sample(NOUNS.split(), len(NOUNS.split())))
+    found = {subject: [*islice(words, count)] for subject, count in OF_SUBJECT.items()}
+    return found | {"kin": found["intent"], "small talk": [*words]}
+
+
+def dialogues(dataset: str, split: str, world: str, seed: int) -> Iterator[dict[str, Any]]:
+    """The dialogues of a split: two words of each subject in any order, in two turns."""
+    chance, words = random.Random(f"{dataset} {split} {seed}"), words_of(seed)
+    subjects = ["intent"] if dataset == "Tickets" else [SUBJECTS[world], "mood", "place"]
+    for number in range(SIZES[dataset][split]):
+        labels, said = dict[str, str](), chance.sample(words["small talk"], 2)
+        for subject in subjects:
+            group = chance.randrange(GROUPS)
+            said += chance.sample(words[subject][group::GROUPS], 2)
+            labels[subject] = f"{subject}-{group}"
+        chance.shuffle(said)
+        if world == "scrambled" and "kin" in labels:
+            labels["kin"] = f"kin-{chance.randrange(GROUPS)}"
+        half = len(said) // 2
+        turns = [
+            {"role": "customer", "content": " ".join(said[:half])},
+            {"role": "agent", "content": " ".join(said[half:])},
+        ]
+        yield {"id": f"{dataset}-{split}-{number}", "messages": turns, **labels}
+
+
+def config(world: str, seed: int, seeds: int) -> dict[str, Any]:
+    """The study of a world, in the folder that ``write`` fills."""
+
+    def declared(dataset: str, tasks: Sequence[str]) -> dict[str, Any]:
+        return {
+            "files": {split: f"./{dataset}.{split}.jsonl" for split in SIZES[dataset]},
+            "dialogue": {"turns": "messages", "text": "content", "speaker": "role", "id": "id"},
+            "tasks": {t: {"kind": "dialogue_classification", "label": t} for t in tasks},
+        }
+
+    sources = [SUBJECTS[world], "mood", "place"]
+    return {
+        "study": f"planted: {world}, world {seed}",
+        "datasets": {
+            "Tickets": declared("Tickets", ["intent"]),
+            "Sources": declared("Sources", sources),
+        },
+        "targets": ["Tickets/intent"],
+        "sources": ["Sources/*"],
+        "models": [{"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64}],
+        "algorithms": ["baseline", "pretrain_finetune"],
+        "seeds": seeds,
+        "training": {
+            "epochs": {"Tickets": 30, "Sources": 12},
+            "learning_rate": 0.001,
+            "batch_size": 16,
+        },
+    }
+
+
+def write(folder: Path, world: str, seed: int, seeds: int) -> None:
+    """Write the files and the study of a world."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for dataset, sizes in SIZES.items():
+        for split in sizes:
+            rows = dialogues(dataset, split, world, seed)
+            lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+            (folder / f"{dataset}.{split}.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "config.yaml").write_text(yaml.safe_dump(config(world, seed, seeds)))
+    (folder / "Snakefile").write_text(SNAKEFILE)
+    profile = folder / "profiles" / "default" / "config.yaml"
+    profile.parent.mkdir(parents=True, exist_ok=True)
+    profile.write_text((WORKFLOW / "profiles" / "default" / "config.yaml").read_text("utf-8"))
+
+
+def run(folder: Path, cores: int = 2) -> None:
+    """Run the study of a folder to its report."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", str(cores), "--quiet", "all"],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
+        check=True,
+    )
+
+
+def answer(folder: Path) -> tuple[str, pd.DataFrame]:
+    """What the report of a finished study begins with, and the cells that it is made of."""
+    tables = folder / "results" / "tables"
+    cells = pd.read_parquet(tables / "cells.parquet")
+    return " ".join(first_sources(cells, pd.read_parquet(tables / "runs.parquet"))), cells
+
+
+def main(folder: Path, worlds: int = 5, kinds: Sequence[str] = WORLDS, seeds: int = 4) -> None:
+    """Make and run every world that is not there, and print what was found."""
+    tables = []
+    for kind in kinds:
+        right = 0
+        for seed in range(worlds):
+            place = folder / f"{kind}-{seed}"
+            if not (place / "results" / "report.html").exists():
+                write(place, kind, seed, seeds)
+                run(place)
+            said, cells = answer(place)
+            right += said.startswith(TRUTH[kind])
+            print(f"{kind}, world {seed}: {said}", flush=True)
+            tables.append(cells.assign(world=kind, world_seed=seed))
+        print(f"{kind}: right in {right} of {worlds}", flush=True)
+    pd.concat(tables).to_csv(folder / "cells.csv", index=False)
+
+
+if __name__ == "__main__":
+    main(
+        Path(sys.argv[1]),
+        *(int(number) for number in sys.argv[2:3]),
+        **({"kinds": tuple(sys.argv[3:])} if sys.argv[3:] else {}),
+    )
