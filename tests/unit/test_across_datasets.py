@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import pytest
 import yaml
 from declared_files import TASKS, TURNS, as_jsonl, dialogue
 
-from tasktransfer.core.nodes import Stage
+from tasktransfer.core.node_json import from_json, to_json
+from tasktransfer.core.nodes import Data, Fit, Stage
 from tasktransfer.core.plan import Plan
-from tasktransfer.datasets import DATASETS, declare, get_task
+from tasktransfer.datasets import DATASETS, card_digests, declare, get_task
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.transfer.leaks import shared_dialogues
 from tasktransfer.errors import ConfigError, DataError
@@ -131,6 +133,34 @@ def test_one_after_the_other_across_datasets() -> None:
     plan = study(pairs=pairs, algorithms=["baseline", "sequential"]).plan
     (run,) = [run for run in plan.runs if run.method == "sequential"]
     assert [stage.dataset for stage in run.stages] == ["Friends", "Tickets"]
+
+
+def test_selectors_rank_sources_of_other_datasets() -> None:
+    sources = ["Friends/*", "DailyDialog/*"]
+    names = ["tfidf", "roe", "logme", "probe"]
+    opened = study(targets=["Tickets/intent"], sources=sources, selectors=names)
+    by_name = {run.variant: run for run in opened.plan.runs if run.method == "selector"}
+    values = by_name["logme"].outcome
+    assert isinstance(values, Fit)
+    assert set(values.settings["sources"]["intent"]) == {
+        "Friends/MELD_emotion_recognition",
+        "DailyDialog/emotion_recognition",
+        "DailyDialog/dialogue_nli",
+    }
+    fits = [one for one in values.reads if isinstance(one, Fit)]
+    assert {(fit.data.name, fit.tasks) for fit in fits} == {("Tickets", ("intent",))}
+    assert {fit.on.stage.dataset for fit in fits if fit.on and fit.on.stage} == {
+        "Friends",
+        "DailyDialog",
+    }
+    texts = by_name["tfidf"].outcome
+    assert isinstance(texts, Fit)
+    assert {one.name for one in texts.reads if isinstance(one, Data)} == {"Friends", "DailyDialog"}
+    back = from_json(Fit, json.loads(json.dumps(to_json(values))), "test", card_digests)
+    assert back.digest == values.digest
+    probes = [run.stages[-1] for run in opened.plan.runs if run.variant == "probe"]
+    assert len(probes) == 3
+    assert all(one.training.epochs == 1 and one.starts_whole for one in probes)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,9 @@ from tasktransfer.training.samplers import Schedule, task_batches
 from tasktransfer.training.setup import Setup
 
 TLIDB = FIDELITIES["tlidb"]
+# Of the released code of FLAD, which the toolkit has nothing of.
 OTHER: dict[str, Any] = {each.name: getattr(TLIDB, each.name) for each in fields(Fidelity)}
+OTHER["exp3_steps"] = "released"
 CPU = torch.device("cpu")
 
 

@@ -20,6 +20,7 @@ from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_t
 from tasktransfer.designs.transfer.figures.heatmap import heatmap
 from tasktransfer.designs.transfer.figures.multi_source_bars import multi_source_bars
 from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
+from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.present.kit.matrix import (
     MISSING_LABEL,
@@ -189,6 +190,25 @@ def test_a_cell_that_lost_its_other_seeds_is_of_one_training(tmp_path: Path) -> 
     assert cells_of(bert, "one training") == [(0, 1)]
     assert len(cells_of(bert, "significant")) == 5
     assert legend(figure)[1:3] == [SURVIVES_LABEL, ONE_TRAINING_LABEL]
+
+
+def test_cells_that_left_a_race_are_hatched_in_their_own_way(tmp_path: Path) -> None:
+    results = study(tmp_path, set())
+    cells = results.statistics.cells
+    left = (cells["source"] == TASKS[1]) & (cells["model"] == "bert")
+    why = cells["no_interval"].astype(object).where(~left, NO_INTERVAL)
+    results = with_cells(results, no_interval=why, n_seeds=cells["n_seeds"].where(~left, 1))
+    figure = figure_of(results)
+    bert, t5 = panels(figure)
+    assert cells_of(bert, "hatched lightly") == [(1, 0), (1, 2)]
+    assert cells_of(t5, "hatched lightly") == cells_of(bert, "one training") == []
+    assert all(grid(bert)[1])  # their numbers are still there
+    assert LEFT_LABEL in legend(figure)
+    assert LEFT_LABEL not in legend(figure_of(study(tmp_path / "whole", set())))
+    [dataset] = payload(results, "")["datasets"]
+    marks = Counter(cell["mark"] for cell in dataset["cells"] if cell["state"] == "transfer")
+    assert marks["left-race"] == 2
+    assert flaws(figure) == []
 
 
 def test_missing_and_not_planned_cells_look_apart(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_random_weights_are_shares_that_change() -> None:
     assert again != updates
 
 
-@pytest.mark.parametrize("sampler", ["temperature", "random_weights"])
+@pytest.mark.parametrize("sampler", ["temperature", "random_weights", "exp3", "ucb1"])
 def test_an_epoch_has_as_many_updates_as_its_schedule_says(sampler: str) -> None:
     schedule = Schedule(sampler, SIZES, TRAINING, 0)  # type: ignore[arg-type]
     assert len(list(schedule.round(1))) == len(SAMPLERS[sampler](SIZES, TRAINING, 0, 1))  # type: ignore[index]
@@ -71,7 +71,7 @@ def test_merged_starts_are_the_baselines_of_the_sources() -> None:
 
 def test_samplers_are_all_that_differs_from_multitask() -> None:
     (usual,) = steps("multitask", ("a", "b"), "t")
-    for name in ("temperature", "random_weights"):
+    for name in ("temperature", "random_weights", "exp3", "ucb1"):
         (step,) = steps(name, ("a", "b"), "t")
         assert step.sampler == name
         assert (step.train_tasks, step.selection) == (usual.train_tasks, usual.selection)

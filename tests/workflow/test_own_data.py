@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from outside_dataset.release import FRAMES, GOODS
@@ -85,16 +86,53 @@ def test_init_writes_a_study_that_fits_the_time(study: Path) -> None:
     assert (study / "Snakefile").is_file() and (study / "profiles/default/config.yaml").is_file()
 
 
-def test_each_stage_of_a_transfer_across_datasets_reads_its_own_data(study: Path) -> None:
-    pairs = "[{source: DailyDialog/emotion_recognition, target: Topical/sentiment}]"
-    daily, friends = "{tasks: [emotion_recognition]}", "{tasks: [emory_emotion_recognition]}"
-    fewer = f"{{DailyDialog: {daily}, Friends: {friends}}}"
-    small = "{epochs: 1, limit_train: 60, limit_dev: 20, limit_test: 30, learning_rate: 0.001}"
+SOURCES = ("DailyDialog/emotion_recognition", "Friends/emory_emotion_recognition")
+
+
+CHANGES = (
+    "seeds=1",
+    f"sources=[{', '.join(SOURCES)}]",
+    "training={epochs: 1, limit_train: 60, limit_dev: 20, limit_test: 30, learning_rate: 0.001}",
+    "datasets={DailyDialog: {tasks: [emotion_recognition]}, "
+    "Friends: {tasks: [emory_emotion_recognition]}}",
+)
+"""Of the study's config: transfers of two sources that are trained in a moment."""
+
+
+@pytest.fixture(scope="module")
+def ranked(study: Path) -> Path:
+    """The same folder, with transfers of two sources trained, and ranked by two selectors."""
+    changed = " ".join(f"'{change}'" for change in (*CHANGES, "selectors=[tfidf, logme]"))
     call(
         study,
-        "snakemake trainings --cores 2 --max-jobs-per-timespan 100/1s --config seeds=1 "
-        f"'pairs={pairs}' targets=null sources=null 'training={small}' 'datasets={fewer}'",
+        "snakemake results/tables/regret.parquet --cores 2 --max-jobs-per-timespan 100/1s "
+        f"--config {changed}",
     )
+    return study
+
+
+def test_selectors_rank_sources_of_other_datasets(ranked: Path) -> None:
+    values = pd.read_parquet(ranked / "results/tables/selectors.parquet")
+    assert set(values["source"]) == {*SOURCES}
+    assert values["value"].notna().all() and values["reason"].isna().all()
+    assert (values["seconds"] > 0).all()
+    regret = pd.read_parquet(ranked / "results/tables/regret.parquet")
+    assert {"random", "source_mean", "tfidf", "logme"} == set(regret["selector"])
+
+
+def test_recommend_ranks_them_by_what_is_there(ranked: Path) -> None:
+    changed = " ".join(f"--set '{change}'" for change in CHANGES)
+    told = call(
+        ranked, f"tasktransfer recommend --target Topical/sentiment --dry-run --json {changed}"
+    )
+    answer = json.loads(told)
+    assert (answer["target"], answer["ranked_by"]) == ("Topical/sentiment", "logme")
+    assert {one["source"] for one in answer["sources"]} == {*SOURCES}
+    assert "sources: [" in answer["next"][-1] and "DailyDialog/emotion" in answer["next"][-1]
+
+
+def test_each_stage_of_a_transfer_across_datasets_reads_its_own_data(ranked: Path) -> None:
+    study = ranked
     stages = study / "results/stages"
     trained = {
         (*path.relative_to(stages).parts[:2], *read_record(path)["node"]["train_tasks"])

@@ -45,6 +45,8 @@ DESCRIPTIONS = {
     "repetition_penalty": "divides the scores of tokens that were generated, and by decoders read",
     "generation_length": "tokens of a generated answer at most: the longest label's, or the "
     "toolkit's limits",
+    "exp3_steps": "algorithm exp3 explores the less the more steps it has taken (FLAD's paper), or "
+    "ten times as many and one (FLAD's released code)",
 }
 """What each switch decides."""
 

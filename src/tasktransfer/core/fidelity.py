@@ -41,6 +41,7 @@ class Fidelity:
     answers: Literal["words", "tlidb"] = "words"
     repetition_penalty: float = 1.0
     generation_length: Literal["card", "tlidb"] = "card"
+    exp3_steps: Literal["taken", "released"] = "taken"
 
     @property
     def identity(self) -> str | dict[str, Any]:

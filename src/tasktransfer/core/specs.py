@@ -12,7 +12,16 @@ Family = Literal["encoder", "decoder", "encoder_decoder", "dual_encoder"]
 FAMILIES: tuple[Family, ...] = ("encoder", "decoder", "encoder_decoder")
 """Those that have a built-in tiny model."""
 
-Sampler = Literal["task_batches", "uniform", "mixed", "together", "temperature", "random_weights"]
+Sampler = Literal[
+    "task_batches",
+    "uniform",
+    "mixed",
+    "together",
+    "temperature",
+    "random_weights",
+    "exp3",
+    "ucb1",
+]
 """How updates are made of the training tasks' instances, see ``training.samplers``."""
 
 Keep = Literal["best", "every"]

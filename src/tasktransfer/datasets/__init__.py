@@ -105,6 +105,13 @@ def task_of(dataset: str, name: str) -> tuple[str, str]:
     return home or dataset, task
 
 
+def as_seen_from(dataset: str, task: tuple[str, str]) -> str:
+    """What a task, of a dataset by its name, is called beside a dataset: the inverse of
+    ``task_of``."""
+    home, name = task
+    return name if home == dataset else f"{home}/{name}"
+
+
 def get_task(dataset: str, name: str) -> Task:
     """The card of task ``name`` of ``dataset``, both by their full names; of another dataset where
     the name says so (``task_of``).

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from tasktransfer.core.selectors import SINGLE_LABEL
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.errors import ConfigError
@@ -53,14 +54,24 @@ class Measuring:
         return read_split(self.encoded, task, "train").limited(instances or self.instances)
 
     def loaded(self, *tasks: Task) -> tuple[FamilyModel, Setup]:
-        """The model with heads for some tasks; those that it was not trained on are drawn."""
+        """The model with heads for some tasks; those that it was not trained on are drawn. Without
+        any, with the head of the task that it was trained on."""
         device = self.hardware.device()
-        cards = {task.name: task for task in (*tasks, *([self.of] if self.of else []))}
+        cards = {task.name: task for task in tasks}
+        same_name = any(map(self.is_namesake, tasks))
+        if self.of is not None and not same_name:
+            cards[self.of.name] = self.of
         loading = Loading(
-            self.model, self.training, self.encoded, self.seed, device, beside=self.beside
+            *(self.model, self.training, self.encoded, self.seed, device),
+            beside=self.beside,
+            heads=not same_name,
         )
         model = load_model(loading, self.start, self.revision, cards)
         return model, self.hardware.setup(model, self.model.family, device)
+
+    def is_namesake(self, task: Task) -> bool:
+        """Whether it is a task of another dataset with the name of that which was trained on."""
+        return self.of is not None and task.name == self.of.name and task != self.of
 
 
 def embeddings(measuring: Measuring, task: Task) -> Arrays:
@@ -91,9 +102,11 @@ def features(measuring: Measuring, task: Task) -> Arrays:
     )
     found: Arrays = {"features": read.numpy()}
     own = measuring.of
-    if own is not None and own.kind in ("utterance_classification", "dialogue_classification"):
+    if own is not None and own.kind in SINGLE_LABEL:
+        with_head = measuring.loaded()[0] if measuring.is_namesake(task) else model
+        assert isinstance(with_head, Encoder)
         with torch.inference_mode():
-            logits = model.heads[own.name](read.to(setup.device))
+            logits = with_head.heads[own.name](read.to(setup.device))
         found["probabilities"] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
     return found
 
@@ -172,7 +185,7 @@ def gradients(measuring: Measuring, task: Task) -> Arrays:
 
 def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> None:
     """Put a logistic regression on the features into the place of a drawn head."""
-    if task.kind not in ("utterance_classification", "dialogue_classification"):
+    if task.kind not in SINGLE_LABEL:
         return
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow to import
 

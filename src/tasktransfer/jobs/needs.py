@@ -73,7 +73,8 @@ def of(study: Study, node: Node) -> list[str]:
         read.append(node.data)
     if isinstance(node, Fit) and node.on and node.on.stage:
         needed += _left_by(study, [node.on])
-        models = [(node.on.stage.data, node.on.stage.model.name)]
+        read_by = [node.on.stage.data, *([node.data] if node.learner in MEASUREMENTS else [])]
+        models = [(data, node.on.stage.model.name) for data in read_by]
     elif isinstance(node, Fit) and node.learner in MEASUREMENTS:
         released = [model_of(study, node).name]
         models = [(node.data, name) for name in released]

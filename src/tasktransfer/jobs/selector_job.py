@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasktransfer.core.nodes import Fit, Start
+from tasktransfer.core.nodes import Data, Fit, Start
 from tasktransfer.core.selectors import COST, TOKENS, Selector
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
-from tasktransfer.datasets import get_task
+from tasktransfer.datasets import as_seen_from, get_task, task_of
 from tasktransfer.encoding.encoded import kept_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text, replacing
@@ -77,33 +77,41 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
         RecordError: what it reads is not what another node has left.
     """
     pairs: Mapping[str, Sequence[str]] = node.settings["sources"]
-    cache_folder = inputs.cache(study, node.data)
-    splits = read_manifest(cache_folder).tasks
+    folders = {
+        data.name: inputs.cache(study, data)
+        for data in (node.data, *(one for one in node.reads if isinstance(one, Data)))
+    }
     limit = node.settings["instances"]
 
     @cache
     def instances(task: str) -> list[Instance]:
-        read = read_instances(cache_folder, task, "train")
+        home, name = task_of(node.data.name, task)
+        read = read_instances(folders[home], name, "train")
         return [read[place] for place in kept_instances(len(read), limit)]
 
-    measurements = {_key(fit): fit for fit in node.reads if isinstance(fit, Fit)}
+    measurements = {
+        _key(node.data.name, fit, task): fit
+        for fit in node.reads
+        if isinstance(fit, Fit)
+        for task in fit.tasks
+    }
 
     @cache
     def measured(what: str, of: str | None, on: str) -> Arrays:
-        fit = measurements.get((what, of))
-        if fit is None or on not in fit.tasks:
+        fit = measurements.get((what, of, on))
+        if fit is None:
             raise ConfigError(
                 f"selector {selector.name}: reads {what} of {of or 'the base model'} on {on}, "
                 f"which its reads {selector.reads} do not offer: name what it reads"
             )
-        place = Path(study.folder(fit))
-        checked(place, fit.digest, [on])
-        with np.load(place / on / ARRAYS, allow_pickle=False) as arrays:
+        place, (_, name) = Path(study.folder(fit)), task_of(node.data.name, on)
+        checked(place, fit.digest, [name])
+        with np.load(place / name / ARRAYS, allow_pickle=False) as arrays:
             return {name: np.asarray(arrays[name], np.float64) for name in arrays.files}
 
     tasks = sorted({*pairs, *(source for of in pairs.values() for source in of)})
     kinds = {task: get_task(node.data.name, task).kind for task in tasks}
-    sizes = {task: splits[task]["train"].samples for task in tasks}
+    sizes = {task: _size(folders, node.data.name, task) for task in tasks}
     assert selector.values is not None
     for target, sources in pairs.items():
         asked = Asked(target, tuple(sources), kinds, sizes, instances, measured)
@@ -128,7 +136,14 @@ def _refuse_odd(
         )
 
 
-def _key(fit: Fit) -> tuple[str, str | None]:
-    """What a measurement is and whose baseline it is of."""
+def _size(folders: Mapping[str, Path], dataset: str, task: str) -> int:
+    home, name = task_of(dataset, task)
+    return read_manifest(folders[home]).tasks[name]["train"].samples
+
+
+def _key(dataset: str, fit: Fit, task: str) -> tuple[str, str | None, str]:
+    """What a measurement is, whose baseline it is of, and what it was made on; tasks as seen from a
+    dataset."""
     stage = fit.on.stage if isinstance(fit.on, Start) else None
-    return fit.learner, stage.train_tasks[0] if stage else None
+    of = as_seen_from(dataset, (stage.data.name, stage.train_tasks[0])) if stage else None
+    return fit.learner, of, as_seen_from(dataset, (fit.data.name, task))

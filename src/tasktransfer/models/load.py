@@ -44,7 +44,8 @@ class Loading:
     attention, dropout and generation on padded rows, the reference that the fast paths are held to.
     ``note``: told which pooler and heads the checkpoint lacks or has in vain. ``base`` and
     ``base_revision``: the released model that the checkpoint of an adapter stands on. ``begins``:
-    whether a training begins from that checkpoint (``low_rank.adapt``).
+    whether a training begins from that checkpoint (``low_rank.adapt``). ``heads``: whether an
+    encoder takes the checkpoint's heads: not where a task has the name of one of another dataset.
     """
 
     model: ModelSpec
@@ -58,6 +59,7 @@ class Loading:
     base: str | None = None
     base_revision: str | None = None
     begins: bool = False
+    heads: bool = True
 
 
 def load_model(
@@ -170,7 +172,7 @@ def _encoder(
         reads=reads,
     )
     heads = Path(start) / HEADS_FILE
-    if heads.is_file():
+    if loading.heads and heads.is_file():
         encoder.load_heads(heads)
     return encoder
 

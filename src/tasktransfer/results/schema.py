@@ -93,6 +93,15 @@ class Round(TypedDict):
         dict[str, dict[str, float]], Field(description="task: measure: value on the dev split")
     ]
     seconds: Amount
+    mixing: NotRequired[
+        Annotated[
+            dict[str, float],
+            Field(
+                description="source: mean probability, over the round's updates, to be trained on "
+                "beside the target; absent: the sampler learns none"
+            ),
+        ]
+    ]
 
 
 class Selected(TypedDict):

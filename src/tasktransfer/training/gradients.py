@@ -105,6 +105,35 @@ def set_gradients(
     ]
 
 
+def set_gradients_of_two(
+    model: FamilyModel,
+    moving: Sequence[nn.Parameter],
+    splits: Mapping[str, EncodedSplit],
+    update: Update,
+    made: MicroBatches,
+    setup: Setup,
+    halves: HalfWeights | None = None,
+) -> tuple[list[Tensor], Tensor]:
+    """As ``set_gradients`` of an update of two batches, with the cosine of their gradients over the
+    parameters that both depend on; 0 where there is none."""
+    losses: list[Tensor] = []
+    of_each: list[list[Tensor | None]] = []
+    for batch, of_batch in zip(update, made, strict=True):
+        losses += set_gradients(model, moving, splits, (batch,), [of_batch], setup, halves)
+        of_each.append([parameter.grad for parameter in moving])
+        for parameter in moving:
+            parameter.grad = None
+    first, second = of_each
+    both = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    total = torch.zeros(3, device=setup.device)
+    for a, b in both:
+        total += torch.stack([(a * b).sum(), a.square().sum(), b.square().sum()]).float()
+    for parameter, *given in zip(moving, first, second, strict=True):
+        known = [one for one in given if one is not None]
+        parameter.grad = torch.stack(known).sum(dim=0) if known else None
+    return losses, total[0] / (total[1] * total[2]).sqrt().clamp_min(1e-30)
+
+
 def _first_pass(
     model: InBatchModel,
     split: EncodedSplit,

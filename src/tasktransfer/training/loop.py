@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tasktransfer.core.bandits import Bandit
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Selection
 from tasktransfer.encoding.encoded import EncodedSplit
@@ -26,7 +27,7 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.parts import Tensors, copy_moving, freeze_all_but, put_back
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.ahead import Ahead
-from tasktransfer.training.gradients import set_gradients
+from tasktransfer.training.gradients import set_gradients, set_gradients_of_two
 from tasktransfer.training.half_weights import HalfWeights
 from tasktransfer.training.optimisers import optimiser_of
 from tasktransfer.training.progress import Progress
@@ -48,12 +49,14 @@ KeepRound = Callable[[int], None]
 @dataclass(frozen=True, slots=True)
 class Round:
     """What one round of the training left. Losses are means over the task's updates; the untrained
-    model's round, 0, has none."""
+    model's round, 0, has none. ``mixing``: source → its mean probability to be trained on, where
+    the sampler learns that."""
 
     round: int
     train_loss: dict[str, float]
     dev: DevMeasures
     seconds: float
+    mixing: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -85,6 +88,8 @@ class Trained:
     dev_seconds: float = 0.0
     resumed_after: list[int] = field(default_factory=list)
     """The rounds after which it was interrupted and went on."""
+    bandit: Bandit | None = None
+    """What the sampler has learnt, if it does."""
 
     @property
     def last(self) -> int:
@@ -129,7 +134,8 @@ def train(
     moving = freeze_all_but(model, stage.trains)
     optimiser = optimiser_of(moving, stage.training)
     untrained = [Best(one, measure.worst) for one in stage.selections]
-    trained = _resumed(model, optimiser, snapshots, untrained) or Trained(untrained)
+    fresh = Trained(untrained, bandit=Bandit.of(stage))
+    trained = _resumed(model, optimiser, snapshots, fresh) or fresh
     if trained.rounds:
         progress.say(f"goes on after round {trained.last}, where it was interrupted")
         progress.skip(trained.samples + len(trained.rounds) * sum(map(len, dev_splits.values())))
@@ -146,9 +152,11 @@ def train(
         started = time.perf_counter()
         updates = list(schedule.round(number))
         splits = _with_answers(train_splits, stage, number)
-        train_loss = _train_round(
-            model, moving, optimiser, stage, splits, number, updates, setup, progress
+        train_loss, updates = _train_round(
+            *(model, moving, optimiser, stage, splits, number, updates, setup, progress),
+            trained.bandit,
         )
+        mixing = trained.bandit.take_weights() if trained.bandit else {}
         ended = time.perf_counter()
         dev, values = dev_measures(model, stage, tasks, dev_splits, setup, progress)
         done = time.perf_counter()
@@ -156,7 +164,7 @@ def train(
         trained.train_seconds += ended - started
         trained.dev_seconds += done - ended
         _choose(trained.best, number, values, measure, model)
-        trained.rounds.append(Round(number, train_loss, dev, done - started))
+        trained.rounds.append(Round(number, train_loss, dev, done - started, mixing))
         progress.round(number, train_loss, [(best.scores[-1], best.round) for best in trained.best])
         if keep_round is not None:
             keep_round(number)
@@ -193,29 +201,46 @@ def _train_round(
     updates: Sequence[Update],
     setup: Setup,
     progress: Progress,
-) -> dict[str, float]:
-    """One step of the optimiser an update; the mean loss per task."""
+    bandit: Bandit | None,
+) -> tuple[dict[str, float], list[Update]]:
+    """One step of the optimiser an update; the mean loss per task, and what was trained on: of each
+    update all, or what ``bandit`` took."""
     model.start_training()
     losses: list[tuple[int, str, Tensor]] = []
+    done: list[Update] = []
     together = setup.device.type == "cuda" and setup.precision == "bfloat16"
     # What is computed once more on the way back is so outside of ``HalfWeights.within``.
     together = together and not stage.training.gradient_checkpointing
     halves = HalfWeights(model.module) if together else None
     with Ahead(model, splits, updates, setup.device) as ahead:
-        for place, update in enumerate(updates):
+        for place, offered in enumerate(updates):
+            wanted = bandit.choose() if bandit else [batch.task for batch in offered]
+            taken = [one for one, batch in enumerate(offered) if batch.task in wanted]
+            update = tuple(offered[one] for one in taken)
+            alike: Tensor | None = None
 
-            def gradients(tokens: int, place: int = place, update: Update = update) -> list[Tensor]:
-                made = ahead.of(place, tokens)
-                return set_gradients(model, moving, splits, update, made, setup, halves)
+            def gradients(
+                tokens: int,
+                place: int = place,
+                update: Update = update,
+                taken: Sequence[int] = taken,
+            ) -> tuple[list[Tensor], Tensor | None]:
+                of_offered = ahead.of(place, tokens)
+                made = [of_offered[one] for one in taken]
+                given = (model, moving, splits, update, made, setup, halves)
+                return set_gradients_of_two(*given) if bandit else (set_gradients(*given), None)
 
-            of_batches = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
+            of_batches, alike = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
+            if bandit and alike is not None:
+                bandit.learn(wanted[1], float(alike))
+            done.append(update)
             each = zip(update, of_batches, strict=True)
             losses += [(place + 1, batch.task, loss) for batch, loss in each]
             torch.nn.utils.clip_grad_norm_(moving, stage.training.max_grad_norm)
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
             progress.advance(sum(len(batch.examples) for batch in update))
-    return _mean_losses(losses, number)
+    return _mean_losses(losses, number), done
 
 
 def _with_answers(splits: Splits, stage: Stage, number: int) -> Splits:
@@ -270,7 +295,7 @@ def _resumed(
     model: FamilyModel,
     optimiser: torch.optim.Optimizer,
     snapshots: Snapshots | None,
-    untrained: Sequence[Best],
+    fresh: Trained,
 ) -> Trained | None:
     """Put everything back to where an interrupted training was; None if there is none."""
     kept = snapshots.read() if snapshots is not None else None
@@ -289,8 +314,9 @@ def _resumed(
             kept["best_weights"].get(said["round"], newest),
             said["scores"],
         )
-        for one, said in zip(untrained, history["best"], strict=True)
+        for one, said in zip(fresh.best, history["best"], strict=True)
     ]
-    trained = Trained(**history | {"rounds": rounds, "best": best})
+    bandit = Bandit(**history["bandit"]) if fresh.bandit else None
+    trained = Trained(**history | {"rounds": rounds, "best": best, "bandit": bandit})
     trained.resumed_after.append(trained.last)
     return trained

@@ -143,17 +143,40 @@ def random_weights(sizes: Sizes, training: Training, seed: int, epoch: int) -> l
     of small tasks more than once."""
     generator = np.random.default_rng([seed, epoch])
     tasks = sorted(sizes)
-    waiting: dict[str, list[Batch]] = {task: [] for task in tasks}
+    every = _of_every_task(generator, sizes, training.batch_size)
     updates: list[Update] = []
     for _ in range(math.ceil(_batches(sizes, training.batch_size) / len(tasks))):
         drawn = np.exp(generator.standard_normal(len(tasks)))
-        batches = []
-        for task, weight in zip(tasks, (drawn / drawn.sum()).tolist(), strict=True):
-            if not waiting[task]:
-                waiting[task] = _shuffled(generator, task, sizes[task], training.batch_size)
-            batches.append(replace(waiting[task].pop(0), weight=weight))
-        updates.append(tuple(batches))
+        weights = (drawn / drawn.sum()).tolist()
+        batches = zip(next(every), weights, strict=True)
+        updates.append(tuple(replace(batch, weight=weight) for batch, weight in batches))
     return updates
+
+
+def offered(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+    """A batch of every task an update, of which a bandit takes two while it trains: the target's,
+    and that of one source (``core.bandits``). So there are as many batches trained on as
+    ``task_batches`` has. The others are passed over: each is drawn at random as well as the next.
+    """
+    every = _of_every_task(np.random.default_rng([seed, epoch]), sizes, training.batch_size)
+    return [next(every) for _ in range(_pairs(sizes, training.batch_size))]
+
+
+def _of_every_task(
+    generator: np.random.Generator, sizes: Sizes, step: int
+) -> Iterator[tuple[Batch, ...]]:
+    """A batch of every task, without end: in shuffled passes, as those of ``uniform``."""
+    waiting: dict[str, list[Batch]] = {task: [] for task in sorted(sizes)}
+    while True:
+        for task, batches in waiting.items():
+            if not batches:
+                batches.extend(_shuffled(generator, task, sizes[task], step))
+        yield tuple(batches.pop(0) for batches in waiting.values())
+
+
+def _pairs(sizes: Sizes, step: int) -> int:
+    """Updates of two batches that an epoch has."""
+    return math.ceil(_batches(sizes, step) / 2)
 
 
 def mixed(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
@@ -198,6 +221,8 @@ SAMPLERS: dict[Sampler, Callable[[Sizes, Training, int, int], list[Update]]] = {
     "together": together,
     "temperature": temperature,
     "random_weights": random_weights,
+    "exp3": offered,
+    "ucb1": offered,
 }
 
 
@@ -297,6 +322,8 @@ class Schedule:
             return _batches(self.sizes, self.training.batch_size)
         if self.sampler == "random_weights":
             return math.ceil(_batches(self.sizes, self.training.batch_size) / len(self.sizes))
+        if self.sampler in ("exp3", "ucb1"):
+            return _pairs(self.sizes, self.training.batch_size)
         fidelity = self.training.fidelity
         batches = _batches(self.sizes, batch_size(self.training))
         if fidelity.leftover_batches == "next_epoch":

@@ -69,6 +69,17 @@ def random_weights(sources: Tasks, target: str) -> list[Step]:
     return [replace(step, sampler="random_weights") for step in multitask(sources, target)]
 
 
+def exp3(sources: Tasks, target: str) -> list[Step]:
+    """Target and one source an update, the source drawn by a bandit that is rewarded where their
+    gradients agree (FLAD: Albalak 2023, EXP3). Not in the paper."""
+    return [replace(step, sampler="exp3") for step in multitask(sources, target)]
+
+
+def ucb1(sources: Tasks, target: str) -> list[Step]:
+    """The same, the source with the best upper confidence bound (FLAD, UCB1). Not in the paper."""
+    return [replace(step, sampler="ucb1") for step in multitask(sources, target)]
+
+
 def average(sources: Tasks, target: str) -> list[Step]:
     """The mean of the sources' models, without their heads, then the target. Not in the paper."""
     return _from_merged(sources, target, "mean")
@@ -96,9 +107,14 @@ ALGORITHMS: dict[str, Algorithm] = {
     "sequential": sequential,
     "temperature": temperature,
     "random_weights": random_weights,
+    "exp3": exp3,
+    "ucb1": ucb1,
     "average": average,
     "ties": ties,
 }
+
+BANDITS = ("exp3", "ucb1")
+"""Those that learn while they train which source to train on."""
 
 PAPER_ALGORITHMS = ("baseline", "pretrain_finetune", "multitask", "multitask_finetune")
 """What ``all`` means in a config."""

@@ -104,6 +104,10 @@ def statistics(study: Study) -> None:
         write_frame(tables / "race.parquet", race_table(collected.deltas, race), RACE, metadata)
     for name, frame in vars(frames).items():
         print(f"{tables / name}.parquet: {len(frame):,} rows")
+    if config.multi_source.mixes:
+        from tasktransfer.designs.transfer.statistics.mixing import write_mixing
+
+        write_mixing(study, read_tables(tables)[1])
     if transfer_config(study).prompted:
         from tasktransfer.designs.transfer.statistics.prompted import write_prompted
 

@@ -40,7 +40,8 @@ def _statistics(study: Study) -> tuple[str, ...]:
     asked = outputs.PROMPTED if config.prompted else ()
     more = outputs.SELECTION if config.selectors else ()
     race = (outputs.RACE,) if config.racing else ()
-    return (*outputs.STATISTICS, *asked, *more, *race)
+    mixed = (outputs.MIXING,) if config.multi_source.mixes else ()
+    return (*outputs.STATISTICS, *asked, *more, *race, *mixed)
 
 
 def _parquet(names: Iterable[str]) -> tuple[str, ...]:

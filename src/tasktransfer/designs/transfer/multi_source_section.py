@@ -14,7 +14,7 @@ from tasktransfer.config.fields import DISTINCT, LIST, Count, Section
 from tasktransfer.core.validation import Problem, at, show
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, tasks_of
-from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
+from tasktransfer.designs.transfer.algorithms import BANDITS, TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 
@@ -76,6 +76,11 @@ class MultiSourceConfig(Section):
                 "algorithms": self.transfers(algorithms) if self.mode != "off" else (),
             }
         )
+
+    @property
+    def mixes(self) -> bool:
+        """Whether some run's sources are mixed by a bandit, of a section in force."""
+        return not {*BANDITS}.isdisjoint(self.algorithms)
 
     def transfers(self, algorithms: tuple[str, ...]) -> tuple[str, ...]:
         """The transfer algorithms that it is run with, in their order."""

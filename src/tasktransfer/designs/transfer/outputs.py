@@ -46,6 +46,9 @@ PROMPTED = ("prompted",)
 RACE = "race"
 """The same of a study whose pairs race (``statistics.race``)."""
 
+MIXING = "mixing"
+"""The same of a study in which a bandit mixes several sources (``statistics.mixing``)."""
+
 SELECTION = ("selectors", "regret")
 """What ``statistics`` makes besides where the study names selectors."""
 

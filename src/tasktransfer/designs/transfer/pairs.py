@@ -16,10 +16,11 @@ from pydantic import Field
 
 from tasktransfer.config.fields import DISTINCT, LIST, Section, Text
 from tasktransfer.core.validation import Problem, at, nearest, show
-from tasktransfer.datasets import task_of
+from tasktransfer.datasets import as_seen_from, task_of
+from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 
-JOINT = ("multitask", "multitask_finetune", "temperature", "random_weights")
+JOINT = ("multitask", "multitask_finetune", "temperature", "random_weights", *BANDITS)
 """Algorithms whose training reads source and target together."""
 
 Pattern = Annotated[str, Text(r"[\w*-]+(/[\w*]+)?", "write Dataset/task, Dataset/* or a task")]
@@ -80,12 +81,6 @@ def across(
     if not by_target and not problems:
         problems.append(Problem("targets", "leave no source beside a target: name another task"))
     return found, problems
-
-
-def as_seen_from(dataset: str, task: Task) -> str:
-    """What a task is called in runs whose target is of a dataset."""
-    home, name = task
-    return name if home == dataset else f"{home}/{name}"
 
 
 def homes(dataset: str, sources: Sequence[str]) -> tuple[Task, ...]:

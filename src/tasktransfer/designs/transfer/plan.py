@@ -16,7 +16,7 @@ from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import data_of, recipe_of
+from tasktransfer.datasets import data_of, recipe_of, task_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
 from tasktransfer.designs.transfer.config import TransferConfig
@@ -134,9 +134,8 @@ def _selectors(config: TransferConfig, builder: PlanBuilder, given: _Given) -> I
     for model, seed, dataset in asked:
         of = _Of(builder, given, dataset.name, model.name, seed)
         studied = Studied(
-            *(given.data[dataset.name], given.models[model.name], seed),
-            # Sources of other datasets have another data revision to be measured on.
-            pairs=tuple(pair for pair in dataset.pairs if not is_foreign(pair[0])),
+            *(given.data[dataset.name], given.data, given.models[model.name], seed),
+            pairs=dataset.pairs,
             baseline=of.baseline,
             probe=of.probe,
         )
@@ -153,19 +152,17 @@ class _Of(NamedTuple):
     seed: int
 
     def baseline(self, task: str) -> Stage:
-        name = (self.dataset, self.model, BASELINE, (), task, self.seed)
-        return _run(self.builder, self.given, name).stages[0]
+        home, name = task_of(self.dataset, task)
+        wanted = (home, self.model, BASELINE, (), name, self.seed)
+        return _run(self.builder, self.given, wanted).stages[0]
 
     def probe(self, source: str, target: str) -> Stage:
         """One epoch of the transfer, which no test split is told of."""
-        training = self.given.training[self.dataset]
-        first, last = steps("pretrain_finetune", (source,), target)
-        short = replace(last, training=replace(training, epochs=1), test_on=())
-        stages = self.builder.stages(
-            [first, short],
-            *(self.given.data[self.dataset], self.given.models[self.model], training, self.seed),
-        )
-        return stages[short]
+        data, model = self.given.data[self.dataset], self.given.models[self.model]
+        short = replace(self.given.training[self.dataset], epochs=1)
+        start = _start(self.baseline(source), target, model)
+        step = Step((target,), Selection((target,)), start=start, training=short, test_on=())
+        return self.builder.stages([step], data, model, short, self.seed)[step]
 
 
 def _in_race(race: Race, wanted: RunName) -> bool:

@@ -25,6 +25,11 @@ Cell = tuple[str, str, str, str, str]
 NAMES = ("dataset", "model", "algorithm", "source", "target")
 
 
+NO_INTERVAL = "left the race"
+"""Why a pair that left has no interval."""
+LEFT_LABEL = f"{NO_INTERVAL}: of fewer seeds, which chose; no interval"
+"""What the hatching of such cells means."""
+
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 

@@ -169,17 +169,28 @@ REGRET_FIGURE = Figure(
     nothing="has no target with two sources to rank",
     certain=False,
 )
+MIXING_FIGURE = Figure(
+    outputs.MIXING,
+    "Weights of sources over training",
+    late("designs.transfer.figures.mixing", "drawn"),
+    (outputs.MIXING,),
+    nothing="has no run whose sources a bandit mixes",
+    certain=False,
+)
 
 
 def shown(study: Study) -> Presentation:
     """Of a study of this design."""
     kinds = {name: _kinds_of(study, name) for name in study.config.dataset_names}
-    return presentation(kinds, selectors=bool(transfer_config(study).selectors))
+    config = transfer_config(study)
+    return presentation(kinds, selectors=bool(config.selectors), mixing=config.multi_source.mixes)
 
 
-def presentation(kinds: Mapping[str, Iterable[str]], *, selectors: bool = False) -> Presentation:
+def presentation(
+    kinds: Mapping[str, Iterable[str]], *, selectors: bool = False, mixing: bool = False
+) -> Presentation:
     """Of the figures of each dataset; ``kinds``: dataset → those it has; ``selectors``: whether
-    selectors of sources are judged."""
+    selectors of sources are judged; ``mixing``: whether a bandit mixes sources."""
     page = "designs.transfer.report.blocks"
     return Presentation(
         question=QUESTION,
@@ -188,6 +199,7 @@ def presentation(kinds: Mapping[str, Iterable[str]], *, selectors: bool = False)
         tables=(*_tables(), *((REGRET_TABLE,) if selectors else ())),
         figures=(
             *(figure for name, of_it in kinds.items() for figure in figures_of(name, of_it)),
+            *((MIXING_FIGURE,) if mixing else ()),
             *((REGRET_FIGURE,) if selectors else ()),
         ),
         captions="transfer",

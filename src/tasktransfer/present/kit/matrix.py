@@ -23,6 +23,12 @@ NOT_PLANNED_LABEL = "not in the study"
 SURVIVES_LABEL = "differs from 0 after false-discovery control (q ≤ 0.05)"
 ONE_TRAINING_LABEL = "one training only: how much seeds differ cannot be judged from one"
 FRAME: dict[str, Any] = {"facecolor": "none", "edgecolor": INK, "linewidth": 1.3}
+HATCHED_LIGHTLY: dict[str, Any] = {
+    "facecolor": "none",
+    "edgecolor": "#70707090",
+    "hatch": "|||",
+    "linewidth": 0.0,
+}
 _INSET = 0.05
 _WHOLE = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
 _TIP = np.array([(0.64, 0.14), (0.86, 0.14), (0.86, 0.36)])
@@ -45,6 +51,16 @@ def hatch_missing(axes: Axes, corners: Sequence[Corner]) -> None:
 def hatch_not_planned(axes: Axes, corners: Sequence[Corner]) -> None:
     """Cells that are no part of the study."""
     _add(axes, corners, _WHOLE, "not planned", **NOT_PLANNED)
+
+
+def hatch_lightly(axes: Axes, corners: Sequence[Corner]) -> None:
+    """Upright lines over cells that keep their colour and number: these are no final ones."""
+    _add(axes, corners, _WHOLE, "hatched lightly", **HATCHED_LIGHTLY)
+
+
+def hatched_lightly_entry(label: str) -> Patch:
+    """The legend's entry for them."""
+    return Patch(**HATCHED_LIGHTLY, label=label)
 
 
 def frame(axes: Axes, corners: Sequence[Corner]) -> None:

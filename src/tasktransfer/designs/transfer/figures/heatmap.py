@@ -2,7 +2,8 @@
 
 Rows are sources, columns targets; the diagonal holds the baseline's score, every other cell the
 relative improvement over it. Sources of other datasets are rows below those of the target's own.
-What is missing and what is not in the study are hatched, each in its way, never drawn as zero.
+What is missing and what is not in the study are hatched, each in its way, never drawn as zero;
+cells of pairs that left a race keep colour and number under a hatching of their own.
 Cells that survive false-discovery control are framed; those of one seed have a ring and never a
 frame, for their test speaks of that training alone.
 """
@@ -32,6 +33,7 @@ from tasktransfer.designs.transfer.figures.asked_margin import (
 )
 from tasktransfer.designs.transfer.figures.one_dataset import single_source_cells
 from tasktransfer.designs.transfer.pairs import is_foreign
+from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 from tasktransfer.present.kit import matrix as cell_grid
@@ -63,11 +65,11 @@ _PALE = "#f7f7f7"
 class Panel:
     """The cells of one model and algorithm, each a mean over seeds.
 
-    ``improvement`` (%), ``delta``, ``partial``, ``significant``, ``one_training`` and ``tested``
-    are square (sources, targets), NaN or False where nothing is there; ``baseline`` has one score
-    per target. ``partial`` marks cells (on the diagonal: baselines) with fewer seeds than planned,
-    none included, ``tested`` those with a q, ``significant`` those with q ≤ 0.05, ``one_training``
-    those of one seed.
+    ``improvement`` (%), ``delta``, ``partial``, ``significant``, ``one_training``, ``tested`` and
+    ``left_race`` are square (sources, targets), NaN or False where nothing is there; ``baseline``
+    has one score per target. ``partial`` marks cells (on the diagonal: baselines) with fewer seeds
+    than planned, none included, ``tested`` those with a q, ``significant`` those with q ≤ 0.05,
+    ``one_training`` those of one seed, ``left_race`` those that got no more seeds.
     """
 
     model: str
@@ -78,6 +80,7 @@ class Panel:
     significant: Flags
     one_training: Flags
     tested: Flags
+    left_race: Flags
     baseline: Floats
 
     @property
@@ -125,6 +128,7 @@ def _panel(
     lost = absent[(absent["model"] == model) & (absent["algorithm"] == BASELINE)]
     partial = _square(gone, np.ones(len(gone)), tasks) > 0
     np.fill_diagonal(partial, np.isin(tasks, lost["target"].to_numpy()))
+    left = _square(shown, shown["no_interval"] == NO_INTERVAL, tasks) > 0
     return Panel(
         model=model,
         algorithm=algorithm,
@@ -132,7 +136,8 @@ def _panel(
         delta=_square(shown, shown["delta"], tasks),
         partial=partial,
         significant=_square(shown, shown["significant"], tasks) > 0,
-        one_training=_square(shown, shown["n_seeds"], tasks) == 1,
+        one_training=(_square(shown, shown["n_seeds"], tasks) == 1) & ~left,
+        left_race=left,
         tested=~np.isnan(_square(shown, shown["q"], tasks)),
         baseline=own.groupby("target")["score"].mean().reindex(tasks).to_numpy(np.float64),
     )
@@ -234,6 +239,7 @@ def _draw(
     for corner, (text, _, ink, style) in zip(corners, looks, strict=True):
         cell_grid.write(axes, corner, text, scale * _size_of(text), ink, **style)
     cell_grid.fill(axes, corners, [colour for _, colour, *_ in looks])
+    cell_grid.hatch_lightly(axes, _corners(panel.left_race))
     cell_grid.hatch_missing(axes, _corners(panel.empty & panel.partial))
     cell_grid.hatch_not_planned(axes, _corners(panel.empty & ~panel.partial))
     cell_grid.frame(axes, _corners(panel.significant & ~panel.one_training))
@@ -297,6 +303,8 @@ def _legend_entries(every: list[Panel], limit: float) -> list[Artist]:
         missing=any((one.empty & one.partial).any() for one in every),
         not_planned=any((one.empty & ~one.partial).any() for one in every),
     )
+    if any(one.left_race.any() for one in every):
+        entries.append(cell_grid.hatched_lightly_entry(LEFT_LABEL))
     if any(_beyond(one, limit).any() for one in every):
         entries.append(cell_grid.beyond_entry(limit, " %"))
     if any((np.isnan(one.improvement) & ~np.isnan(one.delta)).any() for one in every):

@@ -9,8 +9,10 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
+from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect.results import frames_in, read_results, results_of
 from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.racing import LEFT_LABEL
 from tasktransfer.designs.transfer.report.control_tables import control_tables
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.selection import sentences
@@ -18,6 +20,7 @@ from tasktransfer.designs.transfer.report.statistics_tables import (
     agreement_lines,
     statistics_tables,
 )
+from tasktransfer.designs.transfer.statistics.mixing import MIXING
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.present.declared import Block
 from tasktransfer.present.kit import matrix
@@ -37,6 +40,7 @@ LABELS = {
     "one_training": matrix.ONE_TRAINING_LABEL,
     "missing": matrix.MISSING_LABEL,
     "not_planned": matrix.NOT_PLANNED_LABEL,
+    "left_race": LEFT_LABEL,
 }
 """What the marks of the printed heatmap are called; the interactive one has the same."""
 
@@ -46,9 +50,15 @@ def read(study: Study) -> tuple[Mapping[str, pd.DataFrame], Metadata]:
     results = read_results(study.tables)
     resources, _ = read_frame(Path(study.tables, "resources.parquet"), RESOURCES, "collect again")
     frames = {**frames_in(results), "resources": resources}
-    regret = Path(study.tables, "regret.parquet")
-    if transfer_config(study).selectors:
-        frames["regret"], _ = read_frame(regret, REGRET, "run `tasktransfer statistics` again")
+    config = transfer_config(study)
+    more = {
+        "regret": (REGRET, bool(config.selectors)),
+        outputs.MIXING: (MIXING, config.multi_source.mixes),
+    }
+    for name, (columns, there) in more.items():
+        if there:
+            path = Path(study.tables, f"{name}.parquet")
+            frames[name], _ = read_frame(path, columns, "run `tasktransfer statistics` again")
     return frames, results.metadata
 
 
@@ -58,7 +68,8 @@ def blocks(view: View) -> Mapping[str, Sequence[Block]]:
     arguments = view.study.arguments()
     explain = " ".join(part for part in ("tasktransfer explain", arguments) if part)
     heatmap = environment(HERE).get_template("heatmap.html.j2")
-    html = heatmap.render(labels=LABELS, data=embedded_json(payload(results, explain)))
+    raced = transfer_config(view.study).racing is not None
+    html = heatmap.render(labels=LABELS, raced=raced, data=embedded_json(payload(results, explain)))
     tables = [*statistics_tables(results.statistics), *control_tables(results)]
     return {
         "results": [Block(html=Markup(html))],

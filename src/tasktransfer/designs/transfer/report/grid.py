@@ -18,6 +18,7 @@ from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.asked_margin import margin_rows
 from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
+from tasktransfer.designs.transfer.racing import NO_INTERVAL
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 from tasktransfer.present.kit.style import (
@@ -50,9 +51,9 @@ def payload(results: Results, explain: str) -> dict[str, Any]:
         scale, %), ``colours`` (of the scale, low to high) and ``cells``. A cell has ``model``,
         ``algorithm`` (null on the diagonal: baselines are shared), ``source``, ``target`` (their
         names), ``state`` (transfer, baseline or missing), its numbers, ``mark`` (significant,
-        one-training or empty), ``beyond`` (the colours), ``text``, ``fill``, ``ink``, ``runs``
-        ([place in runs, place of its baseline or null]) and ``gaps`` (planned runs that are not in
-        it, and why).
+        one-training, left-race or empty), ``beyond`` (the colours), ``text``, ``fill``, ``ink``,
+        ``runs`` ([place in runs, place of its baseline or null]) and ``gaps`` (planned runs that
+        are not in it, and why).
     """
     runs = results.tables.runs
     names = runs[["digest", "target"]].itertuples(index=False, name=None)
@@ -203,7 +204,9 @@ def _transfer(
 
 
 def _mark(row: Mapping[str, Any]) -> str:
-    """The frame or ring that the printed heatmap gives a cell."""
+    """The frame, ring or hatching that the printed heatmap gives a cell."""
+    if row["no_interval"] == NO_INTERVAL:
+        return "left-race"
     if row["n_seeds"] == 1:
         return "one-training"
     return "significant" if row["significant"] else ""

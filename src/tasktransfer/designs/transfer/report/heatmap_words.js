@@ -36,7 +36,11 @@ const words = (() => {
       cell.improvement === null
         ? `${number(cell.delta, 1, true)} points`
         : `${number(cell.improvement, 1, true)} %`;
-    const mark = { significant: ", significant", "one-training": ", one training only" };
+    const mark = {
+      significant: ", significant",
+      "one-training": ", one training only",
+      "left-race": ", left the race",
+    };
     return `${pair}: ${size}${mark[cell.mark] ?? ""}${cell.beyond ? ", beyond the colours" : ""}`;
   }
 
@@ -71,6 +75,7 @@ const words = (() => {
   }
 
   function verdict(cell) {
+    if (cell.mark === "left-race") return "no test: left the race, its seeds are those that chose";
     if (cell.mark === "one-training") return "one training only, other seeds unknown";
     if (cell.q === null) return "no test";
     return cell.mark === "significant" ? "yes (q ≤ 0.05)" : "no";

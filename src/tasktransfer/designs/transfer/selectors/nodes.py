@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from tasktransfer.core.nodes import Data, Fit, Outcome, Stage, Start
 from tasktransfer.core.runs import Run
 from tasktransfer.core.selectors import SELECTOR, SINGLE_LABEL, Selector
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets import get_task
+from tasktransfer.datasets import get_task, task_of
 
 METHOD = "selector"
 """The method of runs that are a selector's values; their ``variant`` is its name."""
@@ -21,12 +21,14 @@ INSTANCES = 300
 
 @dataclass(frozen=True)
 class Studied:
-    """What selectors rank: the pairs of a dataset, with a model and a seed.
+    """What selectors rank: the pairs whose target is of a dataset, with a model and a seed.
 
+    Sources of other datasets are named ``Dataset/task``. ``others``: dataset → data, of those.
     ``baseline``: task → its training; ``probe``: source, target → one epoch of the transfer.
     """
 
     data: Data
+    others: Mapping[str, Data]
     model: ModelSpec
     seed: int
     pairs: Sequence[tuple[str, str]]
@@ -36,6 +38,14 @@ class Studied:
     @property
     def tasks(self) -> tuple[str, ...]:
         return tuple(sorted({task for pair in self.pairs for task in pair}))
+
+    def by_data(self, tasks: Iterable[str]) -> list[tuple[Data, tuple[str, ...]]]:
+        """Tasks by the data that they are of, with the names that they have there."""
+        found: dict[str, list[str]] = {}
+        for task in tasks:
+            home, name = task_of(self.data.name, task)
+            found.setdefault(home, []).append(name)
+        return [(self.others.get(home, self.data), tuple(of)) for home, of in found.items()]
 
 
 def is_selector(run: Run) -> bool:
@@ -65,7 +75,9 @@ def fit_of(studied: Studied, selector: Selector) -> Fit | None:
             sources.setdefault(target, []).append(source)
     if not sources:
         return None
-    reads = tuple(_measurements(studied, selector, sources))
+    fits = tuple(_measurements(studied, selector, sources))
+    named = {source for of in sources.values() for source in of}
+    others = tuple(data for data, _ in studied.by_data(sorted(named)) if data != studied.data)
     settings: dict[str, Any] = {
         "selector": selector.name,
         "sources": sources,
@@ -73,8 +85,8 @@ def fit_of(studied: Studied, selector: Selector) -> Fit | None:
     }
     if selector.version > 1:
         settings["version"] = selector.version
-    seed = studied.seed if any(fit.on or fit.seed for fit in reads) else 0
-    return Fit(SELECTOR, studied.data, tuple(sources), seed, settings, reads=reads)
+    seed = studied.seed if any(fit.on or fit.seed for fit in fits) else 0
+    return Fit(SELECTOR, studied.data, tuple(sources), seed, settings, reads=(*fits, *others))
 
 
 def _measurements(
@@ -84,38 +96,42 @@ def _measurements(
     selector may ask it for, so that two selectors share it."""
     named = sorted({source for of in sources.values() for source in of})
     if "embeddings" in selector.reads:
-        yield _measured(studied, "embeddings", None, studied.tasks)
+        yield from _measured(studied, "embeddings", None, studied.tasks)
     if "own_embeddings" in selector.reads:
         for source in named:
-            yield _measured(studied, "embeddings", source, (source,))
+            yield from _measured(studied, "embeddings", source, (source,))
     if "features" in selector.reads:
         for source in named:
             on = [t for s, t in studied.pairs if s == source and _is_labelled(studied, t)]
-            yield _measured(studied, "features", source, tuple(dict.fromkeys(on)))
+            yield from _measured(studied, "features", source, dict.fromkeys(on))
     if "gradients" in selector.reads:
-        yield _measured(studied, "gradients", None, studied.tasks)
+        yield from _measured(studied, "gradients", None, studied.tasks)
     if "fisher" in selector.reads:
         for task in studied.tasks:
-            yield _measured(studied, "fisher", task, (task,))
+            yield from _measured(studied, "fisher", task, (task,))
     if "losses" in selector.reads:
-        yield _measured(studied, "losses", None, studied.tasks)
+        yield from _measured(studied, "losses", None, studied.tasks)
         for target, of in sources.items():
-            yield _measured(studied, "losses", target, tuple(of))
+            yield from _measured(studied, "losses", target, of)
 
 
 def _is_labelled(studied: Studied, task: str) -> bool:
     return get_task(studied.data.name, task).kind in SINGLE_LABEL
 
 
-def _measured(studied: Studied, what: str, of: str | None, on: tuple[str, ...]) -> Fit:
-    """A measurement of a task's baseline, or of the base model."""
+def _measured(studied: Studied, what: str, of: str | None, on: Iterable[str]) -> Iterator[Fit]:
+    """A measurement of a task's baseline, or of the base model; a fit for each dataset that it is
+    made on."""
+    start, seed = None, studied.seed
+    settings: dict[str, Any] = {"instances": INSTANCES}
     if of is not None:
-        settings: dict[str, Any] = {"instances": INSTANCES}
-        return Fit(what, studied.data, on, studied.seed, settings, Start(studied.baseline(of)))
-    settings = {"instances": INSTANCES, "model": studied.model.identity}
-    # What the base model lacks is drawn by the seed; mean states need none of it.
-    seed = studied.seed if what == "gradients" else 0
-    return Fit(what, studied.data, on, seed, settings)
+        start = Start(studied.baseline(of))
+    else:
+        settings["model"] = studied.model.identity
+        # What the base model lacks is drawn by the seed; mean states need none of it.
+        seed = studied.seed if what == "gradients" else 0
+    for data, tasks in studied.by_data(on):
+        yield Fit(what, data, tasks, seed, settings, start)
 
 
 def _run(

@@ -20,10 +20,9 @@ from tasktransfer.core.ancestors import with_ancestors
 from tasktransfer.core.nodes import Fit, Node, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_manifest
-from tasktransfer.datasets import get_task
+from tasktransfer.datasets import as_seen_from, get_task, task_of
 from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.config import transfer_config
-from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.selectors.nodes import PROBE, is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
@@ -50,7 +49,8 @@ SECONDS_OF_FIT = 30.0
 
 @dataclass(frozen=True)
 class Question:
-    """Which of some sources to train a target on, with the study's first model and seed."""
+    """Which of some sources to train a target on, with the study's first model and seed. Sources
+    of other datasets are named ``Dataset/task``."""
 
     dataset: str
     target: str
@@ -58,6 +58,11 @@ class Question:
 
     def holds(self, run: Run) -> bool:
         return bool(run.about["dataset"] == self.dataset)
+
+    @property
+    def homes(self) -> dict[str, tuple[str, str]]:
+        """Source → its dataset, and its name there."""
+        return {source: task_of(self.dataset, source) for source in self.sources}
 
 
 def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
@@ -69,7 +74,7 @@ def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
     config = transfer_config(study)
     dataset, _, task = target.rpartition("/")
     found = [
-        (one.name, [s for s, t in one.pairs if t == task and not is_foreign(s)])
+        (one.name, [s for s, t in one.pairs if t == task])
         for one in config.datasets
         if dataset in ("", one.name) and task in one.targets
     ]
@@ -80,6 +85,7 @@ def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
             f"has {', '.join(targets)}"
         )
     ((name, known),) = found
+    sources = [as_seen_from(name, task_of(name, source)) for source in sources]
     unknown = [source for source in sources if source not in known]
     if unknown:
         raise ConfigError(f"--sources: {unknown[0]!r} is no source; there are {', '.join(known)}")
@@ -150,11 +156,17 @@ def _recorded(study: Study, question: Question, fit: Fit | None) -> dict[str, fl
 
 
 def _sizes(study: Study, question: Question) -> dict[str, int]:
-    cache = Path(study.instances(question.dataset))
-    if not (cache / "manifest.json").exists():
-        return {}
-    tasks = read_manifest(cache).tasks
-    return {task: tasks[task]["train"].samples for task in question.sources if task in tasks}
+    counted = {}
+    for home in {home for home, _ in question.homes.values()}:
+        cache = Path(study.instances(home))
+        if not (cache / "manifest.json").exists():
+            return {}
+        counted[home] = read_manifest(cache).tasks
+    return {
+        source: counted[home][name]["train"].samples
+        for source, (home, name) in question.homes.items()
+        if name in counted[home]
+    }
 
 
 def _transfers(
@@ -164,9 +176,11 @@ def _transfers(
     if "dev" not in matrix:
         return {}
     rows = matrix["dev"]
-    rows = rows[(rows["dataset"] == question.dataset) & (rows["target"] != question.target)]
+    rows = rows[(rows["dataset"] != question.dataset) | (rows["target"] != question.target)]
+    homes = [task_of(d, s) for d, s in zip(rows["dataset"], rows["source"], strict=True)]
     gains = {
-        s: rows.loc[rows["source"] == s, "delta"].dropna().to_numpy() for s in question.sources
+        source: rows.loc[[one == home for one in homes], "delta"].dropna().to_numpy()
+        for source, home in question.homes.items()
     }
     return gains if any(len(of) for of in gains.values()) else {}
 
@@ -276,17 +290,17 @@ def _next(
     study: Study, question: Question, sources: Sequence[Mapping[str, Any]], sure: Sequence[str]
 ) -> list[str]:
     first = [one["source"] for one in sources[:3]] or list(question.sources[:3])
-    pairs = ", ".join(f"{{source: {one}, target: {question.target}}}" for one in first)
+    named = ", ".join("/".join(question.homes[one]) for one in first)
     lines = [
-        f"train the first {len(first)} in full: set datasets.{question.dataset}.pairs: [{pairs}] "
-        "and run snakemake"
+        f"train the first {len(first)} in full: set sources: [{named}] and targets: "
+        f"[{question.dataset}/{question.target}] and run snakemake"
     ]
     if not sure:
         lines.insert(
             0,
             "no selector is told from random by a finished matrix: the cheapest probe is an epoch "
-            f"of each transfer: set selectors: [{PROBE}] with targets: [{question.target}] and "
-            "run snakemake",
+            f"of each transfer: set selectors: [{PROBE}] with targets: "
+            f"[{question.dataset}/{question.target}] and run snakemake",
         )
     return lines
 

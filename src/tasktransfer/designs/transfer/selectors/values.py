@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tasktransfer.core.nodes import Fit, Stage
+from tasktransfer.core.nodes import Fit
 from tasktransfer.core.selectors import COST, TOKENS, Selector
-from tasktransfer.datasets import get_task
+from tasktransfer.datasets import get_task, task_of
 from tasktransfer.designs.transfer.collect.results import Tables, read_tables
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
-from tasktransfer.designs.transfer.pairs import is_foreign
+from tasktransfer.designs.transfer.pairs import Task
 from tasktransfer.designs.transfer.racing import race_of
 from tasktransfer.designs.transfer.selectors.matrix import Matrix, cube, regret_table
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
@@ -39,7 +39,6 @@ from tasktransfer.tables.regret import COLUMNS as REGRET
 from tasktransfer.tables.store import Columns, frame_of, write_frame
 
 NOT_THERE = "not computed yet: run snakemake"
-FOREIGN = "a source of another dataset: selectors rank those of the target's own"
 NO_NUMBER = "the selector gave none"
 TOGETHER = "all"
 """The dataset of rows of all datasets together."""
@@ -103,7 +102,8 @@ def values_of(
     selectors = [SELECTORS[name] for name in config.selectors]
     computed = dict(_computed(collected)) if collected is not None else {}
     families = {model.name: model.family for model in config.models}
-    sizes = dict(zip(tables.sizes["task"], tables.sizes["train"], strict=True))
+    names = zip(tables.sizes["dataset"], tables.sizes["task"], strict=True)
+    sizes = dict(zip(names, tables.sizes["train"].tolist(), strict=True))
     rows: list[tuple[Any, ...]] = []
     told: set[tuple[str, ...]] = set()
     for group, selector in product(groups_of(tables), selectors):
@@ -114,12 +114,8 @@ def values_of(
             continue
         told.add(key)
         for source, target, seed in _pairs(group):
-            found: Found = (np.nan, (np.nan, np.nan), FOREIGN)
-            if is_foreign(source):
-                rows.append((*key, source, target, seed, found[0], FOREIGN, *found[1]))
-                continue
             kinds = [get_task(dataset, task).kind for task in (source, target)]
-            found = (np.nan, (np.nan, np.nan), NOT_THERE)
+            found: Found = (np.nan, (np.nan, np.nan), NOT_THERE)
             if lacks := selector.lacks(kinds[0], kinds[1], families[model]):
                 found = (np.nan, (np.nan, np.nan), lacks)
             elif selector.reads and "transfers" not in selector.reads:
@@ -207,7 +203,7 @@ def _pairs(group: Group) -> list[tuple[str, str, int]]:
 def _from_tables(
     selector: Selector,
     group: Group,
-    sizes: Mapping[str, int],
+    sizes: Mapping[Task, int],
     source: str,
     target: str,
     seed: int,
@@ -215,6 +211,7 @@ def _from_tables(
     """The value of a selector that needs no node, for one seed."""
     tasks = (source, target)
     kinds = {task: str(get_task(group.key[0], task).kind) for task in tasks}
+    counts = {task: sizes.get(task_of(group.key[0], task), 0) for task in tasks}
     transfers: dict[str, Floats] = {}
     seconds = 0.0
     if "transfers" in selector.reads:
@@ -223,7 +220,7 @@ def _from_tables(
         transfers[source] = rows["delta"].to_numpy(float)
         seconds = float(sum(group.seconds[digest] for digest in rows["digest"]))
     assert selector.values is not None
-    asked = Asked(target, (source,), kinds, sizes, transfers=transfers)
+    asked = Asked(target, (source,), kinds, counts, transfers=transfers)
     value = selector.values(asked)[source]
     return (np.nan if value is None else value), (seconds, 0.0), NO_NUMBER
 
@@ -263,9 +260,7 @@ def _shares(collected: Collected) -> dict[str, int]:
 
 def _cost_of_fit(collected: Collected, fit: Fit, pairs: Mapping[str, int]) -> Cost:
     """Of one pair: its share of the fit and of what this reads."""
-    costs = [
-        _cost(collected.record(one)) for one in (fit, *fit.reads) if not isinstance(one, Stage)
-    ]
+    costs = [_cost(collected.record(one)) for one in (fit, *fit.reads) if isinstance(one, Fit)]
     seconds, tokens = (sum(column) for column in zip(*costs, strict=True))
     return seconds / pairs[fit.digest], tokens / pairs[fit.digest]
 

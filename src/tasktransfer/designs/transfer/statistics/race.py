@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.designs.transfer.collect.results import Tables
-from tasktransfer.designs.transfer.racing import NAMES, Cell, Race, go_on
+from tasktransfer.designs.transfer.racing import NAMES, NO_INTERVAL, Cell, Race, go_on
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.tables.store import Columns, frame_of
 
@@ -30,7 +30,6 @@ RACE: Columns = (
     ("delta_chosen", pa.float64(), "mean test delta over the former: too good of what was kept"),
     ("delta_fresh", pa.float64(), "mean test delta over the latter; NaN: it has none"),
 )
-NO_INTERVAL = "left the race"
 
 
 def pairs_that_go_on(tables: Tables, race: Race, share: float) -> list[dict[str, str]]:

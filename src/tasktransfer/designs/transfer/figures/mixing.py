@@ -1,0 +1,70 @@
+"""Which sources a bandit trains on beside the target, round by round."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.present.kit.style import (
+    INK,
+    bare_axes,
+    entitle,
+    folded,
+    legend_below,
+    series_look,
+)
+from tasktransfer.present.view import View
+
+COLUMNS = 3
+
+
+def drawn(view: View) -> Figure | None:
+    """A panel per model, algorithm and target: a line per source, the mean over seeds, with the
+    range of these; dotted: all sources alike. None where nothing was mixed."""
+    rows = view["mixing"]
+    if rows.empty:
+        return None
+    panels = list(rows.groupby(["model", "algorithm", "dataset", "target"], sort=False))
+    sources = list(dict.fromkeys(rows["source"]))
+    names = short_names([*sources, *rows["target"].unique()], view.metadata.shorts)
+    columns = min(COLUMNS, len(panels))
+    lines = math.ceil(len(panels) / columns)
+    figure = Figure(figsize=(max(5.6, 2.9 * columns), 2.2 * lines + 1.3), layout="constrained")
+    grid = figure.subplots(lines, columns, squeeze=False, sharey=True)
+    for axes, (key, panel) in zip(grid.flat, panels, strict=False):
+        model, algorithm, _, target = map(str, key)
+        _draw(axes, panel, sources)
+        title = f"{algorithm_label(algorithm)}: {names[target]}, {model}"
+        axes.set_title(folded(title, 2.6, 8.5), fontsize=8.5)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("weight", fontsize=9)
+        axes.set_ylim(0, 1)
+    entries = [
+        Line2D([], [], color=look.colour, marker=look.marker, ls=look.line, label=names[source])
+        for source, look in ((one, series_look(rank)) for rank, one in enumerate(sources))
+    ]
+    legend_below(figure, [*entries, Line2D([], [], color=INK, ls=":", label="all alike")])
+    seeds = int(rows["seed"].nunique())
+    entitle(figure, "Weights of sources over training", seeds, view.metadata)
+    return figure
+
+
+def _draw(axes: Axes, panel: pd.DataFrame, sources: list[str]) -> None:
+    bare_axes(axes, zero=None)
+    of_panel = panel.groupby(["source", "round"])["weight"].agg(["mean", "min", "max"])
+    here = [source for source in sources if source in of_panel.index]
+    for source in here:
+        look, values = series_look(sources.index(source)), of_panel.loc[source]
+        rounds = values.index.to_numpy()
+        axes.fill_between(rounds, values["min"], values["max"], color=look.colour, alpha=0.15, lw=0)
+        axes.plot(rounds, values["mean"], color=look.colour, marker=look.marker, ls=look.line, ms=4)
+    axes.axhline(1 / len(here), color=INK, lw=0.8, ls=":")
+    axes.set_xlabel("round", fontsize=9)
+    axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
