@@ -12,7 +12,7 @@ from markupsafe import Markup
 from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect.results import frames_in, read_results, results_of
 from tasktransfer.designs.transfer.config import transfer_config
-from tasktransfer.designs.transfer.racing import LEFT_LABEL
+from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.report.control_tables import control_tables
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.selection import sentences
@@ -68,7 +68,7 @@ def blocks(view: View) -> Mapping[str, Sequence[Block]]:
     arguments = view.study.arguments()
     explain = " ".join(part for part in ("tasktransfer explain", arguments) if part)
     heatmap = environment(HERE).get_template("heatmap.html.j2")
-    raced = transfer_config(view.study).racing is not None
+    raced = bool((results.statistics.cells["no_interval"] == NO_INTERVAL).any())
     html = heatmap.render(labels=LABELS, raced=raced, data=embedded_json(payload(results, explain)))
     tables = [*statistics_tables(results.statistics), *control_tables(results)]
     return {
