@@ -123,15 +123,12 @@ def set_gradients_of_two(
         of_each.append([parameter.grad for parameter in moving])
         for parameter in moving:
             parameter.grad = None
-    first, second = of_each
-    both = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
-    total = torch.zeros(3, device=setup.device)
-    for a, b in both:
-        total += torch.stack([(a * b).sum(), a.square().sum(), b.square().sum()]).float()
-    for parameter, *given in zip(moving, first, second, strict=True):
-        known = [one for one in given if one is not None]
-        parameter.grad = torch.stack(known).sum(dim=0) if known else None
-    return losses, total[0] / (total[1] * total[2]).sqrt().clamp_min(1e-30)
+    products = torch.zeros(3, device=setup.device)
+    for parameter, a, b in zip(moving, *of_each, strict=True):
+        parameter.grad = b if a is None else a if b is None else a + b
+        if a is not None and b is not None:
+            products += torch.stack([(a * b).sum(), a.square().sum(), b.square().sum()])
+    return losses, products[0] / (products[1] * products[2]).sqrt().clamp_min(1e-30)
 
 
 def _first_pass(

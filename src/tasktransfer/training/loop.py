@@ -217,21 +217,16 @@ def _train_round(
             wanted = bandit.choose() if bandit else [batch.task for batch in offered]
             taken = [one for one, batch in enumerate(offered) if batch.task in wanted]
             update = tuple(offered[one] for one in taken)
-            alike: Tensor | None = None
+            turn = place, update, taken
 
-            def gradients(
-                tokens: int,
-                place: int = place,
-                update: Update = update,
-                taken: Sequence[int] = taken,
-            ) -> tuple[list[Tensor], Tensor | None]:
-                of_offered = ahead.of(place, tokens)
-                made = [of_offered[one] for one in taken]
-                given = (model, moving, splits, update, made, setup, halves)
+            def gradients(tokens: int, turn: tuple[int, Update, list[int]] = turn) -> Any:
+                place, update, taken = turn
+                made = ahead.of(place, tokens)
+                given = (model, moving, splits, update, [made[one] for one in taken], setup, halves)
                 return set_gradients_of_two(*given) if bandit else (set_gradients(*given), None)
 
             of_batches, alike = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
-            if bandit and alike is not None:
+            if bandit:
                 bandit.learn(wanted[1], float(alike))
             done.append(update)
             each = zip(update, of_batches, strict=True)

@@ -24,7 +24,6 @@ from tasktransfer.results.schema import (
 )
 from tasktransfer.training.evaluate import Evaluation
 from tasktransfer.training.job import Job
-from tasktransfer.training.loop import Round as LoopRound
 from tasktransfer.training.loop import Trained
 from tasktransfer.training.provenance import host, peak_gpu_memory_mb
 from tasktransfer.training.setup import Setup
@@ -54,7 +53,13 @@ def build_record(
         for task, evaluation in tested.items()
     }
     training: TrainingResult = {
-        "rounds": [_round(one) for one in trained.rounds],
+        "rounds": [
+            cast(
+                Round,
+                {key: value for key, value in asdict(one).items() if value or key != "mixing"},
+            )
+            for one in trained.rounds
+        ],
         "selections": [
             {
                 "select_on": list(best.selection.tasks),
@@ -75,14 +80,6 @@ def build_record(
         artefacts=artefacts,
         provenance=provenance,
     )
-
-
-def _round(of: LoopRound) -> Round:
-    """As the record has it: without ``mixing`` where nothing is mixed."""
-    values = asdict(of)
-    if not of.mixing:
-        del values["mixing"]
-    return cast(Round, values)
 
 
 def build_provenance(

@@ -107,31 +107,30 @@ def uniform(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Upd
     which task counts how much is in the draw.
     """
     generator = np.random.default_rng([seed, epoch])
-    tasks = sorted(sizes)
-    waiting: dict[str, list[Batch]] = {task: [] for task in tasks}
-    updates: list[Update] = []
-    count = _batches(sizes, training.batch_size)
-    for drawn in generator.integers(len(tasks), size=count).tolist():
-        task = tasks[drawn]
-        if not waiting[task]:
-            waiting[task] = _shuffled(generator, task, sizes[task], training.batch_size)
-        updates.append((waiting[task].pop(0),))
-    return updates
+    drawn = generator.integers(len(sizes), size=_batches(sizes, training.batch_size))
+    return _as_drawn(generator, drawn.tolist(), sizes, training.batch_size)
 
 
 def temperature(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """As ``uniform``, a task drawn in proportion to its size to the power of 1 / ``TEMPERATURE``:
     between its size and no regard for it."""
     generator = np.random.default_rng([seed, epoch])
+    shares = np.array([sizes[task] for task in sorted(sizes)]) ** (1 / TEMPERATURE)
+    count = _batches(sizes, training.batch_size)
+    drawn = generator.choice(len(sizes), size=count, p=shares / shares.sum())
+    return _as_drawn(generator, drawn.tolist(), sizes, training.batch_size)
+
+
+def _as_drawn(
+    generator: np.random.Generator, drawn: list[int], sizes: Sizes, step: int
+) -> list[Update]:
+    """A batch of one task an update, the task by its place among the names."""
     tasks = sorted(sizes)
-    shares = np.array([sizes[task] for task in tasks]) ** (1 / TEMPERATURE)
     waiting: dict[str, list[Batch]] = {task: [] for task in tasks}
     updates: list[Update] = []
-    count = _batches(sizes, training.batch_size)
-    for drawn in generator.choice(len(tasks), size=count, p=shares / shares.sum()).tolist():
-        task = tasks[drawn]
+    for task in (tasks[place] for place in drawn):
         if not waiting[task]:
-            waiting[task] = _shuffled(generator, task, sizes[task], training.batch_size)
+            waiting[task] = _shuffled(generator, task, sizes[task], step)
         updates.append((waiting[task].pop(0),))
     return updates
 
@@ -159,7 +158,7 @@ def offered(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Upd
     ``task_batches`` has. The others are passed over: each is drawn at random as well as the next.
     """
     every = _of_every_task(np.random.default_rng([seed, epoch]), sizes, training.batch_size)
-    return [next(every) for _ in range(_pairs(sizes, training.batch_size))]
+    return [next(every) for _ in range(math.ceil(_batches(sizes, training.batch_size) / 2))]
 
 
 def _of_every_task(
@@ -172,11 +171,6 @@ def _of_every_task(
             if not batches:
                 batches.extend(_shuffled(generator, task, sizes[task], step))
         yield tuple(batches.pop(0) for batches in waiting.values())
-
-
-def _pairs(sizes: Sizes, step: int) -> int:
-    """Updates of two batches that an epoch has."""
-    return math.ceil(_batches(sizes, step) / 2)
 
 
 def mixed(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
@@ -323,7 +317,7 @@ class Schedule:
         if self.sampler == "random_weights":
             return math.ceil(_batches(self.sizes, self.training.batch_size) / len(self.sizes))
         if self.sampler in ("exp3", "ucb1"):
-            return _pairs(self.sizes, self.training.batch_size)
+            return math.ceil(_batches(self.sizes, self.training.batch_size) / 2)
         fidelity = self.training.fidelity
         batches = _batches(self.sizes, batch_size(self.training))
         if fidelity.leftover_batches == "next_epoch":

@@ -8,9 +8,9 @@ from typing import Any, TypeVar, cast
 
 import pandas as pd
 
+from tasktransfer.datasets import as_seen_from
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.results import Results, Statistics, Tables
-from tasktransfer.designs.transfer.pairs import as_seen_from
 from tasktransfer.tables.metadata import in_order
 
 LENGTHS, ASKED = "lengths", "prompted"
