@@ -13,7 +13,7 @@ VALIDATOR := .venv/every-eval-ever
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help demo demo-empathetic demo-panel demo-probes figures test system unit lint test-floor test-newest format schemas minilm models bench clean
+.PHONY: help docs demo demo-empathetic demo-panel demo-probes figures test system unit lint test-floor test-newest format schemas minilm models bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -89,7 +89,11 @@ unit: export HF_HUB_OFFLINE := 1
 unit: $(SETUP) $(NO_TORCH) $(VALIDATOR) ## the tests only; PYTEST='-k plan' picks some
 	pytest $(PYTEST)
 
-lint: $(SETUP) ## style, types and the workflow
+docs: $(SETUP) ## the documentation as a site, build/site/index.html
+	python docs/build_site.py
+	zensical build --clean --strict
+
+lint: docs ## style, types, the workflow and the documentation's links
 	ruff check .
 	ruff format --check .
 	mypy

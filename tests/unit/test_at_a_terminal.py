@@ -42,7 +42,7 @@ def commands(
 
 
 def test_every_command_with_a_table_prints_json() -> None:
-    every = dict(commands(cli._parser()))
+    every = dict(commands(cli.make_parser()))
     without = {name for name, parser in every.items() if "--json" not in parser.format_help()}
     assert without == WITHOUT_JSON
     assert {"data stats", "records", "doctor", "import", "leaderboard"} <= every.keys() - without

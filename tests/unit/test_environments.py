@@ -85,9 +85,10 @@ def test_citation() -> None:
     assert required <= citation.keys()
     assert citation["version"] == __version__
     assert citation["license"] == PROJECT["license"]
-    (paper,) = citation["references"]
-    assert {"type", "title", "authors"} <= paper.keys()
-    assert "FETA" in paper["title"]
+    assert len(citation["references"]) == 4  # a paper for each study
+    for paper in citation["references"]:
+        assert {"type", "title", "authors", "year"} <= paper.keys()
+    assert "FETA" in citation["references"][0]["title"]
 
 
 def test_the_catalog_finds_a_standardized_workflow() -> None:

@@ -73,7 +73,7 @@ def run_and_leave() -> NoReturn:
     Python's own way out takes torch apart piece by piece, a second or two in which the device of a
     training is not yet free for the next one. Every file is closed by then.
     """
-    chosen = _parser().parse_args()
+    chosen = make_parser().parse_args()
     code = None
     if chosen.command in BY_THE_HOST:
         # Commands without a number of threads are jobs of one.
@@ -102,7 +102,7 @@ def _flushed() -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, that of the error (see ``errors``), or 130 after
     Ctrl-C."""
-    return run(_parser().parse_args(arguments))
+    return run(make_parser().parse_args(arguments))
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -129,7 +129,8 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Few-sample task transfer in dialogue (the FETA benchmark). "

@@ -1,0 +1,161 @@
+"""Put the pages of the documentation's site together: `make docs`.
+
+Pages are those of this folder. Links that lead out of it go to the repository, where its address is
+set (``[project.urls]`` of pyproject.toml), and else are file names. The reference is made of the
+code: commands of their parser, keys of a config of its JSON schema, the library of docstrings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.cli import make_parser
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+OUT = ROOT / "build" / "docs"
+"""What zensical reads (zensical.toml)."""
+
+CONFIGS = {
+    "transfer": "config.schema.json",
+    "empathetic": "empathetic.schema.json",
+    "panel": "panel.schema.json",
+    "probes": "probes.schema.json",
+}
+"""Design → its schema in workflow/schemas."""
+
+LIBRARY = (
+    "tasktransfer.designs.transfer.frames",
+    "tasktransfer.designs.design",
+    "tasktransfer.present.declared",
+    "tasktransfer.tables.columns",
+    "tasktransfer.core.nodes.data",
+    "tasktransfer.core.nodes.stage",
+    "tasktransfer.core.nodes.evaluation",
+    "tasktransfer.tasks.card",
+    "tasktransfer.datasets.dataset",
+    "tasktransfer.errors",
+)
+"""Modules that a plugin or a notebook uses."""
+
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
+
+
+def main() -> int:
+    """Write the folder anew."""
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    shutil.copytree(DOCS / "images", OUT / "images")
+    for page in sorted(DOCS.rglob("*.md")):
+        place = OUT / page.relative_to(DOCS)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(with_links(page.read_text("utf-8"), page), "utf-8")
+    decisions = sorted(path for path in (DOCS / "decisions").glob("*.md"))
+    lines = [f"- [{_title(path)}]({path.name})" for path in decisions]
+    _write("decisions/index.md", "# Decisions\n\nWhy it is as it is, one choice a page.\n", lines)
+    _write("reference/commands.md", "# Commands\n", commands(make_parser()))
+    for design, schema in CONFIGS.items():
+        read = json.loads((ROOT / "workflow" / "schemas" / schema).read_text("utf-8"))
+        _write(f"reference/config-{design}.md", f"# Keys of a config: {design}\n", keys(read))
+    _write("reference/library.md", "# Library\n", [f"::: {module}\n" for module in LIBRARY])
+    print(f"{OUT}: {sum(1 for _ in OUT.rglob('*.md'))} pages")
+    return 0
+
+
+def address() -> str | None:
+    """Where the repository is on the web; None: it is not set yet."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    found = project.get("urls", {}).get("Repository")
+    return None if found is None else str(found).rstrip("/")
+
+
+def with_links(text: str, page: Path) -> str:
+    """A page's text whose links out of the folder lead to the repository, or are file names."""
+
+    def replaced(link: re.Match[str]) -> str:
+        target = (page.parent / link[2]).resolve()
+        if target.is_relative_to(DOCS):
+            return link[0]
+        name = target.relative_to(ROOT).as_posix()
+        if web := address():
+            return f"[{link[1]}]({web}/blob/main/{name})"
+        return link[1] if name in link[1] else f"{link[1]} (`{name}`)"
+
+    return LINK.sub(replaced, text)
+
+
+def _title(page: Path) -> str:
+    return page.read_text("utf-8").splitlines()[0].lstrip("# ")
+
+
+def _write(name: str, head: str, lines: list[str] | Iterator[str]) -> None:
+    place = OUT / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("\n".join([head, *lines]) + "\n", "utf-8")
+
+
+def commands(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The help of every command."""
+    for name, sub in _subparsers(parser):
+        yield f"## {name}\n\n```text\n{sub.format_help().rstrip()}\n```\n"
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    found = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+    for action in found:
+        for sub in dict.fromkeys(action.choices.values()):
+            yield sub.prog.partition(" ")[2], sub
+            yield from _subparsers(sub)
+
+
+def keys(schema: dict[str, Any]) -> Iterator[str]:
+    """Tables of keys, the config's own and those of its parts."""
+    yield from _table("The config", schema)
+    for name, part in sorted(schema.get("$defs", {}).items()):
+        if "properties" in part:
+            yield from _table(name, part)
+
+
+def _table(title: str, part: dict[str, Any]) -> Iterator[str]:
+    yield f"## {title}\n"
+    yield f"{' '.join(part.get('description', '').split())}\n"
+    yield "| key | type | default | meaning |"
+    yield "|---|---|---|---|"
+    for name, key in part["properties"].items():
+        default = json.dumps(key["default"], ensure_ascii=False) if "default" in key else "–"
+        meaning = " ".join(str(key.get("description", "")).split())
+        cells = (f"`{name}`", type_of(key), f"`{default}`", meaning)
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    yield ""
+
+
+def type_of(key: dict[str, Any]) -> str:
+    """A key's type in words; parts of the config by links."""
+    if "$ref" in key:
+        name = key["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "const" in key:
+        return f"`{json.dumps(key['const'])}`"
+    if "enum" in key:
+        return ", ".join(f"`{json.dumps(value)}`" for value in key["enum"])
+    several = key.get("anyOf") or key.get("oneOf")
+    if several:
+        return " or ".join(dict.fromkeys(type_of(each) for each in several))
+    if key.get("type") == "array":
+        return f"list of {type_of(key['items'])}" if key.get("items") else "list"
+    if key.get("type") == "object":
+        values = key.get("additionalProperties")
+        return f"names to {type_of(values)}" if isinstance(values, dict) else "mapping"
+    return str(key.get("type", "any value"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""README and docs can be followed: links lead somewhere, commands exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasktransfer.cli import make_parser
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "config/README.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "shipped").glob("*.md")),
+]
+LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+MAKE = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def anchors(page: Path) -> set[str]:
+    """Of a page's headings, as GitHub and the site make them."""
+    heads = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", head).lower() for head in heads]
+    return {re.sub(r"[^\w\- ]", "", head).strip().replace(" ", "-") for head in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(page.read_text()):
+        if re.match(r"(https?|mailto):", link):
+            continue
+        name, _, anchor = link.partition("#")
+        if name.startswith("reference/"):
+            continue  # made by `make docs`, which checks it
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), f"{link}: there is no {target}"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{link}: {target} has no such heading"
+
+
+def commands(page: Path) -> list[str]:
+    """Lines of code blocks that call this package, Snakemake or make; continued lines are one."""
+    found = []
+    for language, block in FENCE.findall(page.read_text()):
+        if language in ("", "sh", "bash", "console"):
+            lines = re.sub(r"\\\n\s*", " ", block).splitlines()
+            found += [line.strip().removeprefix("$ ") for line in lines]
+    return [line for line in found if re.match(r"(tasktransfer|snakemake|make)\b ", line)]
+
+
+CALLS = [(named(page), line) for page in PAGES for line in commands(page)]
+
+
+def test_there_are_commands() -> None:
+    assert len(CALLS) >= 60
+
+
+@pytest.mark.parametrize(("page", "line"), CALLS)
+def test_a_command_exists(page: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = re.sub(r"\[[^]]*\]|->.*", "", line)  # what may be left out, and what comes of it
+    program, *words = shlex.split(plain.replace("...", "x"), comments=True)
+    words = words[: next((n for n, word in enumerate(words) if word in ("|", ">", "&&")), None)]
+    if program == "tasktransfer":
+        try:
+            make_parser().parse_args(words)
+        except SystemExit as ended:
+            assert ended.code == 0, f"{page}: {line}: {capsys.readouterr().err}"
+    elif program == "make":
+        targets = [word for word in words if "=" not in word]
+        assert set(targets) <= {*MAKE}, f"{page}: {line}"
+    for word in words:
+        if word.startswith("workflow/"):
+            assert (ROOT / word).exists(), f"{page}: {line}: there is no {word}"
+
+
+def test_every_dependency_has_its_use() -> None:
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    extras = PROJECT["optional-dependencies"].values()
+    for requirement in chain(PROJECT["dependencies"], *extras):
+        name = re.split(r"[<>=\[;]", requirement)[0]
+        if name != PROJECT["name"]:
+            assert re.search(rf"(^\| |\W){re.escape(name)}\W", page, re.MULTILINE), name
+
+
+def test_no_address_stands_in_for_another() -> None:
+    """Addresses are in ``[project.urls]`` alone; everything else follows."""
+    for page in PAGES:
+        assert not re.search(r"OWNER|github\.com/(your|example)", page.read_text()), page
+
+
+@pytest.mark.xfail(strict=True, reason="[project.urls] is to be set before publishing")
+def test_the_addresses_are_set() -> None:
+    """Once they are, this test says so by failing: take its mark away."""
+    assert PROJECT.get("urls", {}).keys() >= {"Repository", "Documentation"}
+
+
+def test_the_readme_and_how_to_contribute_are_short() -> None:
+    for name in ("README.md", "CONTRIBUTING.md"):
+        assert len((ROOT / name).read_text().splitlines()) < 150
