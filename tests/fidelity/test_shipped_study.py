@@ -47,8 +47,9 @@ def results(study: Study) -> Results:
     return read_results(study.tables)
 
 
-def test_the_readmes_table_is_of_these_tables(results: Results) -> None:
-    text = (ROOT / "docs" / "transfer.md").read_text().split("## What was measured here")[1].split("\n## ")[0]
+def test_the_pages_table_is_of_these_tables(results: Results) -> None:
+    page = (ROOT / "docs" / "transfer.md").read_text()
+    text = page.split("## What was measured here")[1].split("\n## ")[0]
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if " of 6 |" in line]
     cells = results.statistics.cells
     gains = cells[cells["delta"] > 0].groupby(["dataset", "algorithm"]).size()
@@ -77,7 +78,7 @@ def signed(value: float) -> str:
     return f"{value:+.1f}".replace("-", "−")
 
 
-def test_what_the_readme_says_of_its_cells(results: Results) -> None:
+def test_what_the_page_says_of_its_cells(results: Results) -> None:
     cells = results.statistics.cells
     marked = cells[cells["significant"]]
     assert cells.groupby("dataset").size().tolist() == [18, 18]
