@@ -100,11 +100,13 @@ lint: docs ## style, types, the workflow and the documentation's links
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 
-test-floor: $(SETUP) ## the workflow's tests with the oldest Snakemake that is allowed
-	tests/with-snakemake.sh floor
+test-floor: $(SETUP) ## tests of the workflow and of models with the oldest Snakemake and transformers allowed
+	tests/with-release.sh snakemake floor
+	tests/with-release.sh transformers floor
 
-test-newest: $(SETUP) ## and with the newest
-	tests/with-snakemake.sh newest
+test-newest: $(SETUP) ## and with the newest that are allowed
+	tests/with-release.sh snakemake newest
+	tests/with-release.sh transformers newest
 
 format: $(SETUP) ## put code and rules into the project's style
 	ruff check --fix .
