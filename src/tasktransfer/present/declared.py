@@ -142,7 +142,9 @@ class Figure:
             is handed these and no others.
         part: view → the rows that it is made of, where these are not the whole frames.
         text: name of its file in ``workflow/report``, where several figures share one.
-        caption, planned, certain: as of a table.
+        caption: as of a table.
+        planned: as of a table.
+        certain: as of a table.
     """
 
     name: str
@@ -186,13 +188,15 @@ class Presentation:
         read: study → its frames by name, and what they say of the study.
         answer: view → two or three sentences that the tables bear. Without an effect they claim
             none.
-        tables, figures: those that a study can have.
+        tables: those that a study can have.
+        figures: those that a study can have.
         captions: folder of ``workflow/report`` that has the captions; empty: the declarations have.
         blocks: view → section → what else stands there, before its tables and figures.
         missing: view → runs without a number (``state`` among their columns), damaged records.
         missing_columns: the former → what is told of them.
         facts: view → how the study was made, name and value.
-        styles, scripts: files of the package that the blocks need, as ``own_text`` takes them.
+        styles: files of the package that the blocks need, as ``own_text`` takes them.
+        scripts: the same.
     """
 
     question: str

@@ -39,19 +39,19 @@ def aggregate(
         order: of the rows (``Metadata.order``); names that it lacks follow as they come.
 
     Returns:
-        dataset, model, algorithm, then (scores 0-100, deltas in points of score)
+        dataset, model, algorithm, then (scores 0-100, deltas in points of score):
 
-        - average_score, average_delta: mean over ordered pairs of the pair's mean over seeds.
-        - average_sigma, average_delta_sigma: sample standard deviation (ddof = 1), over seeds, of
-          the average over pairs within one seed; NaN with one seed. The paper does not define its
-          sigma; this is ours.
-        - top1_score: per target the maximum over sources of max(baseline, score), averaged over
-          targets; top1_delta: per target max(0, maximum over sources of delta), averaged.
-        - bottom1_score, bottom1_delta: per target the minimum over sources, averaged.
-          For top-1 and bottom-1, scores are averaged over seeds *before* the best or worst source
-          is chosen, so that the choice is of a source and not of a lucky seed.
-        - n_pairs: ordered pairs of tasks expected; n_cells, n_expected: cells present and
-          expected; n_seeds: seeds present; complete: whether all expected cells are there.
+            - average_score, average_delta: mean over ordered pairs of the pair's mean over seeds.
+            - average_sigma, average_delta_sigma: sample standard deviation (ddof = 1), over seeds,
+              of the average over pairs within one seed; NaN with one seed. The paper does not
+              define its sigma; this is ours.
+            - top1_score: per target the maximum over sources of max(baseline, score), averaged over
+              targets; top1_delta: per target max(0, maximum over sources of delta), averaged.
+            - bottom1_score, bottom1_delta: per target the minimum over sources, averaged. For top-1
+              and bottom-1, scores are averaged over seeds *before* the best or worst source is
+              chosen, so that the choice is of a source and not of a lucky seed.
+            - n_pairs: ordered pairs of tasks expected; n_cells, n_expected: cells present and
+              expected; n_seeds: seeds present; complete: whether all expected cells are there.
     """
     cells = _present(deltas)
     counts = sort_rows(_counts(cells, missing), {key: key for key in GROUP}, order or {})
