@@ -83,7 +83,8 @@ def with_links(text: str, page: Path) -> str:
     def replaced(link: re.Match[str]) -> str:
         target = (page.parent / link[2]).resolve()
         if target.is_relative_to(DOCS):
-            return link[0]
+            is_name = re.fullmatch(r"(docs/)?[\w/-]+\.md", link[1])
+            return f"[{_title(target)}]({link[2]}{link[3] or ''})" if is_name else link[0]
         name = target.relative_to(ROOT).as_posix()
         if web := address():
             return f"[{link[1]}]({web}/blob/main/{name})"
@@ -130,11 +131,19 @@ def _table(title: str, part: dict[str, Any]) -> Iterator[str]:
     yield "| key | type | default | meaning |"
     yield "|---|---|---|---|"
     for name, key in part["properties"].items():
-        default = json.dumps(key["default"], ensure_ascii=False) if "default" in key else "–"
         meaning = " ".join(str(key.get("description", "")).split())
-        cells = (f"`{name}`", type_of(key), f"`{default}`", meaning)
+        cells = (f"`{name}`", type_of(key), _default(key), meaning)
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
     yield ""
+
+
+def _default(key: dict[str, Any]) -> str:
+    """A key's default; a part of the config has those of its own keys, which have a table."""
+    if "default" not in key:
+        return "required"
+    if "$ref" in key and isinstance(key["default"], dict):
+        return "its keys' own"
+    return f"`{json.dumps(key['default'], ensure_ascii=False)}`"
 
 
 def type_of(key: dict[str, Any]) -> str:
@@ -154,7 +163,8 @@ def type_of(key: dict[str, Any]) -> str:
     if key.get("type") == "object":
         values = key.get("additionalProperties")
         return f"names to {type_of(values)}" if isinstance(values, dict) else "mapping"
-    return str(key.get("type", "any value"))
+    kinds = key.get("type", "any value")
+    return kinds if isinstance(kinds, str) else " or ".join(kinds)
 
 
 if __name__ == "__main__":

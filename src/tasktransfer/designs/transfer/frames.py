@@ -1,6 +1,6 @@
 """A study's results as pandas data frames. Never trains, never imports torch.
 
-What notebooks start from::
+What notebooks start from:
 
     from tasktransfer.designs.transfer.frames import read_results
 
@@ -12,20 +12,17 @@ What notebooks start from::
 Every step is a function that takes and returns frames; docs/columns.md lists their columns
 (``collect.columns``), docs/analysis.md says how each number is defined:
 
-==================  ===============================================================================
-records → tables    ``collect`` (a study), ``tables_of`` (what ``gather`` gave),
-                    ``deltas_of`` (runs → deltas)
-tables → averages   ``aggregate`` (Table 2), ``multi_source_gain`` (Table 3)
-tables →            ``statistics.cells.cells``, ``statistics.summary.summary``,
-statistics          ``statistics.variance.variance``, ``statistics.asymmetry.asymmetry``,
-                    ``statistics.agreement.agreement``, ``statistics.overlap.overlap``,
-                    ``statistics.overlap.overlap_effect``; all of them:
-                    ``statistics.study_statistics.of_tables``
-results → figures   ``figures.draw.DRAW``: functions of (results, dataset) that give a matplotlib
-                    figure, or None where there is nothing to show
-results → text      ``tables.paper_tables.table2``: Tables 1, 2, 3 and 6 beside the published
-a cell → records    ``explain.explain``
-==================  ===============================================================================
+- records → tables: ``collect`` (a study), ``tables_of`` (what ``gather`` gave), ``deltas_of``
+  (runs → deltas).
+- tables → averages: ``aggregate`` (Table 2), ``multi_source_gain`` (Table 3).
+- tables → statistics: ``statistics.cells.cells``, ``statistics.summary.summary``,
+  ``statistics.variance.variance``, ``statistics.asymmetry.asymmetry``,
+  ``statistics.agreement.agreement``, ``statistics.overlap.overlap``,
+  ``statistics.overlap.overlap_effect``; all of them: ``statistics.study_statistics.of_tables``.
+- results → figures: ``figures.draw.DRAW``, functions of (results, dataset) that give a matplotlib
+  figure, or None where there is nothing to show.
+- results → text: ``tables.paper_tables.table2``, Tables 1, 2, 3 and 6 beside the published.
+- a cell → records: ``explain.explain``.
 
 Functions that are named like their module are imported from there
 (``from tasktransfer.designs.transfer.statistics.cells import cells``); the others below from here.
