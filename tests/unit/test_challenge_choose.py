@@ -19,8 +19,11 @@ from tasktransfer.designs.transfer.challenge.choose import choose, finished
 from tasktransfer.designs.transfer.challenge.policy import Policy, parse_policy
 from tasktransfer.designs.transfer.challenge.submit import Wish, make
 from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.selectors.values import VALUES
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.study import Study
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.store import frame_of, write_frame
 
 TASKS = list(DATASETS["Friends"].tasks)
 QA, RE, RC = "question_answering", "relation_extraction", "reading_comprehension"
@@ -72,6 +75,31 @@ def test_best_dev_is_the_best_mean_over_seeds_and_then_the_best_seed(study: Stud
     assert {(algorithm, *seeds) for algorithm, _, seeds, _ in fixed.values()} == {
         ("pretrain_finetune", 1)
     }
+
+
+def test_a_selector_names_the_source_and_dev_the_algorithm(study: Study) -> None:
+    with pytest.raises(RecordError, match="name selectors in the config and run snakemake"):
+        picked(study, parse_policy("selector:size", "Friends", None))
+    rows = [
+        ("Friends", "tiny-bert", "", "size", source, target, seed, float(source == QA), None, 0, 0)
+        for target in TASKS
+        for source in (QA, RE)
+        for seed in (0, 1)
+        if source != target
+    ]
+    path = Path(study.tables, "selectors.parquet")
+    write_frame(path, frame_of(rows, VALUES), VALUES, Metadata("small", "", False, 0))
+    try:
+        by_task = picked(study, parse_policy("selector:size", "Friends", None))
+        # By dev alone it would be relation extraction (above).
+        assert by_task[RC] == ("multitask", (QA,), [1], [0])
+        assert by_task[QA][1] == (RE,)
+        with pytest.raises(ConfigError, match="has no value of logme for tiny-bert on Friends"):
+            picked(study, parse_policy("selector:logme", "Friends", None))
+    finally:
+        path.unlink()
+    with pytest.raises(ConfigError, match="no such policy"):
+        parse_policy("selector:longest", "Friends", None)
 
 
 SEVERAL = {

@@ -34,8 +34,8 @@ def add_commands(commands: Any) -> None:
         "--policy",
         metavar="POLICY",
         default="best-dev",
-        help="how each task's transfer run is chosen: best-dev (default), fixed:ALGORITHM, or "
-        "named (with --runs); never by a test score",
+        help="how each task's transfer run is chosen: best-dev (default), fixed:ALGORITHM, "
+        "selector:NAME (one of the study's), or named (with --runs); never by a test score",
     )
     command.add_argument(
         "--runs",

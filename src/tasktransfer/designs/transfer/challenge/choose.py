@@ -9,6 +9,8 @@ A record is read whole, because a damaged one must be noticed; what choosing may
 - ``best-dev``: the candidate with the highest mean dev score over its seeds; of equal ones the one
   with fewer sources, then the one that comes first by algorithm (in the order of ``ALGORITHMS``),
   then by the names of its sources.
+- ``selector:NAME``: the same among the candidates of the source that a selector of the study ranks
+  first, which has seen no transfer to the target.
 - Of the chosen candidate, and of the baseline, the seed with the best dev score is submitted (of
   equal ones the lowest), or all seeds as an ensemble.
 
@@ -17,7 +19,7 @@ A dev score is that of the best epoch, the one that training kept (record: ``dev
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import fsum
 from pathlib import Path
@@ -26,6 +28,7 @@ from typing import Any
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.algorithms import ALGORITHMS
+from tasktransfer.designs.transfer.challenge.by_selector import first_sources
 from tasktransfer.designs.transfer.challenge.policy import Policy
 from tasktransfer.designs.transfer.challenge.rules import ineligible
 from tasktransfer.designs.transfer.runs import transfer_runs
@@ -101,8 +104,13 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
         RecordError: records that are damaged or may not be submitted (all of them).
     """
     planned: dict[Group, list[Run]] = {}
+    first: Mapping[str, str] = {}
+    if policy.selector is not None:
+        first = first_sources(study, dataset, model, policy.selector)
     for run in transfer_runs(study.plan):
-        if (run.about["dataset"], run.model) == (dataset, model) and _takes_part(run, policy):
+        if (run.about["dataset"], run.model) == (dataset, model) and _takes_part(
+            run, policy, first
+        ):
             planned.setdefault((run.about["target"], run.method, run.about["sources"]), []).append(
                 run
             )
@@ -163,9 +171,12 @@ def finished(study: Study, run: Run) -> Finished | None:
     )
 
 
-def _takes_part(run: Run, policy: Policy) -> bool:
+def _takes_part(run: Run, policy: Policy, first: Mapping[str, str]) -> bool:
+    """``first``: target → the one source that a selector chooses."""
     if run.method == "baseline":
         return True
+    if policy.selector is not None:
+        return bool(run.about["sources"] == (first.get(run.about["target"]),))
     named = policy.named.get(run.about["target"])
     if named is not None:
         return (run.method, run.about["sources"]) == (named.algorithm, tuple(sorted(named.sources)))
@@ -244,7 +255,8 @@ def _missing(
         run = f"{named.algorithm} from {' + '.join(sorted(named.sources))}"
         reasons.append(f"the plan has no {run}: add it to the config, or name another run")
     else:
-        by = f" by {policy.algorithm}" if policy.algorithm else ""
+        how = policy.algorithm or (policy.selector and f"a source that {policy.selector} ranks")
+        by = f" by {how}" if how else ""
         reasons.append(
             f"nothing is transferred to it{by}: add a pair or an algorithm to the config"
         )

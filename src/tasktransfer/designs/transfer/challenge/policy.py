@@ -15,9 +15,10 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import TaskName, TaskNames
 from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.multi_source_section import TransferName
+from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.errors import ConfigError
 
-BEST_DEV, FIXED, NAMED = "best-dev", "fixed:", "named"
+BEST_DEV, FIXED, BY_SELECTOR, NAMED = "best-dev", "fixed:", "selector:", "named"
 
 
 class NamedRun(Section):
@@ -31,11 +32,13 @@ class NamedRun(Section):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """``name`` as it was given. ``algorithm`` is set for ``fixed:ALGORITHM``, ``named`` (task →
-    run) for ``named``; with neither, algorithm and sources are chosen by dev score."""
+    """``name`` as it was given. ``algorithm`` is set for ``fixed:ALGORITHM``, ``selector`` for
+    ``selector:NAME``, ``named`` (task → run) for ``named``; with none of them, algorithm and
+    sources are chosen by dev score."""
 
     name: str
     algorithm: str | None = None
+    selector: str | None = None
     named: Mapping[str, NamedRun] = field(default_factory=dict)
 
 
@@ -57,7 +60,11 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
     algorithm = text.removeprefix(FIXED)
     if text.startswith(FIXED) and algorithm in TRANSFER_ALGORITHMS:
         return Policy(text, algorithm=algorithm)
-    policies = (BEST_DEV, *(FIXED + name for name in TRANSFER_ALGORITHMS), NAMED)
+    selector = text.removeprefix(BY_SELECTOR)
+    if text.startswith(BY_SELECTOR) and selector in SELECTORS:
+        return Policy(text, selector=selector)
+    fixed = (FIXED + name for name in TRANSFER_ALGORITHMS)
+    policies = (BEST_DEV, *fixed, *(BY_SELECTOR + name for name in SELECTORS), NAMED)
     raise ConfigError(
         f"--policy {text}: no such policy{nearest(text, policies)}; known: {', '.join(policies)}"
     )

@@ -58,9 +58,9 @@ def select(
     for dataset, rows in single.groupby("dataset", sort=False):
         _refuse_holes(str(dataset), rows)
         pairs = rows.groupby(["target", "source"])["delta"].mean()
-        ranking = pairs if values is None else _ranks(values[values["dataset"] == dataset])
+        ranking = pairs if values is None else ranks(values[values["dataset"] == dataset])
         for target in _best_targets(str(dataset), pairs, targets_per_dataset):
-            sources = _best(ranking.xs(target, level="target"), sources_per_target)
+            sources = best(ranking.xs(target, level="target"), sources_per_target)
             if len(sources) < sources_per_target:
                 raise RecordError(
                     f"{dataset}: {target} has {len(sources)} sources, {sources_per_target} asked "
@@ -115,7 +115,7 @@ def select_from_tables(
     return select(deltas, targets_per_dataset, sources_per_target, choose_by, values)
 
 
-def _ranks(values: pd.DataFrame) -> pd.Series[float]:
+def ranks(values: pd.DataFrame) -> pd.Series[float]:
     """(target, source) → mean rank over models and seeds, the last is 1: values of two models have
     no common unit. What has no value comes last."""
     of_one = values.groupby(["model", "algorithm", "seed", "target"], sort=False)["value"]
@@ -130,10 +130,10 @@ def _best_targets(dataset: str, pairs: pd.Series[float], count: int) -> list[str
             f"{dataset}: {len(benefit)} targets, {count} asked for; lower targets_per_dataset or "
             "study more tasks"
         )
-    return _best(benefit, count)
+    return best(benefit, count)
 
 
-def _best(values: pd.Series[float], count: int) -> list[str]:
+def best(values: pd.Series[float], count: int) -> list[str]:
     """Names of the largest values; equal ones by name. Rounding keeps noise of the last bits of a
     mean from deciding between equals."""
     ranked = sorted(values.items(), key=lambda item: (-round(item[1], 9), str(item[0])))

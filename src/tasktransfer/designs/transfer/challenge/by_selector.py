@@ -1,0 +1,33 @@
+"""The first source of each target by a selector, for the policy ``selector:NAME``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tasktransfer.designs.transfer.selectors.values import VALUES
+from tasktransfer.designs.transfer.statistics.select_sources import best, ranks
+from tasktransfer.errors import ConfigError
+from tasktransfer.results.study import Study
+from tasktransfer.tables.store import read_frame
+
+
+def first_sources(study: Study, dataset: str, model: str, selector: str) -> dict[str, str]:
+    """Target → the source that a selector ranks first over all seeds; of equal ones the first by
+    name. Targets for which it has no value are left out.
+
+    Raises:
+        ConfigError: the study does not have the selector's values.
+        RecordError: their table is absent or damaged.
+    """
+    path = Path(study.tables, "selectors.parquet")
+    values, _ = read_frame(path, VALUES, "name selectors in the config and run snakemake")
+    rows = values[(values["dataset"] == dataset) & (values["model"] == model)]
+    rows = rows[(rows["selector"] == selector) & rows["value"].notna()]
+    if rows.empty:
+        raise ConfigError(
+            f"--policy selector:{selector}: {path} has no value of {selector} for {model} on "
+            f"{dataset}: add it to selectors in the config and run snakemake"
+        )
+    of_pairs = ranks(rows)
+    targets = of_pairs.index.get_level_values("target").unique()
+    return {str(task): best(of_pairs.xs(task, level="target"), 1)[0] for task in targets}
