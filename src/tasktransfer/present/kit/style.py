@@ -24,8 +24,9 @@ from tasktransfer.tables.numbers import counted
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 INK = "#1a1a1a"
-NEUTRAL = "#e4dcc8"
-"""Sand: not on the diverging scale, so that a baseline is never read as an improvement."""
+NEUTRAL = "#bdbdbd"
+"""Grey: far from every colour of the diverging scale, for colour-blind readers too, so that a
+baseline is never read as an improvement."""
 MISSING: dict[str, Any] = {
     "facecolor": "#d9d9d9",
     "edgecolor": "#808080",
@@ -132,7 +133,7 @@ def readable_on(colour: Any) -> str:
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]
     )
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return INK if luminance > 0.179 else "white"
+    return "black" if luminance > 0.179 else "white"
 
 
 def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
