@@ -151,7 +151,7 @@ def test_shards_made_on_other_data_say_so(capsys: pytest.CaptureFixture[str]) ->
     ours = opened(results="all", **STUDY)
     (shard,) = (seen := imported(capsys))["shards"]
     assert shard["inputs"] == ["DailyDialog", "tiny-bert"]
-    assert (shard["elsewhere"], shard["by"]) == (12, {"unnamed": 12})
+    assert (shard["elsewhere"], shard["by"], shard["made"]) == (12, "unnamed", {})
     assert (seen["by"], seen["lacking"]) == ({}, len(ours.plan.nodes))
 
 

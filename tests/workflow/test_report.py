@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -420,3 +421,35 @@ def test_every_control_has_a_name_and_the_rest_prints(page: Any) -> None:
     assert len(set(names)) == len(names)
     printed = page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
     assert len(printed) > 10_000
+
+
+PAPER = round((297 - 2 * 12) / 25.4 * 96)
+"""Width of an A4 page on its side between the margins of page.css, in pixels of CSS."""
+CUT = """const beyond = (one) => one.getBoundingClientRect().right > arguments[0] + 1;
+    return [...document.querySelectorAll('table, figure img, dl, p')].filter(beyond)
+        .map((one) => one.id || one.textContent.slice(0, 60))"""
+DARK = [{"name": "prefers-color-scheme", "value": "dark"}]
+
+
+def test_nothing_is_cut_on_paper(page: Any) -> None:
+    """Folded tables are printed open; and paper is white, whatever the screen."""
+    metrics = {"width": PAPER, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": DARK})
+    try:
+        assert page.execute_script("return document.querySelectorAll('table').length") > 5
+        assert page.execute_script(CUT, PAPER) == []
+        script = "return getComputedStyle(arguments[0]).backgroundColor"
+        grounds = [
+            page.find_element(By.TAG_NAME, "body"),
+            *page.find_elements(By.CLASS_NAME, "synthetic"),
+        ]
+        colours = [page.execute_script(script, one) for one in grounds]
+        assert all(min(map(int, re.findall(r"\d+", colour)[:3])) > 200 for colour in colours), (
+            colours
+        )
+        hidden = page.find_elements(By.CSS_SELECTOR, "nav, .controls, #detail")
+        assert not [one.tag_name for one in hidden if one.is_displayed()]
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

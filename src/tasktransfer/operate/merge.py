@@ -96,11 +96,11 @@ def merge_results(
             are there and not here are taken.
 
     Returns:
-        Counts by outcome; ``stages``: outcome and reason of each node offered; ``unfinished``:
-        offered nodes without a record; ``elsewhere``: offered nodes that this study does not
-        want; ``rekeyed``: how many records of older releases were taken as how many nodes of today,
-        and which were refused; ``tables`` taken; ``lacking``: nodes of the study that are neither
-        here nor offered.
+        Counts by outcome; ``stages``: outcome, reasons and maker of each node offered;
+        ``unfinished``: offered nodes without a record; ``elsewhere``: offered nodes that this study
+        does not want; ``rekeyed``: how many records of older releases were taken as how many nodes
+        of today, and which were refused; ``tables`` taken; ``lacking``: nodes of the study that are
+        neither here nor offered.
 
     Raises:
         ConfigError: ``other`` is no results folder, or is the study's own.
@@ -130,8 +130,10 @@ def _merged(
     _in_order(steps, study)
     told: list[dict[str, Any]] = []
     for step in with_progress([*reversed(steps)], f"taking records of {other}"):
-        outcome, reasons = _merge_one(step, dry_run=dry_run)
-        told.insert(0, {"stage": step.place.path, "outcome": outcome, "reasons": reasons})
+        outcome, reasons, by = _merge_one(step, dry_run=dry_run)
+        told.insert(
+            0, {"stage": step.place.path, "outcome": outcome, "reasons": reasons, "made_by": by}
+        )
     own, there = Path(study.config.results), {step.place.digest for step in steps}
     taken = [t for t in tables if (other / t).is_file() and not (own / t).exists()]
     for name in () if dry_run else taken:
@@ -211,11 +213,17 @@ def _step(study: Study, place: Place, node: Node | None, checkpoints: bool) -> S
 # --- one node -----------------------------------------------------------------------------------
 
 
-def _merge_one(step: Step, *, dry_run: bool) -> tuple[Outcome, list[str]]:
+def _merge_one(step: Step, *, dry_run: bool) -> tuple[Outcome, list[str], str | None]:
+    """What becomes of a node, why, and who made it, where its record says so."""
     try:
         theirs = offered(step.place, step.node)
     except RecordError as error:
-        return "refused", [str(error)]
+        return "refused", [str(error)], None
+    outcome, reasons = _merge_record(step, theirs, dry_run=dry_run)
+    return outcome, reasons, theirs["provenance"].get("made_by")
+
+
+def _merge_record(step: Step, theirs: Record, *, dry_run: bool) -> tuple[Outcome, list[str]]:
     if isinstance(step.node, Stage):
         theirs = renamed(theirs, step.node.model.name)
     ours = _ours(step, theirs)

@@ -12,14 +12,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError, TaskTransferError
-from tasktransfer.files import json_text, sha256_of
+from tasktransfer.files import sha256_of
 from tasktransfer.files.progress import with_progress
 from tasktransfer.operate.merge import OUTCOMES, merge_results
 from tasktransfer.operate.pack import Pack, read_pack, unpacked
 from tasktransfer.results.finished import is_whole
+from tasktransfer.results.records import NOUNS
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted
 
@@ -38,16 +40,6 @@ class Shard:
     pack: Pack | None
     problem: str
     commit: str
-
-
-class Made(NamedTuple):
-    """A record of a shard and who made it. ``model`` and ``seed``: of trainings."""
-
-    by: str
-    kind: str
-    digest: str
-    model: str | None
-    seed: int | None
 
 
 def find_shards(folder: Path) -> list[Shard]:
@@ -108,24 +100,24 @@ def import_shards(
         dry_run: tell what would happen.
 
     Returns:
-        ``shards``: of each the file, its SHA-256 and commit, ``by`` (who made what), ``counts`` by
-        outcome, how many nodes are of other studies (``elsewhere``) and on which other ``inputs``,
-        ``problems`` and ``reasons``; ``by``: who made what of all that could be read; ``lacking``:
-        nodes of the study that are neither here nor in a shard.
+        ``shards``: of each the file, its SHA-256 and commit, ``by`` (who packed it), ``made``
+        (folder of a node → who made it), ``counts`` by outcome, how many nodes are of other
+        studies (``elsewhere``) and on which other ``inputs``, ``problem`` and ``reasons``;
+        ``by``: who made what of the study; ``lacking``: its nodes that are neither here nor in a
+        shard.
     """
     tables = list(tables)
     seen = [
         _imported(study, shard, tables, dry_run=dry_run)
         for shard in with_progress(shards, "taking shards")
     ]
-    made = [each for shard in shards if shard.pack is not None for each in _makers(shard.pack)]
-    offered = {each.digest for each in made}
-    lacking = [node for node in study.plan.nodes if node.digest not in offered]
+    offered = {path for shard in seen for path in shard["made"]}
+    lacking = [node for node in study.plan.nodes if node.path not in offered]
     return {
         "results": study.config.results,
         "dry_run": dry_run,
         "shards": seen,
-        "by": _who_made_what(study, made),
+        "by": _who_made_what(study, seen),
         "lacking": sum(not is_whole(study, node) for node in lacking),
     }
 
@@ -137,7 +129,8 @@ def _imported(
         "file": str(shard.file),
         "sha256": sha256_of(shard.file),
         "commit": shard.commit,
-        "by": {},
+        "by": "",
+        "made": {},
         "counts": dict.fromkeys(OUTCOMES, 0),
         "elsewhere": 0,
         "inputs": [],
@@ -146,7 +139,7 @@ def _imported(
     }
     if shard.pack is None:
         return facts
-    facts["by"] = dict(Counter(each.by for each in _makers(shard.pack)))
+    facts["by"] = by = _printable(shard.pack.facts.get("by") or NOBODY)
     facts["inputs"] = _other_inputs(study, shard.pack)
     try:
         with unpacked(shard.pack, study.config) as folder:
@@ -158,25 +151,18 @@ def _imported(
         **facts,
         "counts": merged["counts"],
         "elsewhere": merged["elsewhere"],
+        "made": {
+            each["stage"]: _printable(each["made_by"] or by)
+            for each in merged["stages"]
+            if each["outcome"] not in LOST
+        },
         "reasons": [f"{e['stage']}: {e['outcome']}: {'; '.join(e['reasons'])}" for e in lost],
     }
 
 
-def _makers(pack: Pack) -> list[Made]:
-    """Who made each record of a pack. Damaged ones are left to ``unpacked``, which names them."""
-    makers = []
-    for text in filter(None, pack.table["record"].to_pylist()):
-        try:
-            record = json_text.loads(text)
-            node, by = record["node"], record["provenance"].get("made_by") or pack.facts.get("by")
-            named = str(by or NOBODY)
-            shown = named if named.isprintable() else repr(named)
-            makers.append(
-                Made(shown, node["kind"], node["digest"], node.get("model"), node.get("seed"))
-            )
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue
-    return makers
+def _printable(name: str) -> str:
+    """A name that may come from anybody, as a terminal can show it."""
+    return name if name.isprintable() else ascii(name)
 
 
 def _other_inputs(study: Study, pack: Pack) -> list[str]:
@@ -191,21 +177,22 @@ def _other_inputs(study: Study, pack: Pack) -> list[str]:
     )
 
 
-def _who_made_what(study: Study, made: Iterable[Made]) -> dict[str, Any]:
+def _who_made_what(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Lab → its nodes of this study by kind, and their models and seeds. Where several labs have
     made a node, the first of them counts."""
-    wanted = {node.digest for node in study.plan.nodes}
-    first = {each.digest: each for each in reversed([*made]) if each.digest in wanted}
-    labs: dict[str, list[Made]] = {}
-    for each in reversed(first.values()):
-        labs.setdefault(each.by, []).append(each)
+    nodes = {node.path: node for node in study.plan.nodes}
+    labs: dict[str, list[Node]] = {}
+    for shard in seen:
+        for path, by in shard["made"].items():
+            if path in nodes:
+                labs.setdefault(by, []).append(nodes.pop(path))
     return {
         by: {
-            "models": sorted({each.model for each in nodes if each.model is not None}),
-            "seeds": sorted({each.seed for each in nodes if each.seed is not None}),
-            "nodes": dict(Counter(each.kind for each in nodes)),
+            "models": sorted({node.model.name for node in own if isinstance(node, Stage)}),
+            "seeds": sorted({node.seed for node in own if isinstance(node, Stage)}),
+            "nodes": dict(Counter(NOUNS[type(node)] for node in own)),
         }
-        for by, nodes in labs.items()
+        for by, own in labs.items()
     }
 
 
@@ -243,9 +230,9 @@ def as_text(seen: Mapping[str, Any]) -> str:
 
 
 def _shard_text(shard: Mapping[str, Any]) -> list[str]:
-    by = ", ".join(f"{name} {count:,}" for name, count in shard["by"].items()) or "nothing readable"
+    by = ", ".join(dict.fromkeys(shard["made"].values())) or shard["by"] or "nobody can tell"
     commit = f", commit {shard['commit']}" if shard["commit"] else ""
-    lines = [f"  {shard['file']}: {by}; sha256 {shard['sha256'][:12]}{commit}"]
+    lines = [f"  {shard['file']}: by {by}; sha256 {shard['sha256'][:12]}{commit}"]
     counts = [f"{count:,} {name}" for name, count in shard["counts"].items() if count]
     if shard["elsewhere"]:
         counts.append(f"{shard['elsewhere']:,} not of this study")

@@ -1,0 +1,55 @@
+"""Every picture is described in words, for those who do not see it: in reports and documents."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tasktransfer.designs import design_of, open_study
+from tasktransfer.present.page.page import Picture
+from tasktransfer.present.page.text import HERE
+from tasktransfer.present.view import caption_of
+from tasktransfer.tables.html import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+PRESETS = ("demo", "empathetic-demo", "panel-demo", "probes-demo")
+IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_figure_of_a_report_says_what_it_shows(preset: str) -> None:
+    study = open_study(ROOT / f"workflow/presets/{preset}.yaml", need_inputs=False)
+    design = design_of(study.config)
+    assert design.shown is not None
+    shown = design.shown(study)
+    captions = {f.name: caption_of(shown, f.text or f.name, f.caption) for f in shown.figures}
+    assert captions
+    assert not {name: text for name, text in captions.items() if len(text) < 60}
+
+
+def test_the_page_gives_it_to_the_picture() -> None:
+    """The title and the caption, which is how the picture is read."""
+    template = environment(HERE).get_template("page.html.j2")
+    assert (
+        'alt="{{ figure.title }}. {{ figure.caption }}"' in Path(str(template.filename)).read_text()
+    )
+    assert {"title", "caption"} <= Picture.__dataclass_fields__.keys()
+
+
+def test_every_picture_of_the_documents_is_described() -> None:
+    found = [
+        (path.relative_to(ROOT), alt, target)
+        for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+        for alt, target in IMAGE.findall(path.read_text("utf-8"))
+    ]
+    assert found
+    assert not [each for each in found if len(each[1]) < 20]
+    local = [ROOT / path.parent / target for path, _, target in found if "://" not in target]
+    assert not [path for path in local if not path.is_file()]
