@@ -155,6 +155,13 @@ def test_it_opens_and_can_be_looked_at(page: Any, tmp_path: Path) -> None:
     page.set_window_size(1400, 1000)
 
 
+METRICS, MEDIA = "Emulation.setDeviceMetricsOverride", "Emulation.setEmulatedMedia"
+PAPER = round((297 - 2 * 12) / 25.4 * 96)
+"""Width of an A4 page on its side between the margins of page.css, in pixels of CSS."""
+CUT = """const beyond = (one) => one.getBoundingClientRect().right > arguments[0] + 1;
+    return [...document.querySelectorAll('table, figure img, dl, p')].filter(beyond)
+        .map((one) => one.id || one.textContent.slice(0, 60))"""
+DARK = [{"name": "prefers-color-scheme", "value": "dark"}]
 INSIDE = "return document.documentElement.scrollWidth <= window.innerWidth"
 LONG = "a_task_with_a_name_that_somebody_generated_from_a_path_" * 4
 
@@ -176,7 +183,7 @@ def test_long_names_do_not_widen_the_page(
     )
     out = write_report(make_results(long), tmp_path, tmp_path / "report.html")
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.execute_cdp_cmd(METRICS, metrics)
     try:
         open_page(browser, out)
         assert browser.execute_script("return window.innerWidth") == width
@@ -187,7 +194,11 @@ def test_long_names_do_not_widen_the_page(
             one = browser.find_element(By.CSS_SELECTOR, f"#heatmap [data-state={state}]")
             browser.execute_script("arguments[0].click()", one)
             assert browser.execute_script(INSIDE), f"with the records of a {state}"
+        browser.execute_cdp_cmd(METRICS, {**metrics, "width": PAPER})
+        browser.execute_cdp_cmd(MEDIA, {"media": "print"})
+        assert browser.execute_script(CUT, PAPER) == []
     finally:
+        browser.execute_cdp_cmd(MEDIA, {"media": ""})
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
@@ -423,19 +434,11 @@ def test_every_control_has_a_name_and_the_rest_prints(page: Any) -> None:
     assert len(printed) > 10_000
 
 
-PAPER = round((297 - 2 * 12) / 25.4 * 96)
-"""Width of an A4 page on its side between the margins of page.css, in pixels of CSS."""
-CUT = """const beyond = (one) => one.getBoundingClientRect().right > arguments[0] + 1;
-    return [...document.querySelectorAll('table, figure img, dl, p')].filter(beyond)
-        .map((one) => one.id || one.textContent.slice(0, 60))"""
-DARK = [{"name": "prefers-color-scheme", "value": "dark"}]
-
-
 def test_nothing_is_cut_on_paper(page: Any) -> None:
     """Folded tables are printed open; and paper is white, whatever the screen."""
     metrics = {"width": PAPER, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": DARK})
+    page.execute_cdp_cmd(METRICS, metrics)
+    page.execute_cdp_cmd(MEDIA, {"media": "print", "features": DARK})
     try:
         assert page.execute_script("return document.querySelectorAll('table').length") > 5
         assert page.execute_script(CUT, PAPER) == []
@@ -451,5 +454,5 @@ def test_nothing_is_cut_on_paper(page: Any) -> None:
         hidden = page.find_elements(By.CSS_SELECTOR, "nav, .controls, #detail")
         assert not [one.tag_name for one in hidden if one.is_displayed()]
     finally:
-        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+        page.execute_cdp_cmd(MEDIA, {"media": "", "features": []})
         page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
