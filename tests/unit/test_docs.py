@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 import tomllib
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,12 @@ PAGES = [
 ]
 LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+RULES = {
+    name
+    for path in [ROOT / "workflow" / "Snakefile", *(ROOT / "workflow").rglob("*.smk")]
+    for name in re.findall(r"^rule (\w+):", path.read_text(), re.MULTILINE)
+}
+PARSER = make_parser()
 MAKE = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
@@ -67,22 +75,52 @@ def test_there_are_commands() -> None:
     assert len(CALLS) >= 60
 
 
+@pytest.fixture(scope="module")
+def snakemake_parser() -> argparse.ArgumentParser:
+    from snakemake.cli import get_argument_parser  # noqa: PLC0415 (a second)
+
+    return get_argument_parser()
+
+
 @pytest.mark.parametrize(("page", "line"), CALLS)
-def test_a_command_exists(page: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    plain = re.sub(r"\[[^]]*\]|->.*", "", line)  # what may be left out, and what comes of it
-    program, *words = shlex.split(plain.replace("...", "x"), comments=True)
-    words = words[: next((n for n, word in enumerate(words) if word in ("|", ">", "&&")), None)]
-    if program == "tasktransfer":
-        try:
-            make_parser().parse_args(words)
-        except SystemExit as ended:
-            assert ended.code == 0, f"{page}: {line}: {capsys.readouterr().err}"
-    elif program == "make":
-        targets = [word for word in words if "=" not in word]
-        assert set(targets) <= {*MAKE}, f"{page}: {line}"
+def test_a_command_exists(
+    page: str,
+    line: str,
+    snakemake_parser: argparse.ArgumentParser,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    program, *words = words_of(line)
+    try:
+        if program == "tasktransfer":
+            PARSER.parse_args(words)
+        elif program == "snakemake":
+            assert set(snakemake_parser.parse_args(words).targets) <= RULES, f"{page}: {line}"
+        else:
+            assert {word for word in words if "=" not in word} <= {*MAKE}, f"{page}: {line}"
+    except SystemExit as ended:
+        assert ended.code == 0, f"{page}: {line}: {capsys.readouterr().err}"
     for word in words:
         if word.startswith("workflow/"):
             assert (ROOT / word).exists(), f"{page}: {line}: there is no {word}"
+
+
+def words_of(line: str) -> list[str]:
+    """A command's words, to the end of it in its line, without what may be left out."""
+    plain = re.sub(r"\[[^]]*\]|->.*", "", line)
+    words = shlex.split(plain.replace("...", "x"), comments=True)
+    return words[: next((n for n, word in enumerate(words) if word in ("|", ">", "&&")), None)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_a_command_within_a_sentence_has_a_name_and_options_that_exist(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sentences may leave out what a command needs besides."""
+    for code in re.findall(r"`tasktransfer ([^`]+)`", FENCE.sub("", page.read_text())):
+        with suppress(SystemExit):
+            PARSER.parse_args(words_of(code))
+        error = capsys.readouterr().err
+        assert not re.search(r"unrecognized|invalid choice", error), f"{code}: {error}"
 
 
 def test_every_dependency_has_its_use() -> None:
