@@ -2,7 +2,8 @@
 
 Pages are those of this folder. Links that lead out of it go to the repository, where its address is
 set (``[project.urls]`` of pyproject.toml), and else are file names. The reference is made of the
-code: commands of their parser, keys of a config of its JSON schema, the library of docstrings.
+code: commands of their parser, keys of a config of its JSON schema, columns of their descriptions,
+tasks of their cards, the library of docstrings.
 """
 
 from __future__ import annotations
@@ -13,11 +14,18 @@ import re
 import shutil
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tasktransfer.cli import make_parser
+from tasktransfer.datasets import ALL_TASKS
+from tasktransfer.designs.empathetic import columns as empathetic
+from tasktransfer.designs.panel import columns as panel
+from tasktransfer.designs.probes import collect as probes
+from tasktransfer.designs.probes import intervals
+from tasktransfer.designs.transfer.collect.columns_page import sections
+from tasktransfer.tables.store import Columns
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -31,6 +39,13 @@ CONFIGS = {
     "probes": "probes.schema.json",
 }
 """Design → its schema in workflow/schemas."""
+
+COLUMNS: dict[str, dict[str, Columns]] = {
+    "empathetic": empathetic.TABLES | empathetic.STATISTICS,
+    "panel": panel.TABLES | panel.STATISTICS,
+    "probes": probes.TABLES | intervals.TABLES,
+}
+"""Design → its own tables; those of transfer are docs/columns.md, which `make schemas` writes."""
 
 LIBRARY = (
     "tasktransfer.designs.transfer.frames",
@@ -65,6 +80,10 @@ def main() -> int:
     for design, schema in CONFIGS.items():
         read = json.loads((ROOT / "workflow" / "schemas" / schema).read_text("utf-8"))
         _write(f"reference/config-{design}.md", f"# Keys of a config: {design}\n", keys(read))
+    for design, tables in COLUMNS.items():
+        page = "".join(sections(tables))
+        _write(f"reference/columns-{design}.md", f"# Columns of the tables: {design}", [page])
+    _write("reference/tasks.md", "# Tasks, their sources and licences\n", tasks())
     _write("reference/library.md", "# Library\n", [f"::: {module}\n" for module in LIBRARY])
     print(f"{OUT}: {sum(1 for _ in OUT.rglob('*.md'))} pages")
     return 0
@@ -97,7 +116,7 @@ def _title(page: Path) -> str:
     return page.read_text("utf-8").splitlines()[0].lstrip("# ")
 
 
-def _write(name: str, head: str, lines: list[str] | Iterator[str]) -> None:
+def _write(name: str, head: str, lines: Iterable[str]) -> None:
     place = OUT / name
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("\n".join([head, *lines]) + "\n", "utf-8")
@@ -115,6 +134,16 @@ def _subparsers(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse
         for sub in dict.fromkeys(action.choices.values()):
             yield sub.prog.partition(" ")[2], sub
             yield from _subparsers(sub)
+
+
+def tasks() -> Iterator[str]:
+    """A table of the package's tasks, from their cards."""
+    yield "| dataset | task | short | kind | annotations | licence that their source states |"
+    yield "|---|---|---|---|---|---|"
+    for card in ALL_TASKS:
+        kind = card.kind.replace("_", " ")
+        cells = (card.dataset, f"`{card.name}`", card.short, kind, card.citation, card.licence)
+        yield f"| {' | '.join(cells)} |"
 
 
 def keys(schema: dict[str, Any]) -> Iterator[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import pyarrow as pa
 
 from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.tables.store import Columns
 
 _HEAD = """\
 # Columns of the tables
@@ -26,11 +29,16 @@ def columns_page() -> str:
     """The whole page: a section for each table, a row for each column."""
     parts = [_HEAD]
     for title, tables in _TITLES.items():
-        parts.append(f"\n## {title}\n")
-        for name in tables:
-            parts += [f"\n### {name}\n\n", "| column | type | meaning |\n|---|---|---|\n"]
-            parts += [_row(*column) for column in tables[name]]
+        parts += [f"\n## {title}\n", *sections(tables)]
     return "".join(parts)
+
+
+def sections(tables: Mapping[str, Columns]) -> Iterator[str]:
+    """A section for each table, of any design."""
+    for name, described in tables.items():
+        yield f"\n### {name}\n\n"
+        yield "| column | type | meaning |\n|---|---|---|\n"
+        yield from (_row(*column) for column in described)
 
 
 def _row(name: str, kind: pa.DataType, meaning: str) -> str:
