@@ -11,6 +11,7 @@ from small_study import SMALL, parse
 
 from tasktransfer.designs.transfer.selectors.recommend import (
     Question,
+    _transfers,
     as_text,
     asked_for,
     promise,
@@ -99,6 +100,17 @@ def test_nothing_is_learnt_of_the_target_itself() -> None:
     without = promise("logme", Question("Friends", "t0", ("s0",)), table)
     assert whole is not None and without is not None
     assert (whole.targets, without.targets) == (8, 7)
+
+
+def test_a_source_of_another_dataset_has_its_gains_on_that_of_a_matrix() -> None:
+    table = matrix(1, 0.01)
+    asked = Question("DailyDialog", "topic_classification", ("Friends/s0", "dialogue_nli"))
+    gains = _transfers(asked, table)
+    of_s0 = table["dev"].query("source == 's0'")["delta"]
+    assert gains["Friends/s0"].tolist() == of_s0.tolist()
+    assert not len(gains["dialogue_nli"])
+    its_own = Question("Friends", "t0", ("s0", "s1"))
+    assert len(_transfers(its_own, table)["s0"]) == len(of_s0) - 1
 
 
 def test_without_a_sure_selector_a_probe_is_named() -> None:

@@ -1,0 +1,88 @@
+"""Which selectors find the source that helps in the tiny world, of those that Snakemake computes.
+
+    python -m benchmarks.planted_selectors OUT [--family decoder] [--selectors warmup_drop]
+
+The study is workflow/presets/planted.yaml: emotion_recognition helps topic_classification,
+dialogue_act_classification does not (docs/tiny-world.md). A line for each selector and seed has the
+values of both sources, then in how many seeds the former is above the latter. Only what the
+selectors read is trained: half a minute a baseline. OUT keeps it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from tasktransfer.core.nodes import Fit, Node
+from tasktransfer.core.runs import Run
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.selectors.nodes import is_selector
+from tasktransfer.results.records import chosen_round, read_record
+from tasktransfer.results.study import Study
+
+ROOT = Path(__file__).resolve().parents[1]
+HELPS, UNRELATED = "emotion_recognition", "dialogue_act_classification"
+TARGET = "topic_classification"
+OF_FAMILY = {
+    "encoder": ["logme", "gradient", "probe"],
+    "decoder": ["warmup_drop"],
+    "encoder_decoder": ["warmup_drop"],
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--family", choices=OF_FAMILY, default="encoder")
+    parser.add_argument("--selectors", nargs="+")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--cores", default="all")
+    chosen = parser.parse_args()
+    config = yaml.safe_load((ROOT / "workflow" / "presets" / "planted.yaml").read_text("utf-8"))
+    model = {**config["models"][0], "name": f"tiny-{chosen.family}", "family": chosen.family}
+    names = chosen.selectors or OF_FAMILY[chosen.family]
+    config |= {"models": [model], "selectors": names, "seeds": chosen.seeds, "results": "results"}
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    os.chdir(chosen.out)
+    file = Path(f"{chosen.family}.yaml")
+    file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    study = open_study(str(file))
+    runs = [run for run in study.plan.runs if is_selector(run)]
+    _make(study, [_node(run) for run in runs], str(file), chosen.cores)
+    for name in names:
+        of_seed: dict[int, dict[str, float]] = {}
+        for run in (run for run in runs if run.variant == name):
+            of_seed.setdefault(run.seed, {}).update(_values(study, run))
+        for seed, of in sorted(of_seed.items()):
+            print(f"{name:12} seed {seed}  {of[HELPS]:10.4g}  {of[UNRELATED]:10.4g}")
+        found = sum(of[HELPS] > of[UNRELATED] for of in of_seed.values())
+        print(f"{name:12} {HELPS} first in {found} of {len(of_seed)} seeds\n", flush=True)
+
+
+def _node(run: Run) -> Node:
+    return run.outcome if isinstance(run.outcome, Fit) else run.stages[-1]
+
+
+def _values(study: Study, run: Run) -> dict[str, float]:
+    """Source → value, of one run."""
+    record = read_record(Path(study.record(_node(run))))
+    if isinstance(run.outcome, Fit):
+        return dict(record["report"][TARGET])
+    (source,) = run.about["sources"]
+    return {source: chosen_round(record, (TARGET,)).dev_score}
+
+
+def _make(study: Study, nodes: list[Node], file: str, cores: str) -> None:
+    words = ["--snakefile", str(ROOT / "Snakefile"), "--configfile", file, "--cores", cores]
+    words += ["--workflow-profile", str(ROOT / "profiles" / "default")]
+    records = [study.record(node) for node in nodes]
+    subprocess.run([sys.executable, "-m", "snakemake", *records, *words], check=True)
+
+
+if __name__ == "__main__":
+    main()
