@@ -44,7 +44,9 @@ def main() -> None:
     parser.add_argument("--cores", default="all")
     chosen = parser.parse_args()
     config = yaml.safe_load((ROOT / "workflow" / "presets" / "planted.yaml").read_text("utf-8"))
-    model = {**config["models"][0], "name": f"tiny-{chosen.family}", "family": chosen.family}
+    (model,) = config["models"]
+    if chosen.family != model["family"]:
+        model |= {"name": f"tiny-{chosen.family}", "family": chosen.family}
     names = chosen.selectors or OF_FAMILY[chosen.family]
     config |= {"models": [model], "selectors": names, "seeds": chosen.seeds, "results": "results"}
     chosen.out.mkdir(parents=True, exist_ok=True)
