@@ -4,10 +4,10 @@
 
 Makes generated worlds (default: 5) in JSON lines and runs each by Snakemake on the tiny model, as
 docs/your-own-data.md does: a target (Tickets/intent) with few labelled dialogues, and a dataset
-with three sources. Its label follows from words of which the target's training split has but some.
+with two sources. Its label follows from words of which the target's training split has but some.
 
 - ``helped``: one source, ``kin``, has labels of other names for the same words, and all of them.
-- ``unhelped``: the three sources are about other words.
+- ``unhelped``: both sources are about other words.
 - ``scrambled``: as helped, but kin's labels are given to its dialogues at random. Whoever finds a
   source here would find one anywhere.
 
@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -32,13 +33,16 @@ import pandas as pd
 import yaml
 
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
+from tasktransfer.datasets import PACKAGE
 from tasktransfer.designs.transfer.report.first_source import first_sources
 
 WORLDS = ("helped", "unhelped", "scrambled")
 FOUND = "Tickets/intent: train on Sources/kin first"
-NONE = "Tickets/intent: none of the 3 sources helps surely"
+NONE = "Tickets/intent: none of the 2 sources helps surely"
 TRUTH = {"helped": FOUND, "unhelped": NONE, "scrambled": NONE}
 """World → how a right answer begins."""
+
+CELLS = "results/tables/cells.parquet"
 
 GROUPS = 4
 NOUNS = """
@@ -55,14 +59,14 @@ town train tripod trophy trumpet tulip turkey turtle umbrella violin visitor wal
 walnut whistle wife window winter wizard work zipper
 """
 """Words that the tiny model's tokenizer has whole."""
-OF_SUBJECT = {"intent": 64, "mood": 20, "place": 20, "weather": 20}
-"""How many words a subject has, in equal parts of its groups."""
+OF_SUBJECT = {"intent": 64, "mood": 20, "weather": 20}
+"""How many words a subject has, in equal parts of its groups; the others are small talk."""
 SIZES = {
-    "Tickets": {"train": 48, "dev": 48, "test": 240},
-    "Sources": {"train": 480, "dev": 80, "test": 60},
+    "Tickets": {"train": 48, "dev": 32, "test": 200},
+    "Sources": {"train": 320, "dev": 60, "test": 40},
 }
 SUBJECTS = {"helped": "kin", "scrambled": "kin", "unhelped": "weather"}
-"""World → its first source; the others are mood and place."""
+"""World → its first source; the other is mood."""
 
 
 def words_of(seed: int) -> dict[str, list[str]]:
@@ -75,7 +79,7 @@ def words_of(seed: int) -> dict[str, list[str]]:
 def dialogues(dataset: str, split: str, world: str, seed: int) -> Iterator[dict[str, Any]]:
     """The dialogues of a split: two words of each subject in any order, in two turns."""
     chance, words = random.Random(f"{dataset} {split} {seed}"), words_of(seed)
-    subjects = ["intent"] if dataset == "Tickets" else [SUBJECTS[world], "mood", "place"]
+    subjects = ["intent"] if dataset == "Tickets" else [SUBJECTS[world], "mood"]
     for number in range(SIZES[dataset][split]):
         labels, said = dict[str, str](), chance.sample(words["small talk"], 2)
         for subject in subjects:
@@ -103,7 +107,7 @@ def config(world: str, seed: int, seeds: int) -> dict[str, Any]:
             "tasks": {t: {"kind": "dialogue_classification", "label": t} for t in tasks},
         }
 
-    sources = [SUBJECTS[world], "mood", "place"]
+    sources = [SUBJECTS[world], "mood"]
     return {
         "study": f"planted: {world}, world {seed}",
         "datasets": {
@@ -116,7 +120,7 @@ def config(world: str, seed: int, seeds: int) -> dict[str, Any]:
         "algorithms": ["baseline", "pretrain_finetune"],
         "seeds": seeds,
         "training": {
-            "epochs": {"Tickets": 30, "Sources": 12},
+            "epochs": {"Tickets": 20, "Sources": 8},
             "learning_rate": 0.001,
             "batch_size": 16,
         },
@@ -138,11 +142,19 @@ def write(folder: Path, world: str, seed: int, seeds: int) -> None:
     profile.write_text((WORKFLOW / "profiles" / "default" / "config.yaml").read_text("utf-8"))
 
 
-def run(folder: Path, cores: int = 2) -> None:
-    """Run the study of a folder to its report."""
+def take_over(done: Path, folder: Path) -> None:
+    """What is the same in all worlds: the tiny model, and the tiny world that it is made of."""
+    same = [f"data/instances/{dataset.name}-*" for dataset in PACKAGE]
+    for pattern in ("models", "data/tiny-world-*", *same):
+        for made in (done / "results").glob(pattern):
+            shutil.copytree(made, folder / made.relative_to(done), symlinks=True)
+
+
+def run(folder: Path, *targets: str, cores: int = 2) -> None:
+    """Run the study of a folder to its report, or to some of its files."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", str(cores), "--quiet", "all"],
+        [sys.executable, "-m", "snakemake", *targets, "--cores", str(cores), "--quiet"],
         cwd=folder,
         env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
         check=True,
@@ -151,21 +163,24 @@ def run(folder: Path, cores: int = 2) -> None:
 
 def answer(folder: Path) -> tuple[str, pd.DataFrame]:
     """What the report of a finished study begins with, and the cells that it is made of."""
-    tables = folder / "results" / "tables"
-    cells = pd.read_parquet(tables / "cells.parquet")
-    return " ".join(first_sources(cells, pd.read_parquet(tables / "runs.parquet"))), cells
+    cells = pd.read_parquet(folder / CELLS)
+    runs = pd.read_parquet((folder / CELLS).with_name("runs.parquet"))
+    return " ".join(first_sources(cells, runs)), cells
 
 
 def main(folder: Path, worlds: int = 5, kinds: Sequence[str] = WORLDS, seeds: int = 4) -> None:
     """Make and run every world that is not there, and print what was found."""
-    tables = []
+    tables, first = [], None
     for kind in kinds:
         right = 0
         for seed in range(worlds):
             place = folder / f"{kind}-{seed}"
-            if not (place / "results" / "report.html").exists():
+            if not (place / CELLS).exists():
                 write(place, kind, seed, seeds)
-                run(place)
+                if first is not None:
+                    take_over(first, place)
+                run(place, CELLS)
+            first = first or place
             said, cells = answer(place)
             right += said.startswith(TRUTH[kind])
             print(f"{kind}, world {seed}: {said}", flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,17 @@ from declared_files import TASKS, TURNS, as_jsonl, dialogue
 from tasktransfer.core.node_json import from_json, to_json
 from tasktransfer.core.nodes import Data, Fit, Stage
 from tasktransfer.core.plan import Plan
+from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS, card_digests, declare, get_task
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.transfer.leaks import shared_dialogues
+from tasktransfer.designs.transfer.shown import shown
+from tasktransfer.designs.transfer.tables.shared_dialogues import behind, make, notes
 from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.operate.lacking import refuse_lacking
+from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
+from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tasks.card import Instance
 
 BERT = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}
@@ -67,6 +74,37 @@ def transfers(plan: Plan) -> list[tuple[str, str, str]]:
         for run in plan.runs
         if run.about["sources"]
     ]
+
+
+def test_two_studies_in_one_process_have_datasets_of_one_name() -> None:
+    """Whichever was opened last: a plan, what is prepared and what is lacking are of the study that
+    is asked."""
+
+    def own_study(name: str, labels: str) -> Study:
+        rows = [dialogue(name, n) | {"intent": labels[n % 2]} for n in range(16)]
+        tasks = own(name, rows, {"intent": TASKS["intent"]})
+        return study(
+            datasets={"Tickets": tasks, "Friends": {"tasks": ["MELD_emotion_recognition"]}},
+            training={"epochs": 1},
+            targets=["Tickets/intent"],
+            sources=["Friends/*"],
+            results=name,
+        )
+
+    opened = {labels: own_study(name, labels) for name, labels in (("a", "xy"), ("b", "zw"))}
+    alone = {labels: [s.digest for s in of.plan.stages] for labels, of in opened.items()}
+    assert alone["xy"] != alone["zw"]
+    for labels in ("xy", "zw", "xy"):
+        of = opened[labels]
+        refuse_lacking(of)  # reads the files
+        assert get_task("Tickets", "intent").labels == tuple(sorted(labels))
+        assert [stage.digest for stage in replace(of).plan.stages] == alone[labels]
+        prepare("Tickets", "", False, of.instances("Tickets"))
+        answers = read_instances(of.instances("Tickets"), "intent", "train")
+        assert {answer for one in answers for answer in one.target} == set(labels)
+    study(datasets={"DailyDialog": {}}, training={"epochs": 1})
+    assert "Tickets" not in DATASETS
+    assert opened["zw"].release_of("Tickets") and "Tickets" in DATASETS
 
 
 def test_targets_and_sources_take_wildcards_and_any_case() -> None:
@@ -226,6 +264,17 @@ def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[st
     allowed = study(**more, allow_leaks=["Other > Tickets"])
     design_of(allowed.config).refuse(allowed)
     assert "of 6 test dialogues of Tickets/intent" in capsys.readouterr().err
+    metadata = Metadata("across", "", synthetic=False, records=0)
+    table = make(View(allowed, {}, metadata))
+    row = table.to_dict("records")[0]
+    assert (row["dataset"], row["target"], row["source"]) == ("Tickets", "intent", "Other/urgency")
+    assert 0 < row["shared"] <= row["of"] == 6 and " is " in row["example"]
+    assert notes(View(allowed, {}, metadata), table) == ["Allowed by the study: Other > Tickets."]
+    (run,) = [run for run in allowed.plan.runs if run.about["sources"]]
+    assert behind(row, run) and not behind({**row, "source": "urgency"}, run)
+    assert "shared_dialogues" in [table.name for table in shown(allowed).tables]
+    within = study(datasets={"DailyDialog": {}}, training={"epochs": 1})
+    assert "shared_dialogues" not in [table.name for table in shown(within).tables]
 
 
 def test_the_datasets_of_other_designs_are_sources_where_their_files_are() -> None:

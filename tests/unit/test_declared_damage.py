@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -176,23 +179,74 @@ def test_they_are_forty_or_more() -> None:
     assert len(CASES) >= 40
 
 
+def written(case: Case, folder: Path) -> Json:
+    """The files of a case, and their declaration."""
+    train = folder / case.name
+    test = folder / ("test.csv" if case.name.endswith(".csv") else "test.jsonl")
+    train.write_bytes(case.train)
+    test.write_bytes(case.test)
+    return {
+        "files": {"train": str(train), "test": str(test)},
+        "dialogue": case.dialogue,
+        "tasks": {"intent": case.task},
+    }
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_damage_is_refused_with_its_line(name: str, tmp_path: Path) -> None:
     case = CASES[name]
-    train = tmp_path / case.name
-    test = tmp_path / ("test.csv" if case.name.endswith(".csv") else "test.jsonl")
-    train.write_bytes(case.train)
-    test.write_bytes(case.test)
-    declaration = Declaration.model_validate(
-        {
-            "files": {"train": str(train), "test": str(test)},
-            "dialogue": case.dialogue,
-            "tasks": {"intent": case.task},
-        }
-    )
+    declaration = Declaration.model_validate(written(case, tmp_path))
     with pytest.raises(DataError) as error:
         declared_dataset("Own", declaration, None)
     text = str(error.value)
     for word in (*case.words, ";"):
         assert word in text, text
     assert len(text) < 1000
+
+
+MOST_MEMORY, MOST_SECONDS = 300, 2
+"""Mebibytes, and seconds of processor time, until a damaged file is refused."""
+
+
+class Refused(NamedTuple):
+    """What a command said before it ended with the code of damaged data, its mebibytes and its
+    seconds of processor time."""
+
+    message: str
+    memory: float
+    seconds: float
+
+
+def refused(case: Case, folder: Path) -> Refused:
+    """Plan a study of a damaged file in a process of its own."""
+    model = {"name": "tiny", "family": "encoder", "checkpoint": "tiny"}
+    study = {
+        "study": "damaged",
+        "datasets": {"Own": written(case, folder)},
+        "models": [model],
+        "algorithms": ["baseline"],
+    }
+    config = folder / "study.yaml"
+    config.write_text(json.dumps(study))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tasktransfer", "plan", "--config", str(config)],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    message = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 3, message
+    return Refused(message.strip(), used.ru_maxrss / 1024, used.ru_utime + used.ru_stime)
+
+
+@pytest.mark.parametrize(
+    "name", ["broken line", "csv with an open quote", "no Parquet", "label in test alone"]
+)
+def test_a_damaged_file_takes_little_memory_and_time(name: str, tmp_path: Path) -> None:
+    told = refused(CASES[name], tmp_path)
+    assert all(word in told.message for word in CASES[name].words)
+    assert told.memory < MOST_MEMORY
+    assert told.seconds < MOST_SECONDS

@@ -35,7 +35,7 @@ RESULTS = make_results(Asked({"DailyDialog": (A, B, C)}, models=("bert",)))
 NO_STUDY: Any = None
 """What probes and empathetic dialogues declare is the same of every study."""
 PRESENTATIONS = {
-    "transfer": presentation({"DailyDialog": FIGURES}, selectors=True, mixing=True),
+    "transfer": presentation({"DailyDialog": FIGURES}, selectors=True, mixing=True, across=True),
     "panel": PANEL,
     "empathetic": empathetic(NO_STUDY),
     "probes": probes(NO_STUDY),

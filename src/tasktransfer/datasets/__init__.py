@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -22,7 +23,7 @@ PACKAGE: tuple[Dataset, ...] = (DAILYDIALOG, FRIENDS)
 
 DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in PACKAGE}
 """Name → dataset: those of the package, those that ``add`` has added in this process, and those
-that the study declares which was opened last (``declare``)."""
+that the study declares which is in use (``declare``)."""
 
 ALL_TASKS: tuple[Task, ...] = tuple(card for dataset in PACKAGE for card in dataset.cards)
 """The tasks of the package's datasets."""
@@ -48,16 +49,25 @@ def add(dataset: Dataset) -> None:
     DATASETS[dataset.name] = dataset
 
 
-def declare(declared: Iterable[Dataset]) -> None:
-    """Make the datasets that a study declares those of ``DATASETS``, in place of what a study
-    declared that was opened before: two studies may give one name to different files.
+def declared_now() -> tuple[Dataset, ...]:
+    """Those of ``DATASETS`` that a study declares."""
+    return tuple(dataset for dataset in DATASETS.values() if dataset.has_own_files)
+
+
+def declare(datasets: Iterable[Dataset]) -> None:
+    """Make the datasets that a study declares those of ``DATASETS``, in place of what another study
+    has declared: two studies may give one name to different files, so that a study has its own
+    (``Study.declared``) and puts them here where it is used.
 
     Raises:
         ConfigError: the name of one is that of a dataset of the package or of a plugin.
     """
-    for name in [name for name, dataset in DATASETS.items() if dataset.has_own_files]:
-        del DATASETS[name]
-    for dataset in declared:
+    wanted, here = list(datasets), declared_now()
+    if len(wanted) == len(here) and all(map(operator.is_, wanted, here)):
+        return
+    for dataset in here:
+        del DATASETS[dataset.name]
+    for dataset in wanted:
         add(dataset)
 
 

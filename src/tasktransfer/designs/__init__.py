@@ -117,7 +117,8 @@ def open_study(
     config = load_config(config_file, overrides)
     revisions, absent = find_revisions(config, need_inputs=need_inputs)
     design = design_of(config)
-    study = Study(config, str(config_file), overrides or {}, revisions, absent, design.plan)
+    own = datasets.declared_now()
+    study = Study(config, str(config_file), overrides or {}, revisions, absent, design.plan, own)
     try:
         if len(config.seeds) > FEW_SEEDS:
             first, second = (_count(design, config, revisions, seeds) for seeds in (1, 2))

@@ -22,7 +22,8 @@ from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Node, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, choice_file
 from tasktransfer.data.prepared import instances_folder, says_synthetic
-from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets import DATASETS, declare
+from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.errors import ConfigError
@@ -50,11 +51,23 @@ class Study:
     """What of data and models is not on this disk, each as a message with its remedy."""
     planner: Callable[[Any, Revisions], Plan]
     """Of the study's design."""
+    declared: tuple[Dataset, ...] = ()
+    """The datasets that its config declares: another study may give their names to other files."""
 
-    @cached_property
+    @property
     def plan(self) -> Plan:
         """Every run known so far; others may follow once a choice is made (``Plan.choices``)."""
+        self._use_datasets()
+        return self._plan
+
+    @cached_property
+    def _plan(self) -> Plan:
         return self.planner(self.config, self.revisions)
+
+    def _use_datasets(self) -> None:
+        """Make ``datasets.DATASETS`` those of this study: one that was opened later in this process
+        has left its own there."""
+        declare(self.declared)
 
     @property
     def unknown(self) -> bool:
@@ -108,10 +121,12 @@ class Study:
     @property
     def reads_tiny_world(self) -> bool:
         """Whether dialogues of the study are generated for it."""
+        self._use_datasets()
         return any(is_generated(self.config, name) for name in self.config.dataset_names)
 
     def release_of(self, dataset: str) -> str:
         """Folder that holds the dialogues of a dataset."""
+        self._use_datasets()
         if not is_generated(self.config, dataset):
             return on_disk(self.config.data.release_of(dataset))
         return self.tiny_part(dataset) if own_tiny_version(dataset) else self.tiny_world
@@ -171,6 +186,7 @@ class Study:
             raise ConfigError(
                 f"{self.config_file}: no dataset is named {dataset!r}; named are {datasets}"
             )
+        self._use_datasets()
         revision = self.revisions.data[dataset]
         if DATASETS[dataset].has_own_files:  # a task that is declared later is read as well
             revision = digest_of([revision, DATASETS[dataset].card_digests])
@@ -206,6 +222,7 @@ class Study:
     def synthetic(self, dataset: str) -> bool | None:
         """Whether a dataset's dialogues are generated, as the release's metadata says; None: not
         known before the data is prepared."""
+        self._use_datasets()
         if is_generated(self.config, dataset):
             return True
         return says_synthetic(Path(self.instances(dataset)))

@@ -45,13 +45,19 @@ from tasktransfer.designs.transfer.dataset_section import (
     DeclaredSection,
     dataset_configs,
 )
-from tasktransfer.designs.transfer.leaks import Leak
 from tasktransfer.designs.transfer.multi_source_section import (
     MultiSourceConfig,
     chooser_problems,
     multi_source_problems,
 )
-from tasktransfer.designs.transfer.pairs import Asked, Pairs, Patterns, across, refused_together
+from tasktransfer.designs.transfer.pairs import (
+    Asked,
+    Leak,
+    Pairs,
+    Patterns,
+    across,
+    refused_together,
+)
 from tasktransfer.designs.transfer.prompted_section import Prompted, prompted_problems
 from tasktransfer.designs.transfer.racing import RacingConfig
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS

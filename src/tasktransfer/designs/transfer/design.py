@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from tasktransfer.datasets import DATASETS, task_of
+from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.design import Design, Outputs
 from tasktransfer.designs.transfer import commands, outputs
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 from tasktransfer.designs.transfer.challenge.rules import MEANING, OUT_OF_SCOPE
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.leaks import refuse_leaks
-from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.racing import RacingConfig, runs_with_race
 from tasktransfer.designs.transfer.runs import BASELINE
@@ -60,19 +59,6 @@ def _notes(config: TransferConfig) -> tuple[str, ...]:
     return (*told, f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
 
 
-def _refuse(study: Study) -> None:
-    """Refuse pairs of two datasets whose source trains on what its target is tested with."""
-    config = transfer_config(study)
-    pairs = [
-        (*task_of(dataset.name, source), dataset.name, target)
-        for dataset in config.datasets
-        for source, target in dataset.pairs
-        if is_foreign(source)
-    ]
-    if pairs:
-        refuse_leaks(study, pairs, {leak.replace(" ", "") for leak in config.allow_leaks})
-
-
 def _race(config: TransferConfig, racing: RacingConfig) -> str:
     """Transfers with and without the race."""
     sources = Counter((d.name, target) for d in config.datasets for _, target in d.pairs)
@@ -100,7 +86,7 @@ TRANSFER = Design(
     # Records of a free study cannot be submitted to the challenge.
     facts=lambda config: {"rules": config.rules},
     notes=_notes,
-    refuse=_refuse,
+    refuse=refuse_leaks,
     rules=("submission.smk",),
     selectors=SELECTORS,
     tables_version=outputs.TABLES_VERSION,

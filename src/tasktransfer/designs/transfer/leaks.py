@@ -15,19 +15,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from tasktransfer.config.fields import Text
-from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets import DATASETS, task_of
 from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS
+from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
+from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.results.revisions import UNKNOWN, is_generated
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
-
-Leak = Annotated[str, Text(r"[\w-]+ ?> ?[\w-]+", "write the two datasets as 'Source > Target'")]
-"""Names two datasets, of which the first may train on dialogues that the second tests."""
 
 LONG = 6
 """Words of an utterance that is compared, as in the panel's filter."""
@@ -46,22 +44,35 @@ class Shared:
     example: tuple[str, str] | None = None
 
 
-def refuse_leaks(
-    study: Study, pairs: Iterable[tuple[str, str, str, str]], allowed: set[str]
-) -> None:
-    """Count what pairs of two datasets share, say it, and refuse what is not allowed.
+Pair = tuple[str, str, str, str]
+"""Dataset and task of a source, dataset and task of its target."""
 
-    Args:
-        pairs: dataset and task of a source, dataset and task of its target.
-        allowed: ``Source>Target`` for datasets that may.
+
+def pairs_across(config: TransferConfig) -> list[Pair]:
+    """The pairs of a study whose source is of another dataset, each once."""
+    pairs = (
+        (*task_of(dataset.name, source), dataset.name, target)
+        for dataset in config.datasets
+        for source, target in dataset.pairs
+        if is_foreign(source)
+    )
+    return list(dict.fromkeys(pairs))
+
+
+def refuse_leaks(study: Study) -> None:
+    """Count what pairs of two datasets share, say it, and refuse what is not allowed.
 
     Raises:
         DataError: a target's test dialogues are among those that its source trains on.
     """
-    memo = Path(study.config.results, "data", "shared-dialogues.json")
-    known = json_text.read_object(memo)
+    config = transfer_config(study)
+    pairs = pairs_across(config)
+    if not pairs:
+        return
+    allowed = {leak.replace(" ", "") for leak in config.allow_leaks}
+    memo, known = _memo(study), json_text.read_object(_memo(study))
     refused: list[str] = []
-    for home, source, dataset, target in dict.fromkeys(pairs):
+    for home, source, dataset, target in pairs:
         shared = _shared(study, (home, source), (dataset, target), known)
         if shared is None or not shared.count:
             continue
@@ -82,17 +93,41 @@ def refuse_leaks(
         raise DataError("\n".join(refused))
 
 
+def counted(study: Study) -> dict[Pair, Shared]:
+    """What the pairs of two datasets share, of those that a start of the study has counted."""
+    known = json_text.read_object(_memo(study))
+    found: dict[Pair, Shared] = {}
+    for pair in pairs_across(transfer_config(study)):
+        if (key := _key(study, pair[:2], pair[2:])) in known:
+            found[pair] = _read(known[key])
+    return found
+
+
+def _memo(study: Study) -> Path:
+    return Path(study.config.results, "data", "shared-dialogues.json")
+
+
+def _key(study: Study, source: tuple[str, str], target: tuple[str, str]) -> str:
+    """What a count is remembered by: the two tasks, and their data."""
+    revisions = [study.revisions.data[name] for name in sorted({source[0], target[0]})]
+    return json.dumps([VERSION, source, target, study.config.data.few_sample, *revisions])
+
+
+def _read(value: Any) -> Shared:
+    return Shared(value[0], value[1], tuple(value[2]) if value[2] else None)
+
+
 def _shared(
     study: Study, source: tuple[str, str], target: tuple[str, str], known: dict[str, object]
 ) -> Shared | None:
     """What two tasks share, remembered by their data; None where these are not there or generated,
     and then nobody else's."""
     names = {source[0], target[0]}
-    revisions = [study.revisions.data[name] for name in sorted(names)]
-    if UNKNOWN in revisions or any(is_generated(study.config, name) for name in names):
+    if any(
+        study.revisions.data[name] == UNKNOWN or is_generated(study.config, name) for name in names
+    ):
         return None
-    few = study.config.data.few_sample
-    key = json.dumps([VERSION, source, target, few, *revisions])
+    key, few = _key(study, source, target), study.config.data.few_sample
     if key not in known:
         try:
             train = _instances(study, *source, "train", few)
@@ -101,8 +136,7 @@ def _shared(
         except DataError:
             return None  # told where the data are asked for
         known[key] = [found.count, found.of, found.example]
-    counted: Any = known[key]
-    return Shared(counted[0], counted[1], tuple(counted[2]) if counted[2] else None)
+    return _read(known[key])
 
 
 def _instances(

@@ -29,6 +29,9 @@ Patterns = Annotated[tuple[Pattern, ...], LIST, Field(min_length=1), DISTINCT]
 Task = tuple[str, str]
 """Dataset and name."""
 
+Leak = Annotated[str, Text(r"[\w-]+ ?> ?[\w-]+", "write the two datasets as 'Source > Target'")]
+"""Names two datasets, of which the first may train on dialogues that the second tests."""
+
 
 class AnyPair(Section):
     """A source and its target, of any datasets."""

@@ -13,6 +13,7 @@ from typing import Any
 from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
+from tasktransfer.designs.transfer.leaks import pairs_across
 from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
 from tasktransfer.present.declared import (
     Figure,
@@ -179,24 +180,68 @@ MIXING_FIGURE = Figure(
 )
 
 
+SHARED_TABLE = Table(
+    "shared_dialogues",
+    "Dialogues that two datasets share",
+    late("designs.transfer.tables.shared_dialogues", "make"),
+    Listed(
+        (
+            text("dataset", "Dataset"),
+            text("target", "Target"),
+            text("source", "Source"),
+            number("shared", "Test dialogues among the source's training dialogues", "d"),
+            number("of", "Of", "d"),
+            text("example", "Such as"),
+        ),
+        blocks="target",
+    ),
+    keys=("dataset", "target", "source"),
+    notes=late("designs.transfer.tables.shared_dialogues", "notes"),
+    nothing="has no pair of two datasets whose dialogues were counted",
+    section="made",
+    certain=False,
+    runs=late("designs.transfer.tables.shared_dialogues", "behind"),
+)
+"""Counted where a study is started, and not where its records come from elsewhere."""
+
+
 def shown(study: Study) -> Presentation:
     """Of a study of this design."""
     kinds = {name: _kinds_of(study, name) for name in study.config.dataset_names}
     config = transfer_config(study)
-    return presentation(kinds, selectors=bool(config.selectors), mixing=config.multi_source.mixes)
+    return presentation(
+        kinds,
+        selectors=bool(config.selectors),
+        mixing=config.multi_source.mixes,
+        across=bool(pairs_across(config)),
+    )
 
 
 def presentation(
-    kinds: Mapping[str, Iterable[str]], *, selectors: bool = False, mixing: bool = False
+    kinds: Mapping[str, Iterable[str]],
+    *,
+    selectors: bool = False,
+    mixing: bool = False,
+    across: bool = False,
 ) -> Presentation:
-    """Of the figures of each dataset; ``kinds``: dataset → those it has; ``selectors``: whether
-    selectors of sources are judged; ``mixing``: whether a bandit mixes sources."""
+    """Of the figures of each dataset.
+
+    Args:
+        kinds: dataset → the figures that it has.
+        selectors: whether selectors of sources are judged.
+        mixing: whether a bandit mixes sources.
+        across: whether sources are of other datasets.
+    """
     page = "designs.transfer.report.blocks"
     return Presentation(
         question=QUESTION,
         read=late(page, "read"),
         answer=late("designs.transfer.report.answer", "answer"),
-        tables=(*_tables(), *((REGRET_TABLE,) if selectors else ())),
+        tables=(
+            *_tables(),
+            *((SHARED_TABLE,) if across else ()),
+            *((REGRET_TABLE,) if selectors else ()),
+        ),
         figures=(
             *(figure for name, of_it in kinds.items() for figure in figures_of(name, of_it)),
             *((MIXING_FIGURE,) if mixing else ()),

@@ -1,0 +1,44 @@
+"""How many test dialogues of a target are among what a source of another dataset trains on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.core.runs import Run
+from tasktransfer.datasets import task_of
+from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.leaks import counted
+from tasktransfer.present.view import View
+
+
+def make(view: View) -> pd.DataFrame:
+    """A row for each pair of two datasets that was counted."""
+    return pd.DataFrame(
+        {
+            "dataset": dataset,
+            "target": target,
+            "source": f"{home}/{source}",
+            "shared": shared.count,
+            "of": shared.of,
+            "example": " is ".join(shared.example or ()),
+        }
+        for (home, source, dataset, target), shared in counted(view.study).items()
+    )
+
+
+def notes(view: View, frame: pd.DataFrame) -> Sequence[str]:
+    """What was allowed by name."""
+    allowed = transfer_config(view.study).allow_leaks
+    return [f"Allowed by the study: {', '.join(allowed)}."] if allowed else []
+
+
+def behind(row: Mapping[str, Any], run: Run) -> bool:
+    """Whether a run trains on the source of a row and is tested on its target."""
+    about = run.about
+    if (about.get("dataset"), about.get("target")) != (row["dataset"], row["target"]):
+        return False
+    own = task_of(row["dataset"], row["source"])
+    return own in [task_of(row["dataset"], source) for source in about["sources"]]

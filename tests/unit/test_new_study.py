@@ -1,0 +1,72 @@
+"""``tasktransfer init``: what is left out is asked for at a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from declared_files import dialogue, lines
+
+from tasktransfer.cli import main
+
+QUESTIONS = ("File with your dialogues", "Label to predict", "Model", "Hours that there are")
+
+
+def at_a_terminal(folder: Path, answers: dict[str, str], *arguments: str) -> tuple[int, str]:
+    """Exit code of ``init`` in a terminal, and all that stands there; each question is answered
+    when it is asked."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tasktransfer", "init", *arguments],
+        cwd=folder,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    said, asked = "", list(answers)
+    while True:
+        try:
+            said += os.read(ours, 4096).decode()
+        except OSError:  # the other end is closed
+            break
+        if asked and asked[0] in said:
+            os.write(ours, f"{answers[asked.pop(0)]}\n".encode())
+    os.close(ours)
+    return process.wait(), said
+
+
+def test_each_answer_that_is_left_out_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "own.jsonl").write_text(lines([dialogue("a", number) for number in range(40)]))
+    answers = dict(zip(QUESTIONS, ("own.jsonl", "urgency", "tiny", "500"), strict=True))
+    code, said = at_a_terminal(tmp_path, answers, "--out", "study", "--cores", "1")
+    assert code == 0, said
+    assert "Label to predict (urgency, intent): " in said
+    config = yaml.safe_load((tmp_path / "study" / "config.yaml").read_text())
+    assert config["targets"] == ["Own/urgency"]
+    assert config["datasets"]["Own"]["files"] == {"train": "../own.jsonl"}
+    assert config["models"][0]["checkpoint"] == "tiny"
+
+
+def test_what_is_given_is_not_asked_and_a_wrong_answer_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own.jsonl").write_text(lines([dialogue("a", number) for number in range(40)]))
+    given = ("--file", "own.jsonl", "--label", "intent", "--model", "tiny")
+    code, said = at_a_terminal(tmp_path, {"Hours that there are": "soon"}, *given)
+    assert code == 2
+    assert "--hours: found 'soon', expected a number above 0" in said
+    assert not any(question in said for question in QUESTIONS[:3])
+    assert not (tmp_path / "config.yaml").exists()
+
+
+def test_without_a_terminal_nothing_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_text(lines([dialogue("a", number) for number in range(12)]))
+    assert main(["init", "--file", str(file)]) == 2
+    assert "--label: is missing, and there is no terminal to ask at" in capsys.readouterr().err
