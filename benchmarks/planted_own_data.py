@@ -24,8 +24,9 @@ import random
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,9 @@ def take_over(done: Path, folder: Path) -> None:
     same = [f"data/instances/{dataset.name}-*" for dataset in PACKAGE]
     for pattern in ("models", "data/tiny-world-*", *same):
         for made in (done / "results").glob(pattern):
-            shutil.copytree(made, folder / made.relative_to(done), symlinks=True)
+            shutil.copytree(
+                made, folder / made.relative_to(done), symlinks=True, dirs_exist_ok=True
+            )
 
 
 def run(folder: Path, *targets: str, cores: int = 2) -> None:
@@ -168,25 +171,24 @@ def answer(folder: Path) -> tuple[str, pd.DataFrame]:
     return " ".join(first_sources(cells, runs)), cells
 
 
-def main(folder: Path, worlds: int = 5, kinds: Sequence[str] = WORLDS, seeds: int = 4) -> None:
+def main(folder: Path, worlds: int = 5, kinds: Sequence[str] = WORLDS, seeds: int = 3) -> None:
     """Make and run every world that is not there, and print what was found."""
-    tables, first = [], None
+    tables, first, right = [], None, Counter[str]()
+    for number, kind in product(range(worlds), kinds):
+        place = folder / f"{kind}-{number}"
+        if not (place / CELLS).exists():
+            write(place, kind, number, seeds)
+            if first is not None:
+                take_over(first, place)
+            run(place, CELLS)
+        first = first or place
+        said, cells = answer(place)
+        right[kind] += said.startswith(TRUTH[kind])
+        print(f"{kind}, world {number}: {said}", flush=True)
+        tables.append(cells.assign(world=kind, world_seed=number))
+        pd.concat(tables).to_csv(folder / "cells.csv", index=False)
     for kind in kinds:
-        right = 0
-        for seed in range(worlds):
-            place = folder / f"{kind}-{seed}"
-            if not (place / CELLS).exists():
-                write(place, kind, seed, seeds)
-                if first is not None:
-                    take_over(first, place)
-                run(place, CELLS)
-            first = first or place
-            said, cells = answer(place)
-            right += said.startswith(TRUTH[kind])
-            print(f"{kind}, world {seed}: {said}", flush=True)
-            tables.append(cells.assign(world=kind, world_seed=seed))
-        print(f"{kind}: right in {right} of {worlds}", flush=True)
-    pd.concat(tables).to_csv(folder / "cells.csv", index=False)
+        print(f"{kind}: right in {right[kind]} of {worlds}")
 
 
 if __name__ == "__main__":
