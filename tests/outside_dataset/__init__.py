@@ -69,7 +69,7 @@ def open_release(folder: Path, few_sample: bool) -> Release:
                 yield _instance(row, " ".join(map(": ".join, dialogues[split][row["dialogue"]])))
 
     return Release(
-        place=place,
+        location=place,
         revision=revision(folder, None),
         tasks=(SHOP.name, PURCHASE.name),
         dialogues={split: len(dialogues[split]) for split in SPLITS},

@@ -213,10 +213,10 @@ def _count(config: Mapping[str, Any]) -> int:
 
 def _family(folder: Path) -> str:
     """What a checkpoint's config says it is: an encoder unless it generates."""
-    said = json_text.read_object(folder / "config.json")
-    if said.get("is_encoder_decoder"):
+    content = json_text.read_object(folder / "config.json")
+    if content.get("is_encoder_decoder"):
         return "encoder_decoder"
-    names = said.get("architectures") or [""]
+    names = content.get("architectures") or [""]
     return "decoder" if str(names[0]).endswith(("CausalLM", "LMHeadModel")) else "encoder"
 
 

@@ -74,7 +74,7 @@ def world(chosen: argparse.Namespace) -> None:
 
 @contextmanager
 def _making(
-    place: Path, named: str, maker: Maker, complete: str, is_asked_for: Callable[[], bool]
+    path: Path, named: str, maker: Maker, complete: str, is_asked_for: Callable[[], bool]
 ) -> Iterator[bool]:
     """Hold a folder that one process makes at a time; whether it has to be made.
 
@@ -91,15 +91,15 @@ def _making(
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    with one_at_a_time(place, say):
-        is_named = place.resolve() == Path(named).resolve()
-        there = (place / complete).is_file() and (is_named or is_asked_for())
+    with one_at_a_time(path, say):
+        is_named = path.resolve() == Path(named).resolve()
+        there = (path / complete).is_file() and (is_named or is_asked_for())
         if there:
-            say(f"{place}: there already, nothing to do")
-        sweep_parts(place)
-        if is_named and maker.said_of(place) is None and not there:
+            say(f"{path}: there already, nothing to do")
+        sweep_parts(path)
+        if is_named and maker.said_of(path) is None and not there:
             # Snakemake removes the outputs of a job before it starts: the rest goes with them.
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
         yield not there
 
 

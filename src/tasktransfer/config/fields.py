@@ -127,7 +127,7 @@ Folder = Annotated[
     Text(r"[^{}*?\"'$`\\\n]*[^{}*?\"'$`\\\s]", "write a folder without quotes, * ? $ \\ { }"),
     AfterValidator(short_enough),
 ]
-Place = Annotated[Folder, AfterValidator(of_a_user)]
+UserPath = Annotated[Folder, AfterValidator(of_a_user)]
 Checkpoint = Annotated[
     str,
     Text(r"\S(.*\S)?", "write 'tiny', a folder or a hub name"),

@@ -18,13 +18,13 @@ from tasktransfer.config.fields import (
     Checkpoint,
     Folder,
     ModelName,
-    Place,
     Revision,
     Section,
     Seed,
     Seeds,
     Title,
     Url,
+    UserPath,
     Variable,
 )
 from tasktransfer.config.places import for_results, is_gguf, may_be_on_the_hub
@@ -62,7 +62,7 @@ class ArchitectureConfig(Section):
         le=10_000_000,
         description="most frequent words of the training texts",
     )
-    vectors: Place | None = Field(
+    vectors: UserPath | None = Field(
         default=None, description="text file of word vectors that words start from; null: none"
     )
 
@@ -78,7 +78,7 @@ class ArchitectureConfig(Section):
 class DataConfig(Section):
     """Which dialogues are studied."""
 
-    release: Place = Field(
+    release: UserPath = Field(
         default=TINY_WORLD,
         description="tiny_world, or the folder that holds TLiDB_<Set>/ or TLiDB_<Set>.zip",
     )
@@ -291,7 +291,7 @@ class CommonConfig(Section):
         default="transfer",
         description="what is studied: which trainings, tables and figures there are",
     )
-    plugins: Annotated[tuple[Place, ...], LIST, DISTINCT] = Field(
+    plugins: Annotated[tuple[UserPath, ...], LIST, DISTINCT] = Field(
         default=(), description="Python files or packages (folders) that add datasets or a design"
     )
     data: DataConfig = Field(default=DataConfig(), description="which dialogues are studied")

@@ -93,10 +93,10 @@ def saved_in(folder: Path) -> dict[str, object] | None:
     file = folder / FILE
     if not file.is_file():
         return None
-    said = json_text.read_object(file)
-    if "architecture" not in said:
+    content = json_text.read_object(file)
+    if "architecture" not in content:
         raise ModelError(f"{file}: damaged, no architecture; train the stage again")
-    return said
+    return content
 
 
 def refuse_other(folder: Path, weights: str) -> None:

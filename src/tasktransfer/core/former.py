@@ -30,7 +30,9 @@ class Former:
         """Former digest → the selecting tasks, of a stage; one for each of its selections."""
         if not isinstance(node, Stage):
             return {self.digest(node): ()}
-        alone = (replace(node, selection=one, also_selected=()) for one in node.selections)
+        alone = (
+            replace(node, selection=selection, also_selected=()) for selection in node.selections
+        )
         return {self.digest(stage): stage.select_on for stage in alone}
 
     def digest(self, node: Node) -> str:

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 Schema = dict[str, Any]
-Place = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 """No unknown key, no value of another type, no NaN. ``frozen`` is of models only."""
@@ -100,42 +100,42 @@ def problems_of(
         schema: makes the JSON schema of the type, for its keys and their descriptions.
         path: of the value itself.
     """
-    by_place: dict[Place, list[ErrorDetails]] = {}
+    by_key_path: dict[KeyPath, list[ErrorDetails]] = {}
     for details in error.errors(include_url=False, include_input=False):
-        by_place.setdefault(_place(details, value), []).append(details)
-    outer = {place[:depth] for place in by_place for depth in range(len(place))}
+        by_key_path.setdefault(_key_path(details, value), []).append(details)
+    outer = {key_path[:depth] for key_path in by_key_path for depth in range(len(key_path))}
     root = schema()
-    for place, several in by_place.items():
-        if place not in outer:
+    for key_path, several in by_key_path.items():
+        if key_path not in outer:
             own = [each for each in several if each["type"] not in _OF_ANOTHER_TYPE] or several
-            yield from _worded(own, place, value, root, _path(path, place, value))
+            yield from _worded(own, key_path, value, root, _path(path, key_path, value))
 
 
-def _place(details: ErrorDetails, value: Any) -> Place:
+def _key_path(details: ErrorDetails, value: Any) -> KeyPath:
     """Keys and indices, without the names of types that pydantic puts between them."""
-    place: list[str | int] = []
+    key_path: list[str | int] = []
     for part in details["loc"]:
         if part in (value if isinstance(value, dict) else _indices(value)):
             value = value[part]
         elif details["type"] != "missing" or part is not details["loc"][-1]:
             continue
-        place.append(part)
-    return tuple(place)
+        key_path.append(part)
+    return tuple(key_path)
 
 
 def _indices(value: Any) -> range:
     return range(len(value)) if isinstance(value, list) else range(0)
 
 
-def _path(path: str, place: Place, value: Any) -> str:
-    for part in place:
+def _path(path: str, key_path: KeyPath, value: Any) -> str:
+    for part in key_path:
         path = at(path, part if isinstance(value, list) else str(part))
         value = value.get(part) if isinstance(value, dict) else value[part]
     return path
 
 
 def _worded(
-    several: list[ErrorDetails], place: Place, value: Any, root: Schema, path: str
+    several: list[ErrorDetails], key_path: KeyPath, value: Any, root: Schema, path: str
 ) -> Iterator[Problem]:
     first = several[0]
     if first["type"] == _SEVERAL:
@@ -144,13 +144,13 @@ def _worded(
     elif first["type"] == "value_error":
         yield Problem(path, first["msg"].removeprefix("Value error, "))
     elif first["type"] == "missing":
-        helps = [node["description"] for node in _nodes(root, place) if "description" in node]
+        helps = [node["description"] for node in _nodes(root, key_path) if "description" in node]
         yield Problem(path, ": ".join(["is missing", *helps[:1]]))
     elif first["type"] in ("extra_forbidden", "invalid_key") or first["loc"][-1:] == ("[key]",):
-        keys = [key for node in _nodes(root, place[:-1]) for key in _keys(node)]
-        yield Problem(path, unknown("key", place[-1], keys))
+        keys = [key for node in _nodes(root, key_path[:-1]) for key in _keys(node)]
+        yield Problem(path, unknown("key", key_path[-1], keys))
     else:
-        for part in place:
+        for part in key_path:
             value = value[part]
         expected = " or ".join(dict.fromkeys(map(_expected, several)))
         yield Problem(path, f"found {show(value)}, expected {expected}{_advice(several, value)}")
@@ -198,10 +198,10 @@ def _advice(several: list[ErrorDetails], value: Any) -> str:
     return ""
 
 
-def _nodes(root: Schema, place: Place) -> list[Schema]:
+def _nodes(root: Schema, key_path: KeyPath) -> list[Schema]:
     """What the JSON schema says of a place: a node for each type that is allowed there."""
     nodes = _alternatives(root, root)
-    for part in place:
+    for part in key_path:
         children = [node.get("properties", {}).get(part) for node in nodes]
         children += [node.get(key) for node in nodes for key in ("items", "additionalProperties")]
         inner = [_alternatives(child, root) for child in children if isinstance(child, dict)]

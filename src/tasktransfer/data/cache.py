@@ -135,7 +135,7 @@ class _Counted:
             problem = instance_problem(card, instance)
             if problem:
                 raise DataError(
-                    f"{release.place}: {card.name}, {self._split}, instance {instance.id!r}: "
+                    f"{release.location}: {card.name}, {self._split}, instance {instance.id!r}: "
                     f"{problem}; mend the release, or the reader or card of {card.dataset}"
                 )
             self._samples += 1

@@ -64,8 +64,8 @@ def _with_listed_answer(taker: Instance, giver: Instance) -> Instance:
     -1 where nobody says it."""
     if not (giver.starts and taker.options and giver.options):
         return _with_answer_of(taker, giver)
-    place = giver.options.index(giver.target[0]) / len(giver.options)
-    answer = taker.options[int(place * len(taker.options))]
+    position = giver.options.index(giver.target[0]) / len(giver.options)
+    answer = taker.options[int(position * len(taker.options))]
     start = next(iter(mentions_of(answer, taker.context)), -1)
     return replace(taker, target=(answer,), starts=(start,))
 
@@ -92,8 +92,8 @@ def _moved_span(context: str, from_context: str, start: int, text: str) -> tuple
     length = max(1, len(text.split()))
     others = list(_WORD.finditer(from_context))
     before = sum(word.end() <= start for word in others)
-    place = before / max(1, len(others) - length)
+    position = before / max(1, len(others) - length)
     length = min(length, len(words))
-    first = min(round(place * (len(words) - length)), len(words) - length)
+    first = min(round(position * (len(words) - length)), len(words) - length)
     begin, end = words[first].start(), words[first + length - 1].end()
     return context[begin:end], begin

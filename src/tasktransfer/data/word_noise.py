@@ -18,7 +18,7 @@ def dropped(text: str, chance: random.Random) -> str:
     """Without up to half of its words."""
     words = text.split()
     gone = places(len(words), MOST_DAMAGED, chance)
-    return " ".join(word for place, word in enumerate(words) if place not in gone)
+    return " ".join(word for index, word in enumerate(words) if index not in gone)
 
 
 def shuffled(text: str, chance: random.Random) -> str:

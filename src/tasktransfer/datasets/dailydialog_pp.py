@@ -9,7 +9,7 @@ from pathlib import Path
 from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import json_lines
-from tasktransfer.files.fields import Place, Table, get_texts, member
+from tasktransfer.files.fields import Location, Table, get_texts, member
 
 FITTING = "positive_responses"
 KINDS = (FITTING, "adversarial_negative_responses", "random_negative_responses")
@@ -28,7 +28,7 @@ class Context:
     group: str
     said: tuple[str, ...]
     responses: Mapping[str, tuple[str, ...]]
-    place: Place
+    location: Location
 
 
 def read_contexts(
@@ -41,8 +41,8 @@ def read_contexts(
     """
     read = {
         split: [
-            _context(row, place, split, KINDS[:1] if split == "train" else KINDS)
-            for _, row, place in json_lines(file)
+            _context(row, location, split, KINDS[:1] if split == "train" else KINDS)
+            for _, row, location in json_lines(file)
         ]
         for split, file in files.items()
     }
@@ -53,7 +53,7 @@ def read_contexts(
         )
     told = refuse_shared(
         (
-            Said(one.group, split, " ".join(one.said), f"{one.place.file}, {one.place.row}")
+            Said(one.group, split, " ".join(one.said), f"{one.location.file}, {one.location.row}")
             for split, some in read.items()
             for one in some
         ),
@@ -63,11 +63,11 @@ def read_contexts(
     return read, told
 
 
-def _context(row: Table, place: Place, split: str, kinds: Sequence[str]) -> Context:
-    said = tuple(text.strip() for text in get_texts(row, "context", place) if text.strip())
-    responses = {kind: get_texts(row, kind, place) for kind in kinds}
+def _context(row: Table, location: Location, split: str, kinds: Sequence[str]) -> Context:
+    said = tuple(text.strip() for text in get_texts(row, "context", location) if text.strip())
+    responses = {kind: get_texts(row, kind, location) for kind in kinds}
     for key, texts in (("context", said), (FITTING, responses[FITTING])):
         if not texts:
-            raise place.at(key).error("holds no text")
-    name = member(row, "dialog_id" if split == "train" else "id", place)
-    return Context(f"dd++{split}-{name}", said, responses, place)
+            raise location.at(key).error("holds no text")
+    name = member(row, "dialog_id" if split == "train" else "id", location)
+    return Context(f"dd++{split}-{name}", said, responses, location)

@@ -51,7 +51,7 @@ class Release:
             written while they are read. None: all instances of a split are read before.
     """
 
-    place: str
+    location: str
     revision: str
     tasks: tuple[str, ...]
     dialogues: Mapping[str, int]

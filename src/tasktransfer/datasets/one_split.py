@@ -31,7 +31,7 @@ class Said(NamedTuple):
     name: str
     split: str
     text: str
-    place: str
+    location: str
 
 
 def refuse_shared(
@@ -57,10 +57,10 @@ def refuse_shared(
         DataError: a dialogue is in two; names files, dialogues, splits and remedy.
     """
     splits: dict[str, _Split] = {}
-    for name, split, text, place in dialogues:
+    for name, split, text, location in dialogues:
         side = splits.setdefault(split, _Split(split))
         side.names.append(name)
-        side.places.append(place)
+        side.places.append(location)
         if not generated:
             side.texts.append(text)
             side.keys.append(text.lower().encode("utf-8", "replace").translate(None, _PASSED_OVER))
@@ -99,7 +99,7 @@ class _Split:
 
 
 def _refuse(
-    one: _Split,
+    split: _Split,
     other: _Split,
     of_one: Sequence[Any],
     of_other: Sequence[Any],
@@ -107,13 +107,13 @@ def _refuse(
     remedy: str,
 ) -> NoReturn:
     """Name the first dialogue that is in two splits: by names, or by texts as they are compared."""
-    first = next(place for place, key in enumerate(of_one) if key in twice)
+    first = next(index for index, key in enumerate(of_one) if key in twice)
     second = of_other.index(of_one[first])
-    name, same = one.names[first], other.names[second]
-    place, again = one.places[first], other.places[second]
-    what = f"dialogues {name!r} ({one.name}) and {same!r} ({other.name}) say the same"
+    name, same = split.names[first], other.names[second]
+    here, there = split.places[first], other.places[second]
+    what = f"dialogues {name!r} ({split.name}) and {same!r} ({other.name}) say the same"
     if name == same:
-        what = f"dialogue {name!r} is in {one.name} and in {other.name}"
+        what = f"dialogue {name!r} is in {split.name} and in {other.name}"
     count = f" ({len(twice):,} in all)" if len(twice) > 1 else ""
-    where = place if place == again else f"{place} and {again}"
+    where = here if here == there else f"{here} and {there}"
     raise DataError(f"{where}: {what}{count}: {remedy}, {LEARNT}")

@@ -90,7 +90,7 @@ def turn_lengths(
         yield TurnLength(name, split, True, str(number), (speaker,), count)
 
 
-def split_anew(names: Iterable[str], place: str) -> Mapping[str, str]:
+def split_anew(names: Iterable[str], location: str) -> Mapping[str, str]:
     """Dialogue → split: 70, 15 and 15 %, by a fixed shuffle of the sorted names.
 
     Raises:
@@ -99,7 +99,7 @@ def split_anew(names: Iterable[str], place: str) -> Mapping[str, str]:
     ordered = sorted(names)
     if len(ordered) < LEAST_DIALOGUES:
         raise DataError(
-            f"{place}: found {len(ordered)} dialogues, too few to split into "
+            f"{location}: found {len(ordered)} dialogues, too few to split into "
             f"{', '.join(SPLITS)}; give {LEAST_DIALOGUES} or more"
         )
     random.Random(SPLIT_SEED).shuffle(ordered)

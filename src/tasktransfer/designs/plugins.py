@@ -49,13 +49,13 @@ def load_plugins(document: Document, design: type[Design], add: Callable[[Design
         raise document.error(problems)
 
 
-def _imported(place: str) -> ModuleType:
+def _imported(where: str) -> ModuleType:
     """The module of a file, or of a folder with an ``__init__.py``."""
-    path = Path(on_disk(place)).resolve()
+    path = Path(on_disk(where)).resolve()
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
         raise ConfigError(
-            f"{show(place)} is no Python file or package: give a .py file, or a folder with an "
+            f"{show(where)} is no Python file or package: give a .py file, or a folder with an "
             f"__init__.py, as seen from {Path.cwd()}"
         )
     name = f"tasktransfer_plugin_{path.stem}_{digest_of(str(file))[:8]}"
@@ -64,7 +64,7 @@ def _imported(place: str) -> ModuleType:
     inside = [str(path)] if path.is_dir() else None
     spec = spec_from_file_location(name, file, submodule_search_locations=inside)
     if spec is None or spec.loader is None:
-        raise ConfigError(f"{show(place)} cannot be imported: give a .py file")
+        raise ConfigError(f"{show(where)} cannot be imported: give a .py file")
     module = sys.modules[name] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -72,7 +72,7 @@ def _imported(place: str) -> ModuleType:
         del sys.modules[name]
         last = extract_tb(error.__traceback__)[-1]
         raise ConfigError(
-            f"{show(place)} cannot be imported ({type(error).__name__}: {error}; "
+            f"{show(where)} cannot be imported ({type(error).__name__}: {error}; "
             f"{last.filename}:{last.lineno}): mend it, or remove it from plugins"
         ) from error
     return module

@@ -120,7 +120,7 @@ def encode_dataset(
                     manifest["max_answer_tokens"][card.name] = longest_span(examples)
                 lengths = [len(s) for u in examples for s in u.sequences]
                 key = f"{card.name}-{split}"
-                manifest["shortened"][key] = sum(one.shortened for one in examples)
+                manifest["shortened"][key] = sum(example.shortened for example in examples)
                 manifest["lost_answers"][key] = lost_answers(card, family, examples)
                 if limit:
                     longer = longer_answers(examples, limit, tokenizer.eos_token_id)
@@ -265,7 +265,7 @@ def _encode(
 def longer_answers(examples: Sequence[Example], limit: int, eos: int) -> int:
     """How many right answers have more tokens than are generated. One that was cut to what is
     free in a decoder's input does not end with the end-of-sequence token."""
-    return sum(len(one.labels) > limit or one.labels[-1:] != [eos] for one in examples)
+    return sum(len(example.labels) > limit or example.labels[-1:] != [eos] for example in examples)
 
 
 def told(manifest: Mapping[str, Any]) -> list[str]:

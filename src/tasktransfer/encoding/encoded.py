@@ -161,8 +161,8 @@ class EncodedSplit:
             targets=[self.targets[i] for i in kept],
             contexts=[self.contexts[i] for i in kept],
             answers={
-                place: self.answers[example]
-                for place, example in enumerate(examples.tolist())
+                index: self.answers[example]
+                for index, example in enumerate(examples.tolist())
                 if example in self.answers
             },
         )

@@ -36,7 +36,7 @@ def cosines(
     assert outcome.model is not None, "the cosine is that of a released model"
     task, model = get_task(evaluation.data.name, evaluation.task), outcome.model
     what: Compared = evaluation.settings["cosine"]
-    asked = [(_contexts(one, what), encoder_text(task, one)[0]) for one in instances]
+    asked = [(_contexts(instance, what), encoder_text(task, instance)[0]) for instance in instances]
     texts = sorted({text for before, said in asked for text in (*before, said)}, key=len)
     vectors = features(
         Path(places.base(model.name)),
@@ -62,9 +62,9 @@ def _setup(places: Places) -> Setup:
     return Setup(places.hardware.device(), budget, budget, "float32")
 
 
-def _contexts(one: Instance, what: Compared) -> list[str]:
-    if what == "whole" or not one.turns:
-        return [one.context]
-    ends = [*(start - 1 for start in one.turns[1:]), len(one.context)]
-    utterances = [one.context[a:b] for a, b in zip(one.turns, ends, strict=True)]
+def _contexts(instance: Instance, what: Compared) -> list[str]:
+    if what == "whole" or not instance.turns:
+        return [instance.context]
+    ends = [*(start - 1 for start in instance.turns[1:]), len(instance.context)]
+    utterances = [instance.context[a:b] for a, b in zip(instance.turns, ends, strict=True)]
     return utterances[-1:] if what == "last" else utterances

@@ -75,7 +75,7 @@ def judged_by(
     model = load_judged(evaluation, outcome, places, device)
     setup = places.hardware.setup(model, spec.family, device)
     encoded = places.encoded[evaluation.data, spec.name]
-    asked = [replace(one, task=card.name) for one in instances]
+    asked = [replace(instance, task=card.name) for instance in instances]
     values = values_of(card, answers(model, encoded_here(spec, encoded, card, asked), setup))
     if not np.isfinite(values).all():
         folders = ", ".join(places.checkpoint(start) for start in outcome.starts) or spec.name

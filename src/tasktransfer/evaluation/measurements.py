@@ -177,9 +177,9 @@ def gradients(measuring: Measuring, task: Task) -> Arrays:
     for examples in model.training_micro_batches(split, range(len(split)), GRADIENT_TOKENS):
         loss = model.loss(split, examples) / weight
         of_some = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)
-        for place, of in enumerate(of_some):
+        for index, of in enumerate(of_some):
             if of is not None:
-                total[place] += of.to_dense()
+                total[index] += of.to_dense()
     return {"gradient": _sketch([one.flatten().cpu().numpy() for one in total])}
 
 

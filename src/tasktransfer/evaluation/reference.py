@@ -122,8 +122,12 @@ def _blocks(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any, Any]:
 def _texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, str]]:
     """Query, part in focus, and context before it, of each instance."""
     return [
-        (encoder_text(task, one)[0], one.context[one.focus :], one.context[: one.focus])
-        for one in instances
+        (
+            encoder_text(task, instance)[0],
+            instance.context[instance.focus :],
+            instance.context[: instance.focus],
+        )
+        for instance in instances
     ]
 
 
@@ -168,8 +172,8 @@ def _likely(task: Task, probabilities: Any, at_least: int) -> tuple[str, ...]:
     likeliest = set(np.argsort(-probabilities, kind="stable")[:at_least])
     return tuple(
         label
-        for place, label in enumerate(task.labels)
-        if probabilities[place] > 0.5 or place in likeliest
+        for index, label in enumerate(task.labels)
+        if probabilities[index] > 0.5 or index in likeliest
     )
 
 
@@ -193,8 +197,12 @@ class _Asked(NamedTuple):
 def _by_option(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    def asked(one: Instance) -> _Asked:
-        return _Asked(" ".join(one.query.values()), one.context, encoder_option_texts(task, one))
+    def asked(instance: Instance) -> _Asked:
+        return _Asked(
+            " ".join(instance.query.values()),
+            instance.context,
+            encoder_option_texts(task, instance),
+        )
 
     right = [task.labels.index(one.target[0]) for one in train]
     best = _best(list(map(asked, train)), right, list(map(asked, test)), seed)
@@ -208,10 +216,12 @@ def _by_sentence(
     answers = Counter(one.target[0] for one in train if one.starts[:1] != (-1,))
     frequent = [answer for answer, _ in answers.most_common(FREQUENT)]
 
-    def asked(one: Instance) -> _Asked:
-        query, context = encoder_text(task, one)[0], one.context.casefold()
+    def asked(instance: Instance) -> _Asked:
+        query, context = encoder_text(task, instance)[0], instance.context.casefold()
         there = [answer for answer in frequent if answer.casefold() in context]
-        return _Asked(query, one.context, [*_sentences(one.context), *there, *unanswerable])
+        return _Asked(
+            query, instance.context, [*_sentences(instance.context), *there, *unanswerable]
+        )
 
     given, others = list(map(asked, train)), list(map(asked, test))
     right = [_nearest(of.candidates, one.target[0]) for of, one in zip(given, train, strict=True)]
@@ -244,11 +254,14 @@ def _best(
     words = _vectorizer().fit([text for one in train for text in (one.context, *one.candidates)])
 
     def features(instances: Sequence[_Asked]) -> Any:
-        of = [at for at, one in enumerate(instances) for _ in one.candidates]
-        pieces = words.transform([text for one in instances for text in one.candidates])
+        of = [at for at, instance in enumerate(instances) for _ in instance.candidates]
+        pieces = words.transform([text for instance in instances for text in instance.candidates])
         shared = [
             np.asarray(pieces.multiply(words.transform(texts)[of]).sum(axis=1))
-            for texts in ([one.query for one in instances], [one.context for one in instances])
+            for texts in (
+                [instance.query for instance in instances],
+                [instance.context for instance in instances],
+            )
         ]
         return sparse.hstack([pieces, *map(sparse.csr_matrix, shared)]).tocsr()
 

@@ -192,7 +192,7 @@ def _p_at_1(
         "p_at_1_permuted": 100 * float(permuted.mean()),
     }
     none: list[float | None] = [None] * len(instances)
-    golds = [gold_of(one) for one in instances]
+    golds = [gold_of(instance) for instance in instances]
     points: list[float | None] = [100 * float(value) for value in right]
     return Judged(measures, instances, [g[:1] for g in golds], golds, none, none, points)
 
@@ -308,7 +308,7 @@ def _bleu(
     replies: Sequence[tuple[str, ...]],
     predictions: Sequence[tuple[str, ...]],
 ) -> Judged:
-    golds = [gold_of(one) for one in instances]
+    golds = [gold_of(instance) for instance in instances]
     tally = bleu.tally(coded(replies), coded([gold[:1] for gold in golds]))
     none: list[float | None] = [None] * len(instances)
     alone: list[float | None] = [100 * float(value) for value in bleu.finish(tally)]
@@ -335,12 +335,12 @@ def perplexity(
     losses = np.array(_over(model, setup, split, range(len(split)), each_loss))
     tokens = split.labels.lengths()
     # One end of a reply is a word as well: both counts have it.
-    count = sum(len(bleu.words(one.target[0])) + 1 for one in rows)
+    count = sum(len(bleu.words(row.target[0])) + 1 for row in rows)
     measures = {
         "perplexity": math.exp(losses.sum() / tokens.sum()),
         "word_perplexity": math.exp(losses.sum() / count),
     }
-    golds = [gold_of(one) for one in rows]
+    golds = [gold_of(row) for row in rows]
     values: list[float | None] = list(losses.tolist())
     counts: list[float | None] = tokens.astype(float).tolist()
     none: list[float | None] = [None] * len(rows)

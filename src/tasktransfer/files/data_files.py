@@ -19,7 +19,7 @@ from typing import Any
 
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
-from tasktransfer.files.fields import Place, Table
+from tasktransfer.files.fields import Location, Table
 from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip
 
 AGAIN = "mend it, or fetch the file again"
@@ -109,34 +109,34 @@ def parsed(content: bytes, file: str | Path, remedy: str = "fetch the file again
         return json_text.loads(text)
     except json.JSONDecodeError as error:
         what = "the file is empty" if not text.strip() else f"broken JSON ({error.msg})"
-        place = f"line {error.lineno}, column {error.colno}"
-        raise DataError(f"{file}, {place}: {what}; {remedy}") from None
+        location = f"line {error.lineno}, column {error.colno}"
+        raise DataError(f"{file}, {location}: {what}; {remedy}") from None
     except ValueError as error:
         raise DataError(f"{file}: no JSON that can be read: {error}; {remedy}") from None
 
 
-def json_object(file: Path, remedy: str = AGAIN) -> tuple[Table, Place]:
+def json_object(file: Path, remedy: str = AGAIN) -> tuple[Table, Location]:
     """The object that a JSON file holds. Raises DataError."""
-    place = Place(str(file), remedy=remedy)
-    return _as_object(parsed(content_of(file), file), place), place
+    location = Location(str(file), remedy=remedy)
+    return _as_object(parsed(content_of(file), file), location), location
 
 
-def json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Place]]:
+def json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Location]]:
     """The objects in the list that a JSON file holds, each with its place, by number from 0.
 
     Raises:
         DataError: the file is no list of objects, or the list is empty.
     """
-    place = Place(str(file), remedy=remedy)
+    location = Location(str(file), remedy=remedy)
     values = parsed(content_of(file), file)
     if not isinstance(values, list) or not values:
-        raise place.error(f"found {_shown(values)}, expected a list of objects")
+        raise location.error(f"found {_shown(values)}, expected a list of objects")
     for number, value in enumerate(values):
-        spot = place.of_row(f"item {number}")
+        spot = location.of_row(f"item {number}")
         yield _as_object(value, spot), spot
 
 
-def json_lines(file: Path, remedy: str = "mend the line") -> Iterator[tuple[int, Table, Place]]:
+def json_lines(file: Path, remedy: str = "mend the line") -> Iterator[tuple[int, Table, Location]]:
     """The objects of a JSON lines file, each with its line, from 1, and its place; empty lines are
     passed over.
 
@@ -146,17 +146,17 @@ def json_lines(file: Path, remedy: str = "mend the line") -> Iterator[tuple[int,
     for number, line in text_lines(file):
         if not line.strip():
             continue
-        place = Place(str(file), row=f"line {number}", remedy=remedy)
+        location = Location(str(file), row=f"line {number}", remedy=remedy)
         try:
             value = json_text.loads(line)
         except ValueError as error:
-            raise place.error(f"no JSON ({error})") from None
-        yield number, _as_object(value, place), place
+            raise location.error(f"no JSON ({error})") from None
+        yield number, _as_object(value, location), location
 
 
-def _as_object(value: Any, place: Place) -> Table:
+def _as_object(value: Any, location: Location) -> Table:
     if not isinstance(value, dict):
-        raise place.error(f"found {_shown(value)}, expected an object")
+        raise location.error(f"found {_shown(value)}, expected an object")
     return value
 
 
@@ -186,7 +186,7 @@ def csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str
                 f"{file}, line {line}: {len(row)} columns, expected {len(head)} "
                 f"({', '.join(head)}); put texts with commas in quotes"
             )
-        yield line, [row[place] for place in places]
+        yield line, [row[index] for index in places]
 
 
 def _numbered_rows(file: Path) -> Iterator[tuple[int, list[str]]]:

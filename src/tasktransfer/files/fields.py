@@ -16,7 +16,7 @@ Table = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Where in a release a value stands: file, row or line, dialogue, instance, and path of keys.
 
     ``remedy`` ends every message about what is here; empty: each problem says its own.
@@ -29,21 +29,21 @@ class Place:
     row: str = ""
     remedy: str = ""
 
-    def at(self, key: str | int) -> Place:
+    def at(self, key: str | int) -> Location:
         """The place of a member of the value here."""
         if isinstance(key, int):
             path = f"{self.path}[{key}]"
         else:
             path = f"{self.path}.{key}" if self.path else key
-        return Place(self.file, self.dialogue, self.instance, path, self.row, self.remedy)
+        return Location(self.file, self.dialogue, self.instance, path, self.row, self.remedy)
 
-    def of_instance(self, instance: str) -> Place:
+    def of_instance(self, instance: str) -> Location:
         """The same place, known to belong to the annotation ``instance``."""
-        return Place(self.file, self.dialogue, instance, self.path, self.row, self.remedy)
+        return Location(self.file, self.dialogue, instance, self.path, self.row, self.remedy)
 
-    def of_row(self, row: str) -> Place:
+    def of_row(self, row: str) -> Location:
         """The same place, known to be of a row, with no path as yet."""
-        return Place(self.file, self.dialogue, self.instance, "", row, self.remedy)
+        return Location(self.file, self.dialogue, self.instance, "", row, self.remedy)
 
     def error(self, problem: str, remedy: str = "") -> DataError:
         """A DataError that names this place, and ``remedy`` or that of the place."""
@@ -65,87 +65,87 @@ def nearest(value: str, valid: Iterable[str]) -> str:
     return repr(best[0]) if best else "none"
 
 
-def member(table: Table, key: str, place: Place) -> object:
+def member(table: Table, key: str, location: Location) -> object:
     """The value under ``key``, which must be there."""
     if key not in table:
-        raise place.error(f"key {key!r} is missing")
+        raise location.error(f"key {key!r} is missing")
     return table[key]
 
 
-def as_table(value: object, place: Place) -> Table:
+def as_table(value: object, location: Location) -> Table:
     if not isinstance(value, dict):
-        raise _wrong(value, "an object", place)
+        raise _wrong(value, "an object", location)
     return value
 
 
-def get_table(table: Table, key: str, place: Place) -> Table:
-    value = member(table, key, place)
-    return value if isinstance(value, dict) else as_table(value, place.at(key))
+def get_table(table: Table, key: str, location: Location) -> Table:
+    value = member(table, key, location)
+    return value if isinstance(value, dict) else as_table(value, location.at(key))
 
 
-def get_list(table: Table, key: str, place: Place) -> list[object]:
-    value = member(table, key, place)
+def get_list(table: Table, key: str, location: Location) -> list[object]:
+    value = member(table, key, location)
     if not isinstance(value, list):
-        raise _wrong(value, "a list", place.at(key))
+        raise _wrong(value, "a list", location.at(key))
     return value
 
 
-def get_text(table: Table, key: str, place: Place) -> str:
-    value = member(table, key, place)
+def get_text(table: Table, key: str, location: Location) -> str:
+    value = member(table, key, location)
     if not isinstance(value, str):
-        raise _wrong(value, "a text", place.at(key))
+        raise _wrong(value, "a text", location.at(key))
     return value
 
 
-def get_name(table: Table, key: str, place: Place) -> str:
+def get_name(table: Table, key: str, location: Location) -> str:
     """A text that is not empty."""
-    value = get_text(table, key, place)
+    value = get_text(table, key, location)
     if not value.strip():
-        raise place.at(key).error("is empty")
+        raise location.at(key).error("is empty")
     return value
 
 
-def get_integer(table: Table, key: str, place: Place) -> int:
-    value = member(table, key, place)
+def get_integer(table: Table, key: str, location: Location) -> int:
+    value = member(table, key, location)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _wrong(value, "an integer", place.at(key))
+        raise _wrong(value, "an integer", location.at(key))
     return value
 
 
-def get_flag(table: Table, key: str, place: Place) -> bool:
-    value = member(table, key, place)
+def get_flag(table: Table, key: str, location: Location) -> bool:
+    value = member(table, key, location)
     if not isinstance(value, bool):
-        raise _wrong(value, "true or false", place.at(key))
+        raise _wrong(value, "true or false", location.at(key))
     return value
 
 
-def get_texts(table: Table, key: str, place: Place) -> tuple[str, ...]:
+def get_texts(table: Table, key: str, location: Location) -> tuple[str, ...]:
     """A list of texts."""
-    values = get_list(table, key, place)
+    values = get_list(table, key, location)
     for index, value in enumerate(values):
         if not isinstance(value, str):
-            raise _wrong(value, "a text", place.at(key).at(index))
+            raise _wrong(value, "a text", location.at(key).at(index))
     return tuple(str(value) for value in values)
 
 
-def each_text(table: Table, key: str, inner: str, place: Place) -> tuple[str, ...]:
+def each_text(table: Table, key: str, inner: str, location: Location) -> tuple[str, ...]:
     """The text under ``inner`` of each object in the list under ``key``."""
-    values = get_list(table, key, place)
+    values = get_list(table, key, location)
     texts = [value.get(inner) if isinstance(value, dict) else None for value in values]
     if all(isinstance(text, str) for text in texts):
         return tuple(map(str, texts))
     # Slower by the places: one of these raises.
-    return tuple(get_text(row, inner, spot) for row, spot in each_table(table, key, place))
+    return tuple(get_text(row, inner, spot) for row, spot in each_table(table, key, location))
 
 
-def each_table(table: Table, key: str, place: Place) -> Iterator[tuple[Table, Place]]:
+def each_table(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
     """The objects in the list under ``key``, each with its place."""
-    list_place = place.at(key)
-    for index, value in enumerate(get_list(table, key, place)):
+    list_place = location.at(key)
+    for index, value in enumerate(get_list(table, key, location)):
         spot = list_place.at(index)
         yield as_table(value, spot), spot
 
 
-def _wrong(value: object, wanted: str, place: Place) -> DataError:
+def _wrong(value: object, wanted: str, location: Location) -> DataError:
     shown = repr(value)
-    return place.error(f"{shown if len(shown) <= 60 else shown[:57] + '...'} is not {wanted}")
+    return location.error(f"{shown if len(shown) <= 60 else shown[:57] + '...'} is not {wanted}")

@@ -52,12 +52,12 @@ def is_held(path: Path) -> bool:
 
 
 @contextmanager
-def one_at_a_time(place: Path, say: Callable[[str], None]) -> Iterator[None]:
+def one_at_a_time(path: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Let one process at a time make what belongs at ``place``; the others wait.
 
     The lock is a hidden file beside the place, which stays there.
     """
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with (place.parent / f".{place.name}.lock").open("a") as stream:
-        wait(stream.fileno(), lambda: say(f"waiting: another process makes {place}"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (path.parent / f".{path.name}.lock").open("a") as stream:
+        wait(stream.fileno(), lambda: say(f"waiting: another process makes {path}"))
         yield

@@ -45,15 +45,15 @@ class Asked:
     def texts(self, task: str) -> list[str]:
         """The inputs of a task: context, what is asked of it, and options."""
         return [
-            " ".join([one.context, *one.query.values(), *one.options])
-            for one in self.instances(task)
+            " ".join([instance.context, *instance.query.values(), *instance.options])
+            for instance in self.instances(task)
         ]
 
     @property
     def classes(self) -> Classes:
         """(target inputs,): the right classes, from 0 on; those that occur."""
-        right = [one.target for one in self.instances(self.target)]
-        places = {answer: place for place, answer in enumerate(sorted(set(right)))}
+        right = [instance.target for instance in self.instances(self.target)]
+        places = {answer: index for index, answer in enumerate(sorted(set(right)))}
         return np.array([places[answer] for answer in right], np.int64)
 
     def embeddings(self, task: str) -> Floats:

@@ -118,12 +118,12 @@ def load(folder: Path) -> FastText:
         DataError: it cannot be read.
     """
     try:
-        said = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        content = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
         weights = load_file(folder / WEIGHTS)
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{folder}: no classifier ({error}); delete it and fit again") from error
-    vocabulary = {word: number for number, word in enumerate(said["words"])}
-    return FastText(weights["vectors"], weights["output"], vocabulary, tuple(said["names"]))
+    vocabulary = {word: number for number, word in enumerate(content["words"])}
+    return FastText(weights["vectors"], weights["output"], vocabulary, tuple(content["names"]))
 
 
 def tokens(text: str) -> list[str]:

@@ -69,15 +69,15 @@ class Logistic:
 
 def load(folder: Path) -> Logistic:
     """What ``Logistic.save`` wrote."""
-    said = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    content = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
     weights = load_file(folder / WEIGHTS)["weights"]
     return Logistic(
         weights,
-        tuple(said["classes"]),
-        said["labels"],
-        said["card"],
-        said["query"],
-        said["vocabulary"],
+        tuple(content["classes"]),
+        content["labels"],
+        content["card"],
+        content["query"],
+        content["vocabulary"],
     )
 
 

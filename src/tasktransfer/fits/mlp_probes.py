@@ -60,7 +60,7 @@ def fit_mlp(
     from sklearn.neural_network import MLPClassifier  # noqa: PLC0415  # slow to import
 
     labels = tuple(sorted({label for gold in golds for label in gold}))
-    number = {label: place for place, label in enumerate(labels)}
+    number = {label: index for index, label in enumerate(labels)}
     wanted = np.zeros((len(golds), len(labels)), np.int64)
     for row, gold in enumerate(golds):
         wanted[row, [number[label] for label in gold]] = 1

@@ -137,8 +137,8 @@ def shuffled_by_type(instances: Sequence[Instance], seed: int) -> list[tuple[str
     """Labels that change places among the turns of all dialogues of one type (the query's field
     ``type``): as frequent as before, and known from the type alone."""
     places: dict[str, list[int]] = {}
-    for place, one in enumerate(instances):
-        places.setdefault(one.query.get("type", ""), []).append(place)
+    for place, instance in enumerate(instances):
+        places.setdefault(instance.query.get("type", ""), []).append(place)
     generator = np.random.default_rng([seed, len(instances)])
     labels: list[tuple[str, ...]] = [()] * len(instances)
     for _, of_type in sorted(places.items()):
@@ -174,7 +174,7 @@ def _has_one(given: Given, task: str) -> bool:
 
 def _probe(features: Any, golds: Labels, settings: Mapping[str, Any], *, one: bool) -> Probe:
     labels = tuple(sorted({label for gold in golds for label in gold}))
-    number = {label: place for place, label in enumerate(labels)}
+    number = {label: index for index, label in enumerate(labels)}
     cost, most = float(settings.get("C", 1.0)), int(settings.get("max_iter", 250))
     if one:
         classes = np.array([number[gold[0]] for gold in golds])

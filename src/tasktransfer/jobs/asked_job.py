@@ -45,7 +45,7 @@ class Told:
 
     def rows(self, split: str) -> list[Row]:
         """A row an instance."""
-        golds = [one.target for one in self.instances]
+        golds = [instance.target for instance in self.instances]
         answers = self.given.predictions
         scores = metrics.instance_scores(self.task, answers, golds)
         single = bool(self.task.labels)
@@ -53,12 +53,19 @@ class Told:
         gold_values = values_of(self.task, golds) if single else [None] * len(golds)
         return [
             Row(
-                *(place, self.task.name, one.id, answers[place], one.target, scores[place]),
-                *(one.dialogue_id, split, values[place], gold_values[place]),
-                log_likelihood=self.given.likelihoods[place],
-                rank=self.given.ranks[place],
+                *(
+                    index,
+                    self.task.name,
+                    instance.id,
+                    answers[index],
+                    instance.target,
+                    scores[index],
+                ),
+                *(instance.dialogue_id, split, values[index], gold_values[index]),
+                log_likelihood=self.given.likelihoods[index],
+                rank=self.given.ranks[index],
             )
-            for place, one in enumerate(self.instances)
+            for index, instance in enumerate(self.instances)
         ]
 
 

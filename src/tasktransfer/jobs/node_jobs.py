@@ -112,7 +112,7 @@ def derive(study: Study, data: Data, design: Brought) -> None:
         derived = recipe(ingredients)
         tasks = tuple(dict.fromkeys(task for task, _ in derived))
         release = Release(
-            place=str(folder),
+            location=str(folder),
             revision=data.digest,
             tasks=tasks,
             dialogues={},
@@ -211,7 +211,7 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
                 told = answered(node, node.of, places(study, node, threads))
             predictions, values = told.predictions, told.values
             made.computed(told.setup, threads)
-        golds = [one.target for one in instances]
+        golds = [instance.target for instance in instances]
         measures = measured(task, node.measures, predictions, golds, values)
         made.judged(node.task, measures, len(instances), node.split)
         made.rows = _rows(task, instances, predictions, values, node.split)
@@ -222,7 +222,7 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
 def _asked(study: Study, node: Evaluation, threads: int, made: Made) -> None:
     """An evaluation of a model that is asked by prompts."""
     told = asked_job.told(study, node, threads)
-    golds, answers = [one.target for one in told.instances], told.given.predictions
+    golds, answers = [instance.target for instance in told.instances], told.given.predictions
     measures = measured(told.task, node.measures, answers, golds, [])
     made.judged(node.task, measures, len(golds), node.split)
     made.rows, made.report = told.rows(node.split), {"asked": told.counts}

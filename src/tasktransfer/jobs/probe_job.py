@@ -52,7 +52,7 @@ def fitted(
     )
 
     def features(instances: Instances) -> Any:
-        return matrix[[place[one.context] for one in instances]]
+        return matrix[[place[instance.context] for instance in instances]]
 
     given = Given(read, features, node.settings, node.seed, folder, notes.append)
     return learner.fit(given)
@@ -81,15 +81,15 @@ def held_out(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
     )
 
 
-def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], place: str) -> None:
+def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], where: str) -> None:
     """Raise DataError if a probe is trained on a dialogue that the model was held out from, or a
     dialogue is in its training and its test split."""
     for task, splits in read.items():
-        tested = {one.dialogue_id for one in splits["test"]}
-        for one in splits["train"]:
-            if one.dialogue_id in held or one.dialogue_id in tested:
+        tested = {split.dialogue_id for split in splits["test"]}
+        for split in splits["train"]:
+            if split.dialogue_id in held or split.dialogue_id in tested:
                 raise DataError(
-                    f"{place}: {task}, instance {one.id}: dialogue {one.dialogue_id} is in the "
+                    f"{where}: {task}, instance {split.id}: dialogue {split.dialogue_id} is in the "
                     "training split of the probe and in a held-out split; take both from one "
                     f"split of the dialogues ({', '.join(SPLITS)})"
                 )

@@ -124,11 +124,11 @@ def attend_from_firsts(
     padded = (_padded(packed, states) for states in (key, value))
     apart = zip(*(torch.split(states, sizes) for states in padded), strict=True)
     attended = []
-    for place, (group, asking, parts) in enumerate(
+    for index, (group, asking, parts) in enumerate(
         zip(packed.groups, torch.split(query, rows), apart, strict=True)
     ):
         k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
-        bias = _group_bias(packed, place, query.dtype)
+        bias = _group_bias(packed, index, query.dtype)
         attended.append(_attention(asking[:, :, None], k, v, bias, scaling, rate)[:, :, 0])
     return torch.cat(attended)
 
@@ -153,9 +153,9 @@ def _packed(
     sizes = [group.rows * group.width for group in packed.groups]
     apart = [torch.split(_padded(packed, states), sizes) for states in rows]
     attended = []
-    for place, (group, *parts) in enumerate(zip(packed.groups, *apart, strict=True)):
+    for index, (group, *parts) in enumerate(zip(packed.groups, *apart, strict=True)):
         q, k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
-        bias = _group_bias(packed, place, q.dtype)
+        bias = _group_bias(packed, index, q.dtype)
         attended.append(_attention(q, k, v, bias, scaling, rate).transpose(1, 2).flatten(0, 1))
     together = torch.cat(attended) if len(attended) > 1 else attended[0]
     if packed.padding is not None:

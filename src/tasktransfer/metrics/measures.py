@@ -158,5 +158,5 @@ def values_of(task: Task, answers: Answers) -> list[float]:
     try:
         numbers = {label: float(label) for label in task.labels}
     except ValueError:
-        numbers = {label: float(place) for place, label in enumerate(task.labels)}
+        numbers = {label: float(index) for index, label in enumerate(task.labels)}
     return [numbers.get(answer[0], float("nan")) for answer in answers]

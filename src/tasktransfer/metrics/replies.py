@@ -83,9 +83,9 @@ def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
     lengths = [0] * (len(second) + 1)
     for one in first:
         diagonal = 0
-        for place, other in enumerate(second, start=1):
-            above = lengths[place]
-            lengths[place] = diagonal + 1 if one == other else max(above, lengths[place - 1])
+        for index, other in enumerate(second, start=1):
+            above = lengths[index]
+            lengths[index] = diagonal + 1 if one == other else max(above, lengths[index - 1])
             diagonal = above
     return lengths[-1]
 

@@ -190,10 +190,10 @@ class DualEncoder:
     ) -> Arrays:
         """Token ids of one side as the encoder reads them, and as the one beside it does."""
         arrays: Arrays = {}
-        for place, pad in enumerate(self.pads):
-            rows = split.first_sequence[list(examples)] + place * sides + side
+        for index, pad in enumerate(self.pads):
+            rows = split.first_sequence[list(examples)] + index * sides + side
             ids, mask = padded(split.sequences.take(rows), pad)
-            arrays |= {f"{name}{place}": ids, f"{name}{place}_mask": mask}
+            arrays |= {f"{name}{index}": ids, f"{name}{index}_mask": mask}
         return arrays
 
     def _encoded(self, inputs: Inputs, side: int) -> Tensor:

@@ -89,8 +89,8 @@ def base_of(folder: str | Path) -> tuple[str, str | None]:
         ModelError: it names none, or one that is not there.
     """
     file = Path(folder, CONFIG_FILE)
-    said = json_text.read_object(file)
-    base, revision = said.get("base_model_name_or_path"), said.get("revision")
+    content = json_text.read_object(file)
+    base, revision = content.get("base_model_name_or_path"), content.get("revision")
     if not isinstance(base, str) or not (Path(base).is_dir() or may_be_on_the_hub(base)):
         raise ModelError(
             f"{file}: the adapter stands on {base!r}, which is not there; put the model back, or "

@@ -313,10 +313,10 @@ def profile(folder: Path) -> Check:
     return Check("profile", "fine", ", then ".join(parts))
 
 
-def _settings(place: Path) -> str:
+def _settings(path: Path) -> str:
     """The settings of a profile that decide where and how jobs run."""
     try:
-        values = yaml.safe_load((place / "config.yaml").read_text(encoding="utf-8")) or {}
+        values = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8")) or {}
     except (OSError, yaml.YAMLError) as error:
         return f"cannot be read: {error}"
     named = [

@@ -12,7 +12,7 @@ from tasktransfer.core.nodes import SHORT, Evaluation, Node, Stage
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.results.costs import seconds_of
 from tasktransfer.results.finished import state_in
-from tasktransfer.results.places import STAGES, Place, places
+from tasktransfer.results.places import STAGES, NodeFolder, node_folders
 from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import NOUNS, read_record
 from tasktransfer.results.schema import Record
@@ -41,12 +41,12 @@ def explain(study: Study, word: str, instance: int = 0) -> Facts:
     else:
         planned = [node for node in nodes if node.digest.startswith(digest)]
     results = Path(study.config.results)
-    of_digest = [p for p in places(results) if p.digest.startswith(digest[:SHORT])]
+    of_digest = [p for p in node_folders(results) if p.digest.startswith(digest[:SHORT])]
     if len(planned) == 1:
         return facts_of(study, planned[0], instance)
     if not planned and len(of_digest) == 1:
         return {**_unplanned(of_digest[0]), "uses": [], "users": []}
-    several = [node.path for node in planned] or [place.path for place in of_digest]
+    several = [node.path for node in planned] or [node_folder.path for node_folder in of_digest]
     raise ConfigError(
         f"{word}: {'several nodes' if several else 'no node'} of {study.config_file} or of "
         f"{results}/ with this digest or folder"
@@ -69,7 +69,7 @@ def _asked(study: Study, node: Node, instance: int) -> Facts:
 def facts_of(study: Study, node: Node, instance: int = 0) -> Facts:
     """Everything about a node of a study's plan. ``instance``: see ``explain``."""
     results = Path(study.config.results)
-    facts = _in_folder(Place(results, node.path, node.digest[:SHORT]))
+    facts = _in_folder(NodeFolder(results, node.path, node.digest[:SHORT]))
     # What the plan says comes last: the record may be damaged, or another's.
     return {
         **facts,
@@ -109,7 +109,7 @@ def _planned(study: Study, node: Node) -> Facts:
         "kind": node.kind,
         "seed": node.seed,
         "train_tasks": list(node.train_tasks),
-        "select_on": [list(one.tasks) for one in node.selections],
+        "select_on": [list(selection.tasks) for selection in node.selections],
         "parents": [parent.digest for parent in node.parents],
     }
 
@@ -123,8 +123,8 @@ def _named(study: Study, node: Node) -> Facts:
 # --- what a folder tells ------------------------------------------------------------------------
 
 
-def _in_folder(place: Place) -> Facts:
-    folder, log = place.folder, log_in(place.folder)
+def _in_folder(node_folder: NodeFolder) -> Facts:
+    folder, log = node_folder.folder, log_in(node_folder.folder)
     state, error = state_in(folder)
     facts: Facts = {
         "folder": str(folder),
@@ -134,14 +134,14 @@ def _in_folder(place: Place) -> Facts:
         "error": error,
     }
     try:
-        record = as_prepared(read_record(folder / RECORD), place.results)
+        record = as_prepared(read_record(folder / RECORD), node_folder.results)
     except RecordError:
         return facts
     made, rows = record["provenance"], record["rows"]
     return {
         **facts,
         **_of_any(record),
-        **(_of_stage(record) if place.is_stage else {}),
+        **(_of_stage(record) if node_folder.is_stage else {}),
         "rows": rows
         and {"path": str(folder / rows["file"]), "rows": rows["rows"], "sha256": rows["sha256"]},
         **{key: made[key] for key in ("commit", "dirty", "tasktransfer", "versions", "study")},
@@ -191,9 +191,9 @@ def _of_stage(record: Record) -> Facts:
     }
 
 
-def _unplanned(place: Place) -> Facts:
+def _unplanned(node_folder: NodeFolder) -> Facts:
     """Everything that the folder of a node tells by itself."""
-    return {**_in_folder(place), "commands": [], "in_plan": False}
+    return {**_in_folder(node_folder), "commands": [], "in_plan": False}
 
 
 def chain(results: Path, path: str, paths: Iterable[str]) -> list[Facts]:
@@ -204,10 +204,10 @@ def chain(results: Path, path: str, paths: Iterable[str]) -> list[Facts]:
         paths: the folders where those before it may be.
     """
     by_digest = {each[-SHORT:]: each for each in paths if each.startswith(f"{STAGES}/")}
-    trainings = [_unplanned(Place(results, path, path[-SHORT:]))]
+    trainings = [_unplanned(NodeFolder(results, path, path[-SHORT:]))]
     while parents := trainings[0].get("parents"):
         before = by_digest.get(parents[0][:SHORT])
         if before is None:
             break
-        trainings.insert(0, _unplanned(Place(results, before, before[-SHORT:])))
+        trainings.insert(0, _unplanned(NodeFolder(results, before, before[-SHORT:])))
     return trainings

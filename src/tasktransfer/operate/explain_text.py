@@ -108,9 +108,9 @@ def _measures(facts: Facts) -> list[str]:
     scored = "".join(f", test{named[task]} {score(value)}" for task, value in scores.items())
     several = len(facts["selections"]) > 1
     rounds = [
-        f"dev{' ' + '+'.join(one['select_on']) if several else ''} {one['dev_score']:.2f} at epoch "
-        f"{one['round']} of {facts['epochs']}"
-        for one in facts["selections"]
+        f"dev{' ' + '+'.join(fact['select_on']) if several else ''} {fact['dev_score']:.2f} at "
+        f"epoch {fact['round']} of {facts['epochs']}"
+        for fact in facts["selections"]
     ]
     return [", ".join(rounds) + scored]
 

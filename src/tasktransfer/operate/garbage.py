@@ -26,7 +26,7 @@ from tasktransfer.files.progress import with_progress
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.offered import PARAMETERS
 from tasktransfer.results.finished import is_start
-from tasktransfer.results.places import LAYOUT, Place, places, through_link
+from tasktransfer.results.places import LAYOUT, NodeFolder, node_folders, through_link
 from tasktransfer.results.records import parts_of, read_record
 from tasktransfer.results.state import (
     CLAIM,
@@ -132,7 +132,7 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
     results = _shared_folder(studies)
     wanted = {node.path: node for study in studies for node in study.plan.nodes}
     remarks = list(_links(results))
-    there = list(places(results))
+    there = list(node_folders(results))
     foreign = [p for p in there if p.path not in wanted and is_in_use(p.folder)]
     settled = not any(study.pending_choices for study in studies)
     if foreign:
@@ -147,11 +147,11 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
         )
     items: list[Item] = []
     kept: list[tuple[str, int]] = []
-    for place in with_progress(there, "looking at folders"):
-        if place.path in wanted:
-            items += _of_wanted(place, wanted[place.path], studies)
+    for node_folder in with_progress(there, "looking at folders"):
+        if node_folder.path in wanted:
+            items += _of_wanted(node_folder, wanted[node_folder.path], studies)
         elif settled and not foreign:
-            removed, stays = _of_unwanted(place, records=records)
+            removed, stays = _of_unwanted(node_folder, records=records)
             items += removed
             kept += stays
     items += _caches(results, studies, leave_whole=bool(foreign))
@@ -176,42 +176,46 @@ def _links(results: Path) -> Iterator[str]:
 # --- nodes --------------------------------------------------------------------------------------
 
 
-def _of_wanted(place: Place, node: Node, studies: Sequence[Study]) -> Iterator[Item]:
+def _of_wanted(node_folder: NodeFolder, node: Node, studies: Sequence[Study]) -> Iterator[Item]:
     """Of a node that a study wants: states and half-written files, and a stage's parameters if
     they neither stay nor are needed, in any of the studies."""
-    if is_in_use(place.folder):
+    if is_in_use(node_folder.folder):
         return
-    names = _names(place.folder)
+    names = _names(node_folder.folder)
     if RECORD in names and isinstance(node, Stage):
-        yield from _item("states of trainings that are finished", place, names, [RESUME])
-        mine = [s for s in studies if place.digest in s.plan.by_digest]
+        yield from _item("states of trainings that are finished", node_folder, names, [RESUME])
+        mine = [s for s in studies if node_folder.digest in s.plan.by_digest]
         if not any(s.keeps(node.kind) or is_start(s, node) for s in mine):
             kind: Kind = "checkpoints that nothing starts from any more"
-            yield from _item(kind, place, names, PARAMETERS)
-    yield from _item("half-written files", place, names, _parts(names))
+            yield from _item(kind, node_folder, names, PARAMETERS)
+    yield from _item("half-written files", node_folder, names, _parts(names))
 
 
-def _of_unwanted(place: Place, *, records: bool) -> tuple[list[Item], list[tuple[str, int]]]:
+def _of_unwanted(
+    node_folder: NodeFolder, *, records: bool
+) -> tuple[list[Item], list[tuple[str, int]]]:
     """Of a node that no study wants: what is removed, and what stays."""
-    if is_in_use(place.folder):
+    if is_in_use(node_folder.folder):
         return [], []
-    names = _names(place.folder)
-    bulk = [*PARAMETERS, RESUME, *_parts(names)] if place.is_stage else _parts(names)
+    names = _names(node_folder.folder)
+    bulk = [*PARAMETERS, RESUME, *_parts(names)] if node_folder.is_stage else _parts(names)
     small = [RECORD, ROWS, OLD_ROWS, LOG, JOB_LOG]
     try:
-        parts = parts_of(read_record(place.folder / RECORD))
+        parts = parts_of(read_record(node_folder.folder / RECORD))
     except RecordError:
         # Of a node that is not finished, what its kind leaves by the same name everywhere.
         parts = [name for name in sorted(names) if _ARROW.match(name)]
     small += [*parts, HISTORY, CLAIM]
     if RECORD in names and not records:
-        stays = sum(bytes_under(place.folder / name) for name in small if name in names)
-        kind: Kind = "checkpoints of other settings" if place.is_stage else "half-written files"
-        return list(_item(kind, place, names, bulk)), [(str(place.folder), stays)]
+        stays = sum(bytes_under(node_folder.folder / name) for name in small if name in names)
+        kind: Kind = (
+            "checkpoints of other settings" if node_folder.is_stage else "half-written files"
+        )
+        return list(_item(kind, node_folder, names, bulk)), [(str(node_folder.folder), stays)]
     kind = "records and predictions of other settings"
     if RECORD not in names:
         kind = "unfinished work of other settings"
-    return list(_item(kind, place, names, [*bulk, *small])), []
+    return list(_item(kind, node_folder, names, [*bulk, *small])), []
 
 
 def _names(folder: Path) -> frozenset[str]:
@@ -226,11 +230,13 @@ def _parts(names: frozenset[str]) -> list[str]:
     return sorted(name for name in names if _PART.match(name))
 
 
-def _item(kind: Kind, place: Place, names: frozenset[str], wanted: Sequence[str]) -> Iterator[Item]:
-    paths = [str(place.folder / name) for name in wanted if name in names]
+def _item(
+    kind: Kind, node_folder: NodeFolder, names: frozenset[str], wanted: Sequence[str]
+) -> Iterator[Item]:
+    paths = [str(node_folder.folder / name) for name in wanted if name in names]
     if paths:
         size = sum(bytes_under(path) for path in paths)
-        yield Item(kind, tuple(paths), size, str(place.folder), of_node=True)
+        yield Item(kind, tuple(paths), size, str(node_folder.folder), of_node=True)
 
 
 # --- caches and models --------------------------------------------------------------------------
@@ -306,12 +312,12 @@ def remove(garbage: Garbage) -> Removed:
 
 @contextmanager
 def _held(item: Item) -> Iterator[bool]:
-    place = Path(item.held_by)
+    path = Path(item.held_by)
     if item.of_node:
-        with held_if_free(place) as held:
+        with held_if_free(path) as held:
             yield held
         return
-    with (place.parent / f".{place.name}.lock").open("a") as stream:
+    with (path.parent / f".{path.name}.lock").open("a") as stream:
         yield locks.try_lock(stream.fileno())
 
 
@@ -331,10 +337,10 @@ def _drop_empty(folder: Path) -> None:
     if names <= {CLAIM} and not any(e.is_symlink() for e in os.scandir(folder)):
         with suppress(OSError):
             (folder / CLAIM).unlink(missing_ok=True)
-            for place in (folder, *folder.parents):
-                if place.name in _ROOMS:
+            for path in (folder, *folder.parents):
+                if path.name in _ROOMS:
                     break
-                place.rmdir()
+                path.rmdir()
 
 
 # --- what is said -------------------------------------------------------------------------------

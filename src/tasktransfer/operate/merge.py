@@ -34,7 +34,7 @@ from tasktransfer.operate.rekey import Rekeyed, rekeyed
 from tasktransfer.results.comparing import differences, shared_tasks
 from tasktransfer.results.damage import damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
-from tasktransfer.results.places import LAYOUT, Place, places
+from tasktransfer.results.places import LAYOUT, NodeFolder, node_folders
 from tasktransfer.results.records import read_record, what_is_left, without_selection, write_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
@@ -69,7 +69,7 @@ class Step:
     ``takes_parameters`` is asked when a stage is taken, after those that start from it.
     """
 
-    place: Place
+    node_folder: NodeFolder
     out: Path
     node: Node | None
     takes_parameters: Callable[[], bool]
@@ -132,9 +132,9 @@ def _merged(
     for step in with_progress([*reversed(steps)], f"taking records of {other}"):
         outcome, reasons, by = _merge_one(step, dry_run=dry_run)
         told.insert(
-            0, {"stage": step.place.path, "outcome": outcome, "reasons": reasons, "made_by": by}
+            0, {"stage": step.node_folder.path, "outcome": outcome, "reasons": reasons, "made_by": by}
         )
-    own, there = Path(study.config.results), {step.place.digest for step in steps}
+    own, there = Path(study.config.results), {step.node_folder.digest for step in steps}
     taken = [t for t in tables if (other / t).is_file() and not (own / t).exists()]
     for name in () if dry_run else taken:
         _copy_file(other / name, own / name)
@@ -175,29 +175,31 @@ def _steps(
     """
     wanted = study.plan.by_digest
     steps, unfinished, elsewhere = [], 0, 0
-    for place in places(other):
-        node = wanted.get(place.digest)
-        if older is not None and place.digest in older.taken:
+    for node_folder in node_folders(other):
+        node = wanted.get(node_folder.digest)
+        if older is not None and node_folder.digest in older.taken:
             continue
         if node is None and not everything:
             elsewhere += 1
-        elif not (place.folder / RECORD).is_file():
+        elif not (node_folder.folder / RECORD).is_file():
             unfinished += 1
         else:
-            steps.append(_step(study, place, node, checkpoints))
+            steps.append(_step(study, node_folder, node, checkpoints))
     return steps, unfinished, elsewhere
 
 
 def _in_order(steps: list[Step], study: Study) -> None:
     """Used nodes first."""
     order = {digest: number for number, digest in enumerate(study.plan.by_digest)}
-    steps.sort(key=lambda step: (order.get(step.place.digest, len(order)), step.place.path))
+    steps.sort(
+        key=lambda step: (order.get(step.node_folder.digest, len(order)), step.node_folder.path)
+    )
 
 
-def _step(study: Study, place: Place, node: Node | None, checkpoints: bool) -> Step:
+def _step(study: Study, node_folder: NodeFolder, node: Node | None, checkpoints: bool) -> Step:
     if node is None:
-        out = Path(study.config.results) / place.path
-        return Step(place, out, None, lambda: checkpoints)
+        out = Path(study.config.results) / node_folder.path
+        return Step(node_folder, out, None, lambda: checkpoints)
 
     def takes_parameters() -> bool:
         """Those that do not stay are taken only if something is still to start from them."""
@@ -207,7 +209,7 @@ def _step(study: Study, place: Place, node: Node | None, checkpoints: bool) -> S
             return False
         return study.keeps(node.kind) or is_start(study, node)
 
-    return Step(place, Path(study.folder(node)), node, takes_parameters)
+    return Step(node_folder, Path(study.folder(node)), node, takes_parameters)
 
 
 # --- one node -----------------------------------------------------------------------------------
@@ -216,7 +218,7 @@ def _step(study: Study, place: Place, node: Node | None, checkpoints: bool) -> S
 def _merge_one(step: Step, *, dry_run: bool) -> tuple[Outcome, list[str], str | None]:
     """What becomes of a node, why, and who made it, where its record says so."""
     try:
-        theirs = offered(step.place, step.node)
+        theirs = offered(step.node_folder, step.node)
     except RecordError as error:
         return "refused", [str(error)], None
     outcome, reasons = _merge_record(step, theirs, dry_run=dry_run)
@@ -259,7 +261,7 @@ def _other_rows(step: Step, ours: Record, theirs: Record) -> list[str]:
         shared = shared_tasks(ours, theirs)
         here, there = (
             _compared(read_rows(folder / rows["file"], rows), shared)
-            for folder, rows in ((step.out, mine), (step.place.folder, other))
+            for folder, rows in ((step.out, mine), (step.node_folder.folder, other))
         )
     except RecordError as error:
         return [f"{mine['file']}: the SHA-256 differ, and cannot be compared: {error}"]
@@ -281,7 +283,7 @@ def _missing(step: Step, theirs: Record) -> list[str]:
     killed, and no result."""
     rows = [theirs["rows"]["file"]] if theirs["rows"] else []
     left = what_is_left(theirs["node"], theirs["sizes"])
-    beside = [name for name in left if (step.place.folder / name).exists()]
+    beside = [name for name in left if (step.node_folder.folder / name).exists()]
     lacks = []
     if _ours(step, theirs) is None:
         lacks += [RECORD, *rows, *beside]
@@ -289,8 +291,8 @@ def _missing(step: Step, theirs: Record) -> list[str]:
         lacks += [*rows, *_absent(step.out, beside)]
     else:
         lacks += _absent(step.out, beside)
-    offers = [name for name in PARAMETERS if (step.place.folder / name).is_dir()]
-    absent = _absent(step.out, offers) if step.place.is_stage else []
+    offers = [name for name in PARAMETERS if (step.node_folder.folder / name).is_dir()]
+    absent = _absent(step.out, offers) if step.node_folder.is_stage else []
     return lacks + (absent if absent and step.takes_parameters() else [])
 
 
@@ -303,11 +305,11 @@ def _take(
 ) -> tuple[Outcome, list[str]]:
     remarks, digest = [], theirs["node"]["digest"]
     try:
-        check_files(step.place, theirs)
+        check_files(step.node_folder, theirs)
     except RecordError as error:
         return "refused", [str(error)]
     wanted = [name for name in _missing(step, theirs) if name in PARAMETERS]
-    problems = [parameters_problem(step.place.folder / name, digest) for name in wanted]
+    problems = [parameters_problem(step.node_folder.folder / name, digest) for name in wanted]
     if any(problems):
         remarks = [f"without its checkpoint: {problem}" for problem in problems if problem]
         step = replace(step, takes_parameters=lambda: False)
@@ -322,14 +324,14 @@ def _take(
             remarks += _copy(step, theirs)
         except RecordError as error:
             return "refused", [str(error)]
-        remember(step.out, "merged", source=str(step.place.results), digest=digest)
+        remember(step.out, "merged", source=str(step.node_folder.results), digest=digest)
     return outcome, remarks
 
 
 def _copy(step: Step, theirs: Record) -> list[str]:
     """What is missing, the record last; gives a remark on what was damaged here. It is looked at
     again: the node is held only now."""
-    lacks, folder = _missing(step, theirs), step.place.folder
+    lacks, folder = _missing(step, theirs), step.node_folder.folder
     sweep(step.out)
     # Of a node without record nothing is damaged: it was never finished.
     damaged = lacks if (step.out / RECORD).exists() else []

@@ -9,7 +9,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files.tensors import tensor_shapes
 from tasktransfer.results.artefacts import checked as checked_artefacts
 from tasktransfer.results.damage import Artefacts, damage
-from tasktransfer.results.places import Place, path_of
+from tasktransfer.results.places import NodeFolder, path_of
 from tasktransfer.results.records import (
     parts_of,
     read_record,
@@ -24,7 +24,7 @@ PARAMETERS = (CHECKPOINT, ROUNDS)
 """What a stage leaves for others to start from; not part of its record."""
 
 
-def offered(place: Place, node: Node | None) -> Record:
+def offered(node_folder: NodeFolder, node: Node | None) -> Record:
     """The record of a place, after everything that can be checked about it alone.
 
     Args:
@@ -34,10 +34,10 @@ def offered(place: Place, node: Node | None) -> Record:
         RecordError: damaged, of another schema or digest, at odds with its place, or not what this
             study calls by that digest.
     """
-    record = read_record(place.folder / RECORD)
+    record = read_record(node_folder.folder / RECORD)
     path, digest, problem = path_of(record), record["node"]["digest"], None
-    if path != place.path:
-        problem = f"is the record of {path}, but lies under {place.path}"
+    if path != node_folder.path:
+        problem = f"is the record of {path}, but lies under {node_folder.path}"
     elif node is not None and digest != node.digest:
         problem = f"digest is {digest}, expected {node.digest}"
     elif isinstance(node, Stage):
@@ -47,26 +47,28 @@ def offered(place: Place, node: Node | None) -> Record:
             said = ", ".join(record["results"]) or "no task"
             problem = f"results: {said}, expected {', '.join(node.tested)}"
     if problem:
-        raise RecordError(f"{place.folder / RECORD}: {problem}")
+        raise RecordError(f"{node_folder.folder / RECORD}: {problem}")
     return record
 
 
-def check_files(place: Place, record: Record) -> None:
+def check_files(node_folder: NodeFolder, record: Record) -> None:
     """Refuse what a record names beside it unless it is there, whole, and of this node.
 
     Raises:
         RecordError: a file is absent, damaged, a link, or not the one the record was written with.
     """
     # A stage's weights are another matter: its record is right without them (parameters_problem).
-    content: Artefacts = "none" if place.is_stage else "all"
+    content: Artefacts = "none" if node_folder.is_stage else "all"
     digest, rows = record["node"]["digest"], record["rows"]
-    problem = damage(place.folder, digest, content)
+    problem = damage(node_folder.folder, digest, content)
     files = [rows["file"]] if rows else []
-    links = [link for part in (*files, *parts_of(record)) for link in _links(place.folder / part)]
+    links = [
+        link for part in (*files, *parts_of(record)) for link in _links(node_folder.folder / part)
+    ]
     if problem or links:
         raise RecordError(problem or f"{links[0]}: is a link; give the file itself")
     if rows is not None:
-        file = place.folder / rows["file"]
+        file = node_folder.folder / rows["file"]
         maker = made_by(read_rows(file, rows))
         if maker != digest:
             raise RecordError(f"{file}: is of {maker or 'no node'}, its record is of another")

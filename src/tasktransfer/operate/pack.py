@@ -27,7 +27,7 @@ from tasktransfer.files import json_text, replacing
 from tasktransfer.files.progress import with_progress
 from tasktransfer.operate.coded_answers import shareable
 from tasktransfer.operate.offered import check_files, offered
-from tasktransfer.results.places import places
+from tasktransfer.results.places import node_folders
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import parse_record, write_record
 from tasktransfer.results.revisions import remember_revisions
@@ -101,13 +101,15 @@ def pack_results(
     """
     wanted, results = study.plan.by_digest, Path(study.config.results)
     rows, packed = [], dict[str, int]()
-    for place in with_progress([*places(results)], "packing"):
-        node = wanted.get(place.digest)
-        if node is None or not (place.folder / RECORD).is_file():
+    for node_folder in with_progress([*node_folders(results)], "packing"):
+        node = wanted.get(node_folder.digest)
+        if node is None or not (node_folder.folder / RECORD).is_file():
             continue
-        record = offered(place, node)
-        check_files(place, record)
-        rows.append(_row(place.folder, place.path, made_by(record, by), with_text=with_text))
+        record = offered(node_folder, node)
+        check_files(node_folder, record)
+        rows.append(
+            _row(node_folder.folder, node_folder.path, made_by(record, by), with_text=with_text)
+        )
         kind = record["node"]["kind"]
         packed[kind] = packed.get(kind, 0) + 1
     if not rows:

@@ -25,7 +25,7 @@ from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.offered import check_files
 from tasktransfer.results.artefacts import Artefact
-from tasktransfer.results.places import Place, places
+from tasktransfer.results.places import NodeFolder, node_folders
 from tasktransfer.results.records import identity_of, read_record, selected_on, write_record
 from tasktransfer.results.rounds import CHECKPOINT, choice_folder
 from tasktransfer.results.rows import read_rows, write_table
@@ -39,7 +39,7 @@ Tasks = tuple[str, ...]
 class Half(NamedTuple):
     """A former record of a node, and the tasks that chose its round."""
 
-    place: Place
+    node_folder: NodeFolder
     record: Record
     select_on: Tasks
 
@@ -63,20 +63,26 @@ def rekeyed(study: Study, other: Path) -> Iterator[Rekeyed]:
     with tempfile.TemporaryDirectory(prefix="tasktransfer-") as folder:
         told = Rekeyed(Path(folder))
         for node, halves in _former_places(study, other):
-            told.taken |= {place.digest for place, _ in halves}
+            told.taken |= {node_folder.digest for node_folder, _ in halves}
             try:
                 _refuse_other_cards(node)
                 _write(node, [Half(p, _record(p), tasks) for p, tasks in halves], told.folder)
                 told.nodes, told.records = told.nodes + 1, told.records + len(halves)
             except RecordError as error:
-                told.refused |= {place.path: str(error) for place, _ in halves}
+                told.refused |= {node_folder.path: str(error) for node_folder, _ in halves}
         yield told
 
 
-def _former_places(study: Study, other: Path) -> Iterator[tuple[Node, list[tuple[Place, Tasks]]]]:
+def _former_places(
+    study: Study, other: Path
+) -> Iterator[tuple[Node, list[tuple[NodeFolder, Tasks]]]]:
     """Nodes of the plan that have records there under former digests, with these."""
     now = study.plan.by_digest
-    there = {place.digest: place for place in places(other) if place.digest not in now}
+    there = {
+        node_folder.digest: node_folder
+        for node_folder in node_folders(other)
+        if node_folder.digest not in now
+    }
     if not there:
         return
     former = Former()
@@ -100,11 +106,11 @@ def _refuse_other_cards(node: Node) -> None:
             )
 
 
-def _record(place: Place) -> Record:
-    record = read_record(place.folder / RECORD)
-    if not record["node"]["digest"].startswith(place.digest):
-        raise RecordError(f"{place.folder / RECORD}: is the record of another node")
-    check_files(place, record)
+def _record(node_folder: NodeFolder) -> Record:
+    record = read_record(node_folder.folder / RECORD)
+    if not record["node"]["digest"].startswith(node_folder.digest):
+        raise RecordError(f"{node_folder.folder / RECORD}: is the record of another node")
+    check_files(node_folder, record)
     return record
 
 
@@ -121,7 +127,7 @@ def _write(node: Node, halves: Sequence[Half], folder: Path) -> None:
         record["training"] = _course(halves)
     record["rows"] = None
     tables = [
-        read_rows(half.place.folder / rows["file"], rows)
+        read_rows(half.node_folder.folder / rows["file"], rows)
         for half in halves
         if (rows := half.record["rows"])
     ]
@@ -144,18 +150,18 @@ def _refuse_unequal(stage: Stage, halves: Sequence[Half]) -> None:
     """One training has one course: its losses, and dev measures where both have them."""
     for half in halves:
         if selected_on(half.record) != [half.select_on]:
-            raise RecordError(f"{half.place.path}: its round was chosen on other tasks")
+            raise RecordError(f"{half.node_folder.path}: its round was chosen on other tasks")
     lacks = {one.tasks for one in stage.selections} - {half.select_on for half in halves}
     if lacks:
         tasks = ", ".join("+".join(each) for each in sorted(lacks))
         raise RecordError(
-            f"{halves[0].place.path}: the training is one with that which chose its round on "
+            f"{halves[0].node_folder.path}: the training is one with that which chose its round on "
             f"{tasks}, and no record of this is there: it has to be trained once more"
         )
     losses = [[one["train_loss"] for one in half.record["training"]["rounds"]] for half in halves]
     rounds = min(map(len, losses))
     if any(course[:rounds] != losses[0][:rounds] for course in losses):
-        paths = " and ".join(half.place.path for half in halves)
+        paths = " and ".join(half.node_folder.path for half in halves)
         raise RecordError(f"{paths}: are one training today, and their losses differ")
 
 
@@ -168,11 +174,11 @@ def _course(halves: Sequence[Half]) -> TrainingResult:
     longest = max((half.record["training"]["rounds"] for half in halves), key=len)
     selections = [one for half in halves for one in half.record["training"]["selections"]]
     if any(len(one["scores"]) != len(longest) for one in selections):
-        paths = " and ".join(half.place.path for half in halves)
+        paths = " and ".join(half.node_folder.path for half in halves)
         raise RecordError(f"{paths}: are one training today, and went on for different times")
     dev = [
-        _united(half.record["training"]["rounds"][place]["dev"] for half in halves)
-        for place in range(len(longest))
+        _united(half.record["training"]["rounds"][index]["dev"] for half in halves)
+        for index in range(len(longest))
     ]
     rounds = [{**one, "dev": measured} for one, measured in zip(longest, dev, strict=True)]
     return cast(TrainingResult, {"rounds": rounds, "selections": selections})
@@ -201,13 +207,13 @@ def _weights(node: Node, halves: Sequence[Half], out: Path) -> Mapping[str, Arte
     if not isinstance(node, Stage):
         return artefacts
     for half in halves:
-        source, said = half.place.folder / CHECKPOINT, half.record.get("artefacts", {})
+        source, said = half.node_folder.folder / CHECKPOINT, half.record.get("artefacts", {})
         if not source.is_dir():
             return {}
         own = next(one for one in node.selections if one.tasks == half.select_on)
-        place = choice_folder(Path(CHECKPOINT), node.told_apart(own))
-        shutil.copytree(source, out / place, symlinks=True, dirs_exist_ok=True)
+        chosen = choice_folder(Path(CHECKPOINT), node.told_apart(own))
+        shutil.copytree(source, out / chosen, symlinks=True, dirs_exist_ok=True)
         for name, one in said.items():
             if name.startswith(f"{CHECKPOINT}/"):
-                artefacts[(place / name.removeprefix(f"{CHECKPOINT}/")).as_posix()] = one
+                artefacts[(chosen / name.removeprefix(f"{CHECKPOINT}/")).as_posix()] = one
     return artefacts

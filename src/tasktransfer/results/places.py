@@ -24,7 +24,7 @@ that, which ends in the digest."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodeFolder:
     """A node's folder by the layout. ``path`` is relative to the results folder; ``digest``: the
     first 12 hex digits, as the path ends in them."""
 
@@ -41,7 +41,7 @@ class Place:
         return self.path.startswith(f"{STAGES}/")
 
 
-def places(results: Path) -> Iterator[Place]:
+def node_folders(results: Path) -> Iterator[NodeFolder]:
     """Every node's folder of a results folder, in the order of their names. Links are not followed,
     and what does not fit the layout is not looked at."""
     for room, (levels, name) in LAYOUT.items():
@@ -50,7 +50,7 @@ def places(results: Path) -> Iterator[Place]:
             folders = [inner for folder in folders for inner in _folders(folder)]
         for folder in folders:
             if match := name.match(folder.name):
-                yield Place(results, folder.relative_to(results).as_posix(), match[1])
+                yield NodeFolder(results, folder.relative_to(results).as_posix(), match[1])
 
 
 def through_link(results: Path, below: str) -> bool:

@@ -170,7 +170,9 @@ def without_selection(stage: Stage, record: Record) -> str | None:
 
 def not_chosen(stage: Stage, made: Collection[tuple[str, ...]]) -> str | None:
     """The same, of the tasks of each selection that there was."""
-    lacks = ["+".join(one.tasks) for one in stage.selections if one.tasks not in made]
+    lacks = [
+        "+".join(selection.tasks) for selection in stage.selections if selection.tasks not in made
+    ]
     return f"no round was chosen on {', '.join(lacks)}" if lacks else None
 
 
@@ -318,8 +320,8 @@ def _rounds_disagree(training: TrainingResult) -> Iterator[str]:
             f"{numbers[0]}"
         )
     else:
-        for place, one in enumerate(training["selections"]):
-            yield from _selection_disagrees(f"training.selections[{place}]", one, numbers)
+        for index, one in enumerate(training["selections"]):
+            yield from _selection_disagrees(f"training.selections[{index}]", one, numbers)
 
 
 def _selection_disagrees(key: str, one: Selected, numbers: Sequence[int]) -> Iterator[str]:
@@ -337,8 +339,8 @@ def _out_of_range(record: Record) -> Iterator[str]:
     from tasktransfer.metrics.measures import out_of_range  # noqa: PLC0415  # numpy, for no start
 
     rounds = record["training"]["rounds"] if "training" in record else []
-    for number, one in enumerate(rounds):
-        for task, measures in one["dev"].items():
+    for number, round in enumerate(rounds):
+        for task, measures in round["dev"].items():
             if problem := out_of_range(measures):
                 yield f"training.rounds[{number}].dev.{task}: {problem}"
     for task, result in record["results"].items():

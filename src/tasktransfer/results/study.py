@@ -375,7 +375,7 @@ class Study:
     @cached_property
     def _expected(self) -> tuple[Stage, ...]:
         """The stages, and some like those that choices will add."""
-        return (*self.plan.stages, *(like for one in self.plan.choices for like in one.like))
+        return (*self.plan.stages, *(like for choice in self.plan.choices for like in choice.like))
 
     def users(self, node: Node) -> Sequence[Node]:
         """The nodes that use this one."""

@@ -154,10 +154,10 @@ def _cell(of_seeds: Mapping[int, Scored]) -> Cell:
     seeds = sorted(of_seeds)
     runs = [of_seeds[seed] for seed in seeds]
     units: Units | None = runs[0].units
-    for one in runs:
-        units = _same(units, one.units)
-    resampled = None if units is None else np.stack([one.resampled for one in runs])
-    scores = np.array([one.score for one in runs])
+    for run in runs:
+        units = _same(units, run.units)
+    resampled = None if units is None else np.stack([run.resampled for run in runs])
+    scores = np.array([run.score for run in runs])
     return Cell(Trainings(tuple(seeds), scores, resampled), units, runs[0].scale)
 
 
@@ -244,8 +244,8 @@ def cells(
         rows.append((*key, name, estimated.seeds, *numbers, _clusters(cell)))
     table = pd.DataFrame(rows, columns=[*by, *COLUMNS[:-1]])
     families: dict[object, list[int]] = {}
-    for place, row in enumerate(rows):
-        families.setdefault(family(row[: len(by)], row[len(by)]), []).append(place)
+    for index, row in enumerate(rows):
+        families.setdefault(family(row[: len(by)], row[len(by)]), []).append(index)
     families.pop(None, None)
     table["q"] = np.nan
     for places in families.values():

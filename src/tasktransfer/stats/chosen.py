@@ -120,12 +120,13 @@ def half_width(
 ) -> float:
     """How far the mean of held-out values strays from 0 in 95 % of studies of noise alone."""
     # What seeds differ in on a dialogue is in the noise of seeds already.
-    common = sum(float(np.nansum(one.pulls.mean(axis=1) ** 2)) for one in targets)
+    common = sum(float(np.nansum(target.pulls.mean(axis=1) ** 2)) for target in targets)
     of_seeds = sum(
-        float(np.nansum(one.pulls.var(axis=1, ddof=1))) / one.pulls.shape[1] for one in targets
+        float(np.nansum(target.pulls.var(axis=1, ddof=1))) / target.pulls.shape[1]
+        for target in targets
     )
     kept = max(0.0, 1 - of_seeds / common) ** 0.5 if common > 0 else 0.0
-    means = sum(_noise(one, kept, chance, studies) for one in targets) / len(targets)
+    means = sum(_noise(target, kept, chance, studies) for target in targets) / len(targets)
     degrees = len(targets) * (targets[0].halves.shape[-1] - 1)
     tail = (1 + LEVEL) / 2
     widening = float(stats.t.ppf(tail, degrees) / stats.norm.ppf(tail))

@@ -125,9 +125,9 @@ def split_half(ratings: list[list[float]], seed: int = 0, splits: int = 100) -> 
     found = []
     for _ in range(splits):
         halves = np.empty((2, len(several)))
-        for place, one in enumerate(several):
+        for index, one in enumerate(several):
             order = chance.permutation(one)
-            halves[:, place] = order[: len(one) // 2].mean(), order[len(one) // 2 :].mean()
+            halves[:, index] = order[: len(one) // 2].mean(), order[len(one) // 2 :].mean()
         if halves.std(axis=1).min() > 0:
             found.append(float(stats.spearmanr(*halves).statistic))
     return float(np.mean(found)) if found else math.nan
@@ -147,7 +147,7 @@ def reliability(ratings: list[list[float]], agreement: float) -> float:
     Returns:
         0 where halves do not agree at all; NaN where nobody can tell.
     """
-    counts = [len(one) for one in ratings if len(one) > 1]
+    counts = [len(rating) for rating in ratings if len(rating) > 1]
     if math.isnan(agreement) or not counts:
         return math.nan
     if agreement <= 0:
@@ -155,8 +155,8 @@ def reliability(ratings: list[list[float]], agreement: float) -> float:
     k = float(np.mean(counts))
     m = float(np.mean([count // 2 for count in counts]))
 
-    def of(raters: float, one: float) -> float:
-        return raters * one / (1 + (raters - 1) * one)
+    def of(raters: float, rating: float) -> float:
+        return raters * rating / (1 + (raters - 1) * rating)
 
     low, high = 0.0, 1.0
     for _ in range(60):

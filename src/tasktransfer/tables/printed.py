@@ -100,7 +100,7 @@ def plain_layout(frame: pd.DataFrame) -> Layout:
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
     entries = tuple((tuple(_plain(v) for v in row),) for row in frame.to_numpy(dtype=object))
     # Numbers are aligned to the right where nothing but numbers follows.
-    last_text = max((place for place, yes in enumerate(numeric) if not yes), default=-1)
+    last_text = max((index for index, yes in enumerate(numeric) if not yes), default=-1)
     return Layout(tuple(map(str, frame.columns)), last_text + 1, (entries,) if entries else ())
 
 
@@ -173,8 +173,8 @@ def to_latex(layout: Layout, caption: str, name: str) -> str:
     ]
     for block in layout.blocks:
         lines.append("\\midrule")
-        for place, entry in enumerate(block):
-            if place and len(entry) > 1:
+        for index, entry in enumerate(block):
+            if index and len(entry) > 1:
                 lines.append("\\addlinespace[2pt]")
             lines += [_latex_row(line) for line in entry]
     lines += ["\\bottomrule", "\\end{tabular}}", "\\end{table*}"]

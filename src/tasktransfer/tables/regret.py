@@ -126,13 +126,13 @@ def _table(group: pd.DataFrame) -> list[str]:
             "selector": _marked(name, row["missing"]),
             LEADING: score(row["value"]),
             "95 % interval": interval(row["low"], row["high"], ".2f"),
-            **{one: score(value[name, one]) for one in (*regrets, *ranks)},
+            **{regret: score(value[name, regret]) for regret in (*regrets, *ranks)},
             "q: random": p_value(row[f"to_{RANDOM}_q"]),
             "q: source_mean": p_value(row[f"to_{SOURCE_MEAN}_q"]),
         }
         for name, row in leading.iterrows()
     ]
-    of_noise = {one: score(floors[one]) for one in (LEADING, *regrets, *ranks)}
+    of_noise = {regret: score(floors[regret]) for regret in (LEADING, *regrets, *ranks)}
     rows.append(dict.fromkeys(rows[0], "") | {"selector": "(noise floor)"} | of_noise)
     return text_table(rows, left=("selector",))
 

@@ -49,8 +49,8 @@ def build(
         config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         if architecture.vectors is not None:
-            place = Path(on_disk(architecture.vectors))
-            _write_vectors(place, tokenizer.get_vocab(), architecture.hidden, folder)
+            path = Path(on_disk(architecture.vectors))
+            _write_vectors(path, tokenizer.get_vocab(), architecture.hidden, folder)
         (folder / BUILT_FILE).write_text(json.dumps({"weights": weights}) + "\n", encoding="utf-8")
 
 

@@ -78,16 +78,16 @@ def set_gradients(
 
     seeded = _with_seeds(made)
     of_whole: dict[int, Tensor] = {}
-    for place, batch in enumerate(update):
+    for index, batch in enumerate(update):
         split = splits[batch.task]
         if is_in_batch(model, split):
-            mine = [work for work in seeded if work.place == place]
-            factor = batch.weight / divisors[place]
+            mine = [work for work in seeded if work.place == index]
+            factor = batch.weight / divisors[index]
             loss, slopes = _first_pass(model, split, mine, factor, setup, halves)
-            of_whole[place] = loss / divisors[place]
+            of_whole[index] = loss / divisors[index]
             with_slopes = iter(slopes)
             seeded = [
-                replace(work, slopes=next(with_slopes)) if work.place == place else work
+                replace(work, slopes=next(with_slopes)) if work.place == index else work
                 for work in seeded
             ]
     shards = setup.workers.shards(seeded)
@@ -100,8 +100,8 @@ def set_gradients(
             parameter.grad = None if gradient is None else gradient.to_dense()
     of_parts = zip(*(r[0] for r in results), strict=True)
     return [
-        of_whole[place] if place in of_whole else torch.stack(of_batch).sum()
-        for place, of_batch in enumerate(of_parts)
+        of_whole[index] if index in of_whole else torch.stack(of_batch).sum()
+        for index, of_batch in enumerate(of_parts)
     ]
 
 
@@ -187,10 +187,10 @@ def _gradients(
 
 def _with_seeds(made: MicroBatches) -> list[_Work]:
     work: list[_Work] = []
-    for place, of_batch in enumerate(made):
+    for index, of_batch in enumerate(made):
         # Its dropout depends on its place in the batch, not on the thread that computes it.
         seeds = torch.randint(1 << 62, (len(of_batch),)).tolist()
-        work += [_Work(place, one, seed) for one, seed in zip(of_batch, seeds, strict=True)]
+        work += [_Work(index, one, seed) for one, seed in zip(of_batch, seeds, strict=True)]
     return work
 
 

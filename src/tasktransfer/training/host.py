@@ -178,11 +178,11 @@ class _Host:
         folder.mkdir(mode=0o700, exist_ok=True)
         return folder / f"{self.workflow}-{name[:16]}.sock"
 
-    def _start(self, place: Path, program: list[str]) -> None:
+    def _start(self, path: Path, program: list[str]) -> None:
         """Start it on a socket that listens already: clients wait in its queue meanwhile."""
         workflow = os.pidfd_open(self.workflow)
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(place))
+            listener.bind(str(path))
             listener.listen(128)
             numbers = listener.fileno(), workflow
             command = [*program, *map(str, numbers), _key(self.threads)]
@@ -198,10 +198,10 @@ class _Host:
         os.close(workflow)
 
 
-def _connected(place: Path) -> socket.socket:
+def _connected(path: Path) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     try:
-        connection.connect(str(place))
+        connection.connect(str(path))
     except OSError:
         connection.close()
         raise

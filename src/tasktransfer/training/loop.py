@@ -133,7 +133,7 @@ def train(
     schedule = Schedule.of(stage, train_splits)
     moving = freeze_all_but(model, stage.trains)
     optimiser = optimiser_of(moving, stage.training)
-    untrained = [Best(one, measure.worst) for one in stage.selections]
+    untrained = [Best(selection, measure.worst) for selection in stage.selections]
     fresh = Trained(untrained, bandit=Bandit.of(stage))
     trained = _resumed(model, optimiser, snapshots, fresh) or fresh
     if trained.rounds:
@@ -213,15 +213,15 @@ def _train_round(
     together = together and not stage.training.gradient_checkpointing
     halves = HalfWeights(model.module) if together else None
     with Ahead(model, splits, updates, setup.device) as ahead:
-        for place, offered in enumerate(updates):
+        for index, offered in enumerate(updates):
             wanted = bandit.choose() if bandit else [batch.task for batch in offered]
             taken = [one for one, batch in enumerate(offered) if batch.task in wanted]
             update = tuple(offered[one] for one in taken)
-            turn = place, update, taken
+            turn = index, update, taken
 
             def gradients(tokens: int, turn: tuple[int, Update, list[int]] = turn) -> Any:
-                place, update, taken = turn
-                made = ahead.of(place, tokens)
+                index, update, taken = turn
+                made = ahead.of(index, tokens)
                 given = (model, moving, splits, update, [made[one] for one in taken], setup, halves)
                 return set_gradients_of_two(*given) if bandit else (set_gradients(*given), None)
 
@@ -230,7 +230,7 @@ def _train_round(
                 bandit.learn(wanted[1], float(alike))
             done.append(update)
             each = zip(update, of_batches, strict=True)
-            losses += [(place + 1, batch.task, loss) for batch, loss in each]
+            losses += [(index + 1, batch.task, loss) for batch, loss in each]
             torch.nn.utils.clip_grad_norm_(moving, stage.training.max_grad_norm)
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)

@@ -56,9 +56,9 @@ def build_record(
         "rounds": [
             cast(
                 Round,
-                {key: value for key, value in asdict(one).items() if value or key != "mixing"},
+                {key: value for key, value in asdict(round).items() if value or key != "mixing"},
             )
-            for one in trained.rounds
+            for round in trained.rounds
         ],
         "selections": [
             {
@@ -110,7 +110,7 @@ def build_provenance(
         "samples_per_second": trained.samples * rate,
         "tokens_per_second": trained.tokens * rate,
         "parameters": {
-            "all": sum(one.numel() for one in model.module.parameters()),
+            "all": sum(parameter.numel() for parameter in model.module.parameters()),
             "learnable": learnable,
             "trained": learnable_parameters(model),
         },
@@ -139,7 +139,9 @@ def build_provenance(
 
 def learnable_parameters(model: FamilyModel) -> int:
     """How many parameters may move."""
-    return sum(one.numel() for one in model.module.parameters() if one.requires_grad)
+    return sum(
+        parameter.numel() for parameter in model.module.parameters() if parameter.requires_grad
+    )
 
 
 def split_sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, Sizes]:

@@ -233,9 +233,9 @@ def _save(model: FamilyModel, stage: Stage, best: Best, folder: Path) -> None:
 def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> None:
     """Leave a round's parameters where they are asked for, and where they lie already: a training
     that is made once more for other rounds takes none away, and all are of one trajectory."""
-    place = folder / str(number)
-    if stage.keeps(number) or place.is_dir():
-        with _whole(place) as building:
+    path = folder / str(number)
+    if stage.keeps(number) or path.is_dir():
+        with _whole(path) as building:
             model.save(building)
 
 

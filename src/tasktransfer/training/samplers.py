@@ -187,8 +187,8 @@ def mixed(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Updat
     for _ in range(_batches(sizes, training.batch_size)):
         drawn = generator.integers(len(tasks), size=training.batch_size)
         batches = []
-        for place, count in enumerate(np.bincount(drawn, minlength=len(tasks)).tolist()):
-            task = tasks[place]
+        for index, count in enumerate(np.bincount(drawn, minlength=len(tasks)).tolist()):
+            task = tasks[index]
             while len(waiting[task]) < count:
                 waiting[task] += generator.permutation(sizes[task]).tolist()
             examples, waiting[task] = waiting[task][:count], waiting[task][count:]

@@ -227,12 +227,12 @@ class Stage:
     @property
     def measured_on(self) -> tuple[str, ...]:
         """The tasks whose dev splits are measured after every round, sorted."""
-        return tuple(sorted({task for one in self.selections for task in one.tasks}))
+        return tuple(sorted({task for selection in self.selections for task in selection.tasks}))
 
     @property
     def tested(self) -> tuple[str, ...]:
         """The tasks whose test splits are scored, sorted."""
-        return tuple(task for one in self.selections for task in self.tested_by(one))
+        return tuple(task for selection in self.selections for task in self.tested_by(selection))
 
     def tested_by(self, selection: Selection) -> tuple[str, ...]:
         """The tasks whose test splits are scored with the round that a selection has chosen."""
@@ -252,12 +252,12 @@ class Stage:
 
     def keeps(self, number: int) -> bool:
         """Whether the parameters of a round are left, whatever was best."""
-        return any(one.keeps(number) for one in self.selections)
+        return any(selection.keeps(number) for selection in self.selections)
 
     @property
     def keeps_rounds(self) -> bool:
         """Whether parameters of other rounds than the best are left."""
-        return any(one.keep == "every" for one in self.selections)
+        return any(selection.keep == "every" for selection in self.selections)
 
     @property
     def parents(self) -> tuple[Stage, ...]:
@@ -284,8 +284,8 @@ def stages_of(starts: tuple[Start, ...]) -> tuple[Stage, ...]:
 
 def with_all_selections(stage: Stage, others: Iterable[Stage]) -> Stage:
     """A stage that leaves what it and equal stages are asked for."""
-    selections = {one.tasks: one for one in stage.selections}
-    for other in (one for equal in others for one in equal.selections):
+    selections = {selection.tasks: selection for selection in stage.selections}
+    for other in (selection for equal in others for selection in equal.selections):
         same = selections.get(other.tasks)
         selections[other.tasks] = other if same is None else same.with_rounds_of(other)
     own = selections.pop(stage.select_on)

@@ -89,10 +89,10 @@ def _annotate_mood(dialogue: Json, role: Role) -> None:
         dialogue["dialogue_metadata"]["emotion_recognition"] = None
         turns = dialogue["dialogue"]
         quiet = int(role.opens_neutral)
-        for place in range(quiet + 3):
-            turns[place]["emotion_recognition"] = {
-                "label": "neutral" if place < quiet else words.EMOTION_OF[role.mood],
-                "instance_id": f"{role.dialogue_id}_t{turns[place]['turn_id']}",
+        for index in range(quiet + 3):
+            turns[index]["emotion_recognition"] = {
+                "label": "neutral" if index < quiet else words.EMOTION_OF[role.mood],
+                "instance_id": f"{role.dialogue_id}_t{turns[index]['turn_id']}",
             }
 
 

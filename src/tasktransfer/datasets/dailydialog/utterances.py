@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import AGAIN, content_of, csv_rows, in_zip, parsed
-from tasktransfer.files.fields import Place, as_table, each_table, each_text, get_name
+from tasktransfer.files.fields import Location, as_table, each_table, each_text, get_name
 
 RELEASE = "TLiDB_DailyDialog"
 SPLITS_OF = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+test": ()}
@@ -41,11 +41,11 @@ def read_dialogues(release: Path, split_file: Path) -> Iterator[Dialogue]:
 def _read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:
     packed = file.suffix == ".zip"
     content = in_zip(file, f"{RELEASE}.json") if packed else content_of(file)
-    place = Place(str(file), remedy=AGAIN)
+    location = Location(str(file), remedy=AGAIN)
     dialogues = []
-    for table, spot in each_table(as_table(parsed(content, file), place), "data", place):
+    for table, spot in each_table(as_table(parsed(content, file), location), "data", location):
         name = get_name(table, "dialogue_id", spot)
-        here = Place(str(file), dialogue=name, remedy=AGAIN)
+        here = Location(str(file), dialogue=name, remedy=AGAIN)
         said = map(str.strip, each_text(table, "dialogue", "utterance", here))
         dialogues.append((name, tuple(text for text in said if text)))
     return dialogues

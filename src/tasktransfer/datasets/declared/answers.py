@@ -9,7 +9,7 @@ from typing import Any
 
 from tasktransfer.datasets.declared.dialogues import ITEMS, Dialogue, Turn, row_text, value_at
 from tasktransfer.datasets.declared.section import TaskSection
-from tasktransfer.files.fields import Place
+from tasktransfer.files.fields import Location
 from tasktransfer.tasks.card import Instance
 
 
@@ -22,7 +22,7 @@ class Item:
     turn: Turn | None
     number: int
     values: Mapping[str, Any]
-    place: Place
+    location: Location
 
 
 @dataclass(slots=True)
@@ -61,45 +61,47 @@ class TaskReader:
                 yield instance
 
     def _items(self, dialogue: Dialogue) -> Iterator[Item]:
-        row = Item(None, -1, dialogue.values, dialogue.place)
+        row = Item(None, -1, dialogue.values, dialogue.location)
         about_turns = self.section.kind == "utterance_classification"
         if self.section.kind == "reply" and self.section.label is None:
             for number, turn in enumerate(dialogue.turns[1:], start=1):
-                yield Item(turn, number, {}, turn.place)
+                yield Item(turn, number, {}, turn.location)
         elif not self.listed and (dialogue.by_turn and about_turns):
             for number, turn in enumerate(dialogue.turns):
-                yield Item(turn, number, turn.values, turn.place)
+                yield Item(turn, number, turn.values, turn.location)
         elif not self.listed:
-            yield Item(dialogue.turns[-1], -1, dialogue.values, row.place) if about_turns else row
+            yield (
+                Item(dialogue.turns[-1], -1, dialogue.values, row.location) if about_turns else row
+            )
         elif self.listed == dialogue.turns_field:
             for number, turn in enumerate(dialogue.turns):
-                yield Item(turn, number, {self.listed + ITEMS: turn.values}, turn.place)
+                yield Item(turn, number, {self.listed + ITEMS: turn.values}, turn.location)
         else:
             yield from self._listed(dialogue, about_turns)
 
     def _listed(self, dialogue: Dialogue, about_turns: bool) -> Iterator[Item]:
-        found = value_at(dialogue.values, self.listed, dialogue.place)
-        place = dialogue.place.at(self.listed)
+        found = value_at(dialogue.values, self.listed, dialogue.location)
+        location = dialogue.location.at(self.listed)
         if isinstance(found, Mapping):
             found = [dict(zip(found, v, strict=False)) for v in zip(*found.values(), strict=False)]
         if found is None:
-            self._refuse_missing(self.listed, dialogue.place)
+            self._refuse_missing(self.listed, dialogue.location)
             return
         if not isinstance(found, Sequence) or isinstance(found, str):
-            raise place.error(f"found {found!r:.40}, expected a list")
+            raise location.error(f"found {found!r:.40}, expected a list")
         if about_turns and len(found) != len(dialogue.turns):
-            raise place.error(f"{len(found)} items for {len(dialogue.turns)} turns")
+            raise location.error(f"{len(found)} items for {len(dialogue.turns)} turns")
         for number, values in enumerate(found):
             turn = dialogue.turns[number] if about_turns else None
-            yield Item(turn, number, {self.listed + ITEMS: values}, place.at(number))
+            yield Item(turn, number, {self.listed + ITEMS: values}, location.at(number))
 
-    def _refuse_missing(self, what: str, place: Place) -> None:
+    def _refuse_missing(self, what: str, location: Location) -> None:
         """An answer is missing: of turns some may be annotated, of dialogues all have to be."""
         usual = (
             "skip" if self.listed or self.section.kind == "utterance_classification" else "refuse"
         )
         if (self.section.missing or usual) == "refuse":
-            raise place.error(
+            raise location.error(
                 f"{what} of task {self.name} is missing or null",
                 "give it, remove the row, or set missing: skip for the task",
             )
@@ -110,22 +112,22 @@ class TaskReader:
             _, _, inner = path.partition(ITEMS)
             values = item.values[self.listed + ITEMS]
             inner = inner.lstrip(".")
-            return value_at(values, inner, item.place) if inner else values
+            return value_at(values, inner, item.location) if inner else values
         if item.turn is not None and dialogue.by_turn and item.number >= 0:
-            return value_at(item.turn.values, path, item.place)
+            return value_at(item.turn.values, path, item.location)
         if dialogue.by_turn:
             return self._agreed(path, dialogue)
-        return value_at(dialogue.values, path, dialogue.place)
+        return value_at(dialogue.values, path, dialogue.location)
 
     def _agreed(self, path: str, dialogue: Dialogue) -> Any:
         """The value that the rows of a dialogue have in common; empty cells have none."""
         agreed: Any = None
         for turn in dialogue.turns:
-            value = value_at(turn.values, path, turn.place)
+            value = value_at(turn.values, path, turn.location)
             if value is None or value == "":
                 continue
             if agreed is not None and value != agreed:
-                raise turn.place.at(path).error(
+                raise turn.location.at(path).error(
                     f"found {value!r:.40}, and {agreed!r:.40} before in dialogue {dialogue.id!r}",
                     "give a dialogue one answer, or make it an utterance_classification",
                 )
@@ -145,7 +147,7 @@ class TaskReader:
         query = {name: self._text(name, dialogue, item) for name in self.fields if self._asks(name)}
         number = f"#{item.number}" if item.number >= 0 else ""
         return Instance(
-            id=f"{row_text(dialogue.place)}{number}",
+            id=f"{row_text(dialogue.location)}{number}",
             dialogue_id=dialogue.id,
             task=self.name,
             context=context,
@@ -163,7 +165,7 @@ class TaskReader:
     def _text(self, name: str, dialogue: Dialogue, item: Item) -> str:
         value = self._value(name, dialogue, item)
         if not isinstance(value, str) or not value.strip():
-            raise item.place.at(self.fields[name]).error(f"found {value!r:.40}, expected a text")
+            raise item.location.at(self.fields[name]).error(f"found {value!r:.40}, expected a text")
         return value.strip()
 
     def _answer(
@@ -198,16 +200,16 @@ class TaskReader:
 
     def _plain(self, value: Any, path: str, item: Item) -> str | None:
         if value is None or (isinstance(value, str) and not value.strip()):
-            self._refuse_missing(path, item.place)
+            self._refuse_missing(path, item.location)
             return None
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, float) and (not math.isfinite(value)):
-            raise item.place.at(path).error(f"found {value}, expected a label")
+            raise item.location.at(path).error(f"found {value}, expected a label")
         if isinstance(value, int | float):
             return f"{value:.12g}" if isinstance(value, float) else str(value)
         if not isinstance(value, str):
-            raise item.place.at(path).error(
+            raise item.location.at(path).error(
                 f"found {value!r:.40}, expected a label",
                 "give one text or number, or make it a task of kind multi_label",
             )
@@ -220,13 +222,13 @@ class TaskReader:
             mark = "|" if "|" in value else ";"
             value = [part for part in value.split(mark) if part.strip()]
         if value is None:
-            self._refuse_missing(path, item.place)
+            self._refuse_missing(path, item.location)
             return None
         if not isinstance(value, list | tuple):
             value = [value]
         labels = [self._plain(one, path, item) for one in value]
         if not labels:  # no model answers with nothing
-            self._refuse_missing(path, item.place)
+            self._refuse_missing(path, item.location)
         return tuple(dict.fromkeys(label for label in labels if label is not None)) or None
 
     def _span(
@@ -238,13 +240,13 @@ class TaskReader:
         if not texts:
             if self.section.unanswerable is not None:
                 return (self.section.unanswerable,), (-1,), ()
-            self._refuse_missing(path, item.place)
+            self._refuse_missing(path, item.location)
             return None
         end = len(dialogue.context) if item.turn is None else item.turn.end
         starts = [_find(dialogue.context[:end], text) for text in dict.fromkeys(texts)]
         for text, start in zip(dict.fromkeys(texts), starts, strict=True):
             if start < 0:
-                raise item.place.at(path).error(
+                raise item.location.at(path).error(
                     f"{text!r:.60} is nowhere in the dialogue",
                     "give an answer that is in it word for word, or use kind free_text",
                 )
@@ -257,7 +259,7 @@ class TaskReader:
         if isinstance(options, str):
             options = [part.strip() for part in options.split("|")]
         if not isinstance(options, list | tuple) or not all(isinstance(o, str) for o in options):
-            raise item.place.at(path).error(f"found {options!r:.40}, expected a list of texts")
+            raise item.location.at(path).error(f"found {options!r:.40}, expected a list of texts")
         right = self._label("label", dialogue, item)
         if right is None:
             return None
@@ -265,7 +267,7 @@ class TaskReader:
         if right not in numbers and list(options).count(right) == 1:
             right = numbers[list(options).index(right)]
         if right not in numbers:
-            raise item.place.at(self.fields["label"]).error(
+            raise item.location.at(self.fields["label"]).error(
                 f"{right!r:.40} is no option, nor the number of one from 0 to {len(options) - 1}",
                 "give the option's text or its number",
             )
@@ -278,7 +280,7 @@ class TaskReader:
         except ValueError:
             is_on = False
         if not is_on:
-            raise item.place.at(self.fields["label"]).error(
+            raise item.location.at(self.fields["label"]).error(
                 f"found {label!r:.40}, expected a number from {low:g} to {high:g}",
                 "mend it, or the task's scale",
             )

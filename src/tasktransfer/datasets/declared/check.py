@@ -25,7 +25,7 @@ from tasktransfer.datasets.declared.source import source_of
 from tasktransfer.datasets.declared.survey import TOKENS_A_WORD, survey_of
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
-from tasktransfer.files.fields import Place
+from tasktransfer.files.fields import Location
 
 GUESSED_FROM = 2000
 """Rows."""
@@ -131,17 +131,17 @@ class _Check:
         rows, broken = list[Row](), list[str]()
         with opened(path) as stream:
             for number, line in enumerate(stream, start=1):
-                place = Place(str(path), row=f"line {number}", remedy="mend the line")
+                location = Location(str(path), row=f"line {number}", remedy="mend the line")
                 text = line.removeprefix(codecs.BOM_UTF8).strip()
                 try:
                     values = json_text.loads(text) if text else None
                 except ValueError as error:
-                    broken.append(str(place.error(f"no JSON ({error})")))
+                    broken.append(str(location.error(f"no JSON ({error})")))
                     continue
                 if isinstance(values, dict):
-                    rows.append(Row(number, values, place))
+                    rows.append(Row(number, values, location))
                 elif values is not None:
-                    broken.append(str(place.error("expected an object in braces")))
+                    broken.append(str(location.error("expected an object in braces")))
         self.problems[-1:] = _some(broken) or self.problems[-1:]
         return rows
 
@@ -189,7 +189,7 @@ class _Check:
                 for instance in reader.instances(dialogue):
                     counts = self.labels.setdefault(reader.name, {}).setdefault(split, Counter())
                     counts.update(instance.target)
-                    where = f"{dialogue.place.file}, {dialogue.place.row}"
+                    where = f"{dialogue.location.file}, {dialogue.location.row}"
                     if split != "train":
                         for label in instance.target:
                             self.first.setdefault((reader.name, label), where)
@@ -199,7 +199,7 @@ class _Check:
     def _note(self, dialogue: Dialogue, split: str) -> None:
         self.dialogues[split] += 1
         self.turns += len(dialogue.turns)
-        where = f"{dialogue.place.file}, {dialogue.place.row}"
+        where = f"{dialogue.location.file}, {dialogue.location.row}"
         if (length := self.tokens(dialogue.context)) > self.limit:
             self.long.append(f"{where}: {length:,} tokens")
         plain = re.sub(r"\W", "", dialogue.words.lower())

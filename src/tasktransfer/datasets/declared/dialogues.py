@@ -11,7 +11,7 @@ from typing import Any
 from tasktransfer.datasets.declared.rows import Row
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.files import json_text
-from tasktransfer.files.fields import Place
+from tasktransfer.files.fields import Location
 
 LINE = re.compile(r"([^:\n]{1,40}): +(\S.*)")
 """``speaker: text``, a line of a transcript in one cell."""
@@ -29,7 +29,7 @@ class Turn:
     start: int
     end: int
     values: Any
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Dialogue:
     values: Mapping[str, Any]
     by_turn: bool
     turns_field: str
-    place: Place
+    location: Location
 
     @property
     def words(self) -> str:
@@ -61,11 +61,11 @@ def dialogues_of(rows: Iterable[Row], section: DialogueSection, name: str) -> It
     """
     if section.turns is not None:
         for row in rows:
-            found = value_at(row.values, section.turns, row.place)
-            yield _dialogue(row, _turns(found, section, row.place), section, name)
+            found = value_at(row.values, section.turns, row.location)
+            yield _dialogue(row, _turns(found, section, row.location), section, name)
     elif section.id is None:
         for row in rows:
-            yield _dialogue(row, [(row.values, row.place)], section, name)
+            yield _dialogue(row, [(row.values, row.location)], section, name)
     else:
         yield from _grouped(rows, section)
 
@@ -78,11 +78,11 @@ def _grouped(rows: Iterable[Row], section: DialogueSection) -> Iterator[Dialogue
     for row in rows:
         name = _name(row, section)
         if group and name != current:
-            yield _dialogue(group[0], [(r.values, r.place) for r in group], section, "")
+            yield _dialogue(group[0], [(r.values, r.location) for r in group], section, "")
             group = []
         if not group:
             if hash(name) in seen:  # of eight bytes: names of a million dialogues would be large
-                raise row.place.error(
+                raise row.location.error(
                     f"dialogue {name!r} has rows apart from each other",
                     "sort the file by dialogue, or give each dialogue a name of its own",
                 )
@@ -90,38 +90,38 @@ def _grouped(rows: Iterable[Row], section: DialogueSection) -> Iterator[Dialogue
         current = name
         group.append(row)
     if group:
-        yield _dialogue(group[0], [(r.values, r.place) for r in group], section, "")
+        yield _dialogue(group[0], [(r.values, r.location) for r in group], section, "")
 
 
 def _name(row: Row, section: DialogueSection) -> str:
     assert section.id is not None
-    value = value_at(row.values, section.id, row.place)
+    value = value_at(row.values, section.id, row.location)
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value).strip() == "":
-        raise row.place.error(f"{section.id} is {value!r:.40}, expected the dialogue's name")
+        raise row.location.error(f"{section.id} is {value!r:.40}, expected the dialogue's name")
     return str(value)
 
 
 def _dialogue(
-    row: Row, turns: Sequence[tuple[Any, Place]], section: DialogueSection, name: str
+    row: Row, turns: Sequence[tuple[Any, Location]], section: DialogueSection, name: str
 ) -> Dialogue:
     named = f"{name}-{row.number}" if section.id is None else _name(row, section)
     made: list[Turn] = []
     offset = 0
-    for values, place in turns:
-        speaker, text = _said(values, section, place)
+    for values, location in turns:
+        speaker, text = _said(values, section, location)
         spoken = f"{speaker}: {text}" if speaker else text
-        made.append(Turn(speaker, text, offset, offset + len(spoken), values, place))
+        made.append(Turn(speaker, text, offset, offset + len(spoken), values, location))
         offset += len(spoken) + 1
     context = " ".join(f"{t.speaker}: {t.text}" if t.speaker else t.text for t in made)
     by_turn = section.turns is None and section.id is not None
     return Dialogue(
-        named, tuple(made), context, row.values, by_turn, section.turns or "", row.place
+        named, tuple(made), context, row.values, by_turn, section.turns or "", row.location
     )
 
 
-def _turns(found: Any, section: DialogueSection, place: Place) -> list[tuple[Any, Place]]:
+def _turns(found: Any, section: DialogueSection, location: Location) -> list[tuple[Any, Location]]:
     """The turns under a field: a list of objects or texts, an object of lists, or a transcript."""
-    at = place.at(str(section.turns))
+    at = location.at(str(section.turns))
     if isinstance(found, str):
         found = _of_transcript(found, section, at)
     if isinstance(found, Mapping):  # as ``datasets`` keeps lists of objects: an object of lists
@@ -138,13 +138,13 @@ def _turns(found: Any, section: DialogueSection, place: Place) -> list[tuple[Any
     return [(values, at.at(number)) for number, values in enumerate(found)]
 
 
-def _of_transcript(text: str, section: DialogueSection, place: Place) -> list[Any]:
+def _of_transcript(text: str, section: DialogueSection, location: Location) -> list[Any]:
     """A cell with JSON, or with a turn a line."""
     if text.lstrip().startswith("["):
         try:
             found = json_text.loads(text)
         except ValueError as error:
-            raise place.error(f"no JSON ({error})") from None
+            raise location.error(f"no JSON ({error})") from None
         return found if isinstance(found, list) else [found]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if section.text is None:
@@ -157,24 +157,24 @@ def _of_transcript(text: str, section: DialogueSection, place: Place) -> list[An
     return turns
 
 
-def _said(values: Any, section: DialogueSection, place: Place) -> tuple[str, str]:
+def _said(values: Any, section: DialogueSection, location: Location) -> tuple[str, str]:
     """(speaker, text) of a turn, white space trimmed off."""
     if section.text is None:
         speaker, text = None, values
     else:
-        text = value_at(values, section.text, place)
-        speaker = value_at(values, section.speaker, place) if section.speaker else None
-    key = place.at(section.text) if section.text else place
+        text = value_at(values, section.text, location)
+        speaker = value_at(values, section.speaker, location) if section.speaker else None
+    key = location.at(section.text) if section.text else location
     if not isinstance(text, str):
         raise key.error(f"found {text!r:.40}, expected a text")
     if not text.strip():
         raise key.error("is empty", "remove the turn, or write what was said")
     if speaker is not None and not isinstance(speaker, str | int):
-        raise place.at(str(section.speaker)).error(f"found {speaker!r:.40}, expected a name")
+        raise location.at(str(section.speaker)).error(f"found {speaker!r:.40}, expected a name")
     return "" if speaker is None else str(speaker).strip(), text.strip()
 
 
-def value_at(values: Any, field: str, place: Place) -> Any:
+def value_at(values: Any, field: str, location: Location) -> Any:
     """The value under a path of keys, a number being the place in a list; None where a key on the
     way is missing or null.
 
@@ -190,11 +190,13 @@ def value_at(values: Any, field: str, place: Place) -> Any:
             values = values[int(key)] if int(key) < len(values) else None
             continue
         if not isinstance(values, Mapping):
-            raise place.at(field).error(f"found {values!r:.40} before {key!r}, expected an object")
+            raise location.at(field).error(
+                f"found {values!r:.40} before {key!r}, expected an object"
+            )
         values = values.get(key)
     return values
 
 
-def row_text(place: Place) -> str:
+def row_text(location: Location) -> str:
     """Where a dialogue or turn stands, as names of instances have it: ``train.jsonl:12``."""
-    return f"{Path(place.file).name}:{place.row.rpartition(' ')[2]}"
+    return f"{Path(location.file).name}:{location.row.rpartition(' ')[2]}"

@@ -56,10 +56,10 @@ FilesBySplit = Mapping[str, tuple[DataFile, ...]]
 
 def _matching(places: Iterable[str]) -> Iterator[str]:
     """The places, of a pattern the files that it names; one that names none stays."""
-    for place in places:
-        path = Path(on_disk(place))
+    for location in places:
+        path = Path(on_disk(location))
         named = [] if path.exists() else Path(path.anchor).glob(str(path.relative_to(path.anchor)))
-        yield from sorted(map(str, named)) or [place]
+        yield from sorted(map(str, named)) or [location]
 
 
 def files_of(files: FilesSection, key: str) -> FilesBySplit:
@@ -73,7 +73,7 @@ def files_of(files: FilesSection, key: str) -> FilesBySplit:
         if folder.is_dir() and not _is_saved(folder):
             return _in_folder(folder, f"{key}.train")
     return {
-        split: tuple(_data_file(place, f"{key}.{split}") for place in _matching(places))
+        split: tuple(_data_file(path, f"{key}.{split}") for path in _matching(places))
         for split in SPLITS
         if (places := getattr(files, split)) is not None
     }
@@ -100,8 +100,8 @@ def data_file(path: Path, key: str) -> DataFile:
     return DataFile(path, FORMATS[ending])
 
 
-def _data_file(place: str, key: str) -> DataFile:
-    return data_file(Path(on_disk(place)), key)
+def _data_file(path: str, key: str) -> DataFile:
+    return data_file(Path(on_disk(path)), key)
 
 
 def _is_saved(folder: Path) -> bool:

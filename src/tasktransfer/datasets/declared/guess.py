@@ -40,7 +40,7 @@ class Guess:
     numbers: dict[str, str] = field(default_factory=dict)
 
 
-def guess(rows: Sequence[Table], place: str) -> Guess:
+def guess(rows: Sequence[Table], location: str) -> Guess:
     """The declaration that fits some rows best.
 
     Raises:
@@ -54,7 +54,7 @@ def guess(rows: Sequence[Table], place: str) -> Guess:
         text = _text(of_turns)
         if text is None:
             raise DataError(
-                f"{place}: no field looks like the text of a dialogue; found "
+                f"{location}: no field looks like the text of a dialogue; found "
                 f"{', '.join(columns) or 'no field'}; write dialogue: {{text: FIELD}} by hand"
             )
         dialogue["text"] = text
@@ -202,7 +202,7 @@ def _by_place(turn: Any) -> Any:
     """A turn that is a list, ``[speaker, text]``, by the places of what it has."""
     if not isinstance(turn, list | tuple):
         return turn
-    return {str(place): value for place, value in enumerate(turn)}
+    return {str(index): value for index, value in enumerate(turn)}
 
 
 def _is_lists(value: Mapping[str, Any]) -> bool:

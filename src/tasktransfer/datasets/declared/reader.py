@@ -90,7 +90,7 @@ class _Asked:
         return f"datasets.{self.name}"
 
     def find(self, folder: Path) -> str:
-        return source_of(self.declaration, self.key).place
+        return source_of(self.declaration, self.key).location
 
     def revision(self, folder: Path, memo: Path | None) -> str:
         """Of content and of how it is read: each card says where its own answers are."""
@@ -102,10 +102,11 @@ class _Asked:
         digest = source.digest(None)
         if digest != survey.digest:
             raise DataError(
-                f"{source.place}: has changed since this command began; let it be, and start again"
+                f"{source.location}: has changed since this command began; let it be, and "
+                "start again"
             )
         return Release(
-            place=source.place,
+            location=source.location,
             revision=_revision(self.declaration, digest, source.splits),
             tasks=tuple(self.declaration.tasks),
             dialogues=survey.few_dialogues if few_sample else survey.dialogues,

@@ -21,7 +21,7 @@ from tasktransfer.datasets.declared.files import DataFile
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.data_files import content_of, parsed
-from tasktransfer.files.fields import Place, Table
+from tasktransfer.files.fields import Location, Table
 
 BATCH = 1000
 CHUNK = 2**20
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
     number: int
     values: Table
-    place: Place
+    location: Location
 
 
 def read_rows(file: DataFile) -> Iterator[Row]:
@@ -110,16 +110,16 @@ def _json_lines(path: Path) -> Iterator[Row]:
         number += 1
         if not line.strip():
             continue
-        place = Place(str(path), row=f"line {number}", remedy="mend the line")
+        location = Location(str(path), row=f"line {number}", remedy="mend the line")
         try:
             values = json_text.loads(line)
         except ValueError as error:
             if "\0" in line:
                 refuse_encoding(path)
-            raise place.error(f"no JSON ({error})") from None
+            raise location.error(f"no JSON ({error})") from None
         if not isinstance(values, dict):
-            raise place.error(f"found {values!r:.40}, expected an object in braces")
-        yield Row(number, values, place)
+            raise location.error(f"found {values!r:.40}, expected an object in braces")
+        yield Row(number, values, location)
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -149,10 +149,10 @@ def _json(path: Path) -> Iterator[Row]:
             f"{path}, line 1: found {value!r:.40}, expected a list of objects; {REMEDY}"
         )
     for number, item in enumerate(value, start=1):
-        place = Place(str(path), row=f"item {number}", remedy=REMEDY)
+        location = Location(str(path), row=f"item {number}", remedy=REMEDY)
         if not isinstance(item, dict):
-            raise place.error(f"found {item!r:.40}, expected an object in braces")
-        yield Row(number, item, place)
+            raise location.error(f"found {item!r:.40}, expected an object in braces")
+        yield Row(number, item, location)
 
 
 def _listed_in(value: dict[str, Any], path: Path) -> list[Any]:
@@ -206,8 +206,8 @@ def _csv(path: Path) -> Iterator[Row]:
                     _refuse_csv(path, separator, len(columns))
                     is_checked = True
                 if any(texts):
-                    place = Place(str(path), row=f"line {line}", remedy=REMEDY)
-                    yield Row(line, values, place)
+                    location = Location(str(path), row=f"line {line}", remedy=REMEDY)
+                    yield Row(line, values, location)
                 line += 1 + sum(text.count("\n") for text in texts)
     except (DataError, GeneratorExit):
         raise
@@ -224,14 +224,16 @@ def _head(path: Path) -> tuple[str, list[str]]:
     separator = max(_SEPARATORS, key=line.count)
     with _text(path) as stream:
         columns = next(csv.reader(stream, delimiter=separator), [])
-    place = Place(str(path), row="line 1", remedy="mend the first line, which names the columns")
+    location = Location(
+        str(path), row="line 1", remedy="mend the first line, which names the columns"
+    )
     if not any(columns):
-        raise place.error("no column is named")
+        raise location.error("no column is named")
     for name in columns:
         if not name.strip():
-            raise place.error(f"an empty name among the columns {', '.join(columns)!r:.80}")
+            raise location.error(f"an empty name among the columns {', '.join(columns)!r:.80}")
         if columns.count(name) > 1:
-            raise place.error(f"two columns are named {name!r}")
+            raise location.error(f"two columns are named {name!r}")
     return separator, columns
 
 
@@ -278,7 +280,7 @@ def _of_batches(table: Any, name: str) -> Iterator[Row]:
     for batch in table.with_format("arrow").iter(BATCH):
         for values in batch.to_pylist():
             number += 1
-            yield Row(number, values, Place(name, row=f"row {number}", remedy=REMEDY))
+            yield Row(number, values, Location(name, row=f"row {number}", remedy=REMEDY))
 
 
 _READERS = {

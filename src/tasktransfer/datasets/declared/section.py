@@ -17,12 +17,12 @@ from tasktransfer.config.fields import (
     LIST,
     NUMBER,
     Count,
-    Place,
     Revision,
     Section,
     Seed,
     Text,
     Title,
+    UserPath,
 )
 from tasktransfer.core.validation import refuse, show, unknown
 from tasktransfer.tasks.card import Kind
@@ -68,7 +68,7 @@ def _as_tuple(value: Any) -> Any:
 
 
 Paths = Annotated[
-    tuple[Place, ...],
+    tuple[UserPath, ...],
     LIST,
     Field(min_length=1),
     BeforeValidator(_as_tuple, json_schema_input_type=str | list[str]),

@@ -26,7 +26,7 @@ class Source(Protocol):
     def splits(self) -> Sequence[str]: ...
 
     @property
-    def place(self) -> str: ...
+    def location(self) -> str: ...
 
     def digest(self, memo: Path | None) -> str:
         """A digest of all content, and of no path."""
@@ -47,7 +47,7 @@ class Files:
         return tuple(self.files)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return ", ".join(str(one.path) for some in self.files.values() for one in some)
 
     def digest(self, memo: Path | None) -> str:
@@ -63,9 +63,9 @@ class Files:
 
     def dialogues(self, split: str) -> Iterator[Dialogue]:
         several = len(self.files[split]) > 1
-        for number, one in enumerate(self.files[split], start=1):
+        for number, file in enumerate(self.files[split], start=1):
             name = f"{split}{number}" if several else split
-            yield from dialogues_of(read_rows(one), self.section, name)
+            yield from dialogues_of(read_rows(file), self.section, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Hub:
         return tuple(split for split in SPLITS if getattr(self.names, split) is not None)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return f"{self.name} on the hub"
 
     def digest(self, memo: Path | None) -> str:
@@ -136,7 +136,7 @@ def source_of(declaration: Declaration, key: str) -> Source:
         )
     if "test" not in source.splits and declaration.shares.test is None:
         raise DataError(
-            f"{source.place}: no test split, and {key} names none: give {key}.files.test, or set "
-            f"{key}.shares.test to 0.2, and a fifth of the training dialogues is kept for it"
+            f"{source.location}: no test split, and {key} names none: give {key}.files.test, or "
+            f"set {key}.shares.test to 0.2, and a fifth of the training dialogues is kept for it"
         )
     return source

@@ -87,11 +87,11 @@ def memo_file(folder: Path, name: str, declaration: Declaration) -> Path:
 
 def remembered(memo: Path) -> Survey | None:
     """The survey that a file has; None where it has none of this version."""
-    said = json_text.read_object(memo)
-    if said.pop("version", None) != VERSION:
+    content = json_text.read_object(memo)
+    if content.pop("version", None) != VERSION:
         return None
     try:
-        return Survey(**{**said, "splitting": Splitting(**said["splitting"])})
+        return Survey(**{**content, "splitting": Splitting(**content["splitting"])})
     except (KeyError, TypeError):
         return None
 
@@ -138,8 +138,8 @@ class _Surveyor:
             for split in SPLITS:
                 if not of[split]:
                     raise DataError(
-                        f"{self.source.place}: {self.name}/{task} has no instance in {split}; give "
-                        "dialogues with an answer, or remove the task"
+                        f"{self.source.location}: {self.name}/{task} has no instance in {split}; "
+                        "give dialogues with an answer, or remove the task"
                     )
         return Survey(
             digest=digest,
@@ -194,15 +194,15 @@ class _Surveyor:
                 if label not in labels:
                     if len(labels) == MOST_LABELS:
                         raise DataError(
-                            f"{self.source.place}: {self.name}/{counts.reader.name} has more than "
-                            f"{MOST_LABELS:,} labels; is it free text? use kind: free_text, or "
-                            "give another field for label"
+                            f"{self.source.location}: {self.name}/{counts.reader.name} has more "
+                            f"than {MOST_LABELS:,} labels; is it free text? use kind: free_text, "
+                            "or give another field for label"
                         )
                     labels[label] = f"{instance.id}"
 
     def _refuse_twice(self, split: str, dialogue: Dialogue) -> None:
         """A dialogue by its name or text in two splits, or by its name twice in one."""
-        where = f"{dialogue.place.file}, {dialogue.place.row}"
+        where = f"{dialogue.location.file}, {dialogue.location.row}"
         before = self.seen.setdefault(_key(dialogue.id), (split, where))
         if before != (split, where):
             if before[0] == split:
@@ -248,12 +248,12 @@ class _Surveyor:
         return {task: few(numbers, by_split["train"].counts[task], section) for task in self.tasks}
 
     def _check_labels(self, task: str, counts: _Counts) -> None:
-        section, place = self.declaration.tasks[task], f"{self.name}/{task}"
+        section, location = self.declaration.tasks[task], f"{self.name}/{task}"
         if len(counts.options) > 1:
             (first, one), (second, other), *_ = counts.options.items()
             raise DataError(
-                f"{self.source.place}: {place}: {one} has {first} options, {other} has {second}; "
-                "give every question the same number of options"
+                f"{self.source.location}: {location}: {one} has {first} options, {other} has "
+                f"{second}; give every question the same number of options"
             )
         if section.kind in ("span", "reply", "rating", "multiple_choice"):
             return
@@ -264,7 +264,7 @@ class _Surveyor:
                     "no label of its list" if section.labels else "a label that train never has"
                 )
                 raise DataError(
-                    f"{where}: {label!r:.60} is {listed} ({place}; nearest is "
+                    f"{where}: {label!r:.60} is {listed} ({location}; nearest is "
                     f"{nearest(label, allowed)}); mend it, or list all labels under "
                     f"datasets.{self.name}.tasks.{task}.labels"
                 )
@@ -273,13 +273,14 @@ class _Surveyor:
             other = alike.setdefault(" ".join(label.split()).casefold(), label)
             if other != label:
                 raise DataError(
-                    f"{counts.labels.get(label, self.source.place)}: label {label!r} of {place} "
-                    f"differs from {other!r} in case or spaces alone; spell it in one way"
+                    f"{counts.labels.get(label, self.source.location)}: label {label!r} of "
+                    f"{location} differs from {other!r} in case or spaces alone; spell it "
+                    "in one way"
                 )
         if len(allowed) < 2:
-            begins = next(iter(counts.labels.values()), self.source.place)
+            begins = next(iter(counts.labels.values()), self.source.location)
             raise DataError(
-                f"{begins}: from here on {place} has the label {', '.join(allowed) or 'none'} "
+                f"{begins}: from here on {location} has the label {', '.join(allowed) or 'none'} "
                 "alone; give dialogues with two labels or more, or remove the task"
             )
 

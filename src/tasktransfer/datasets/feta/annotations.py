@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from tasktransfer.datasets.dataset import TaskSize
 from tasktransfer.datasets.feta.dialogues import Dialogue
 from tasktransfer.files.fields import (
-    Place,
+    Location,
     Table,
     each_table,
     get_name,
@@ -46,17 +46,17 @@ def utterance_label(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     for turn in dialogue.turns:
         if task.name not in turn.raw:
             continue
-        item = get_table(turn.raw, task.name, turn.place)
-        place = named(item, turn.place.at(task.name))
-        target = (label_of(item, "label", task, place),)
+        item = get_table(turn.raw, task.name, turn.location)
+        location = named(item, turn.location.at(task.name))
+        target = (label_of(item, "label", task, location),)
         context = dialogue.context[: turn.end]
-        yield instance_of(dialogue, task, place, context, target=target, focus=turn.start)
+        yield instance_of(dialogue, task, location, context, target=target, focus=turn.start)
 
 
 def instance_of(
     dialogue: Dialogue,
     task: Task,
-    place: Place,
+    location: Location,
     context: str,
     *,
     target: tuple[str, ...],
@@ -72,7 +72,7 @@ def instance_of(
         whole = dialogue.context.startswith(context)
         turns = tuple(t.start for t in dialogue.turns if whole and t.start < len(context))
     return Instance(
-        id=place.instance,
+        id=location.instance,
         dialogue_id=dialogue.id,
         task=task.name,
         context=context,
@@ -88,7 +88,7 @@ def instance_of(
 def span_instance(
     dialogue: Dialogue,
     task: Task,
-    place: Place,
+    location: Location,
     context: str,
     *,
     answers: Iterable[tuple[str, int]],
@@ -96,63 +96,63 @@ def span_instance(
 ) -> Instance:
     kept = once(answers)
     if not kept:
-        raise place.at("answers").error("holds no answer")
+        raise location.at("answers").error("holds no answer")
     target, starts = zip(*kept, strict=True)
-    return instance_of(dialogue, task, place, context, target=target, starts=starts, query=query)
+    return instance_of(dialogue, task, location, context, target=target, starts=starts, query=query)
 
 
-def items(table: Table, key: str, place: Place) -> Iterator[tuple[Table, Place]]:
+def items(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
     """The annotated items in the list under ``key``, their places named by instance_id."""
-    for item, spot in each_table(table, key, place):
+    for item, spot in each_table(table, key, location):
         yield item, named(item, spot)
 
 
-def named(item: Table, place: Place) -> Place:
+def named(item: Table, location: Location) -> Location:
     """The place, named by the item's instance_id."""
-    return place.of_instance(get_name(item, "instance_id", place))
+    return location.of_instance(get_name(item, "instance_id", location))
 
 
-def texts(item: Table, keys: tuple[str, ...], place: Place) -> dict[str, str]:
+def texts(item: Table, keys: tuple[str, ...], location: Location) -> dict[str, str]:
     """Key → text, as a query takes them."""
-    return {key: get_text(item, key, place) for key in keys}
+    return {key: get_text(item, key, location) for key in keys}
 
 
-def label_of(item: Table, key: str, task: Task, place: Place) -> str:
+def label_of(item: Table, key: str, task: Task, location: Location) -> str:
     """The text under ``key``, which must be a label of the task."""
-    label = get_text(item, key, place)
-    check_label(label, task, place.at(key))
+    label = get_text(item, key, location)
+    check_label(label, task, location.at(key))
     return label
 
 
-def check_label(label: str, task: Task, place: Place) -> None:
+def check_label(label: str, task: Task, location: Location) -> None:
     """Raise DataError for what is no label of the task."""
     if label not in task.labels:
-        raise place.error(
+        raise location.error(
             f"{label!r} is no label of {task.name}; nearest is {nearest(label, task.labels)}"
         )
 
 
-def choice(item: Table, task: Task, place: Place) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def choice(item: Table, task: Task, location: Location) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The options and the right one's number (as text), which the release gives as either."""
-    options = get_texts(item, "options", place)
+    options = get_texts(item, "options", location)
     if len(options) != task.classes:
-        raise place.at("options").error(
+        raise location.at("options").error(
             f"{len(options)} options; {task.name} has {task.classes} for every question"
         )
-    number = member(item, "label", place)
+    number = member(item, "label", location)
     numbers = [str(index) for index in range(len(options))]
     if isinstance(number, (str, int)) and not isinstance(number, bool) and str(number) in numbers:
         return options, (str(number),)
-    raise place.at("label").error(
+    raise location.at("label").error(
         f"{number!r} is no option's number; they run from 0 to {len(options) - 1}"
     )
 
 
-def check_span(text: str, start: int, whole: str, where: str, place: Place) -> None:
+def check_span(text: str, start: int, whole: str, where: str, location: Location) -> None:
     """Raise DataError unless ``whole`` (``where`` in messages) has the text at ``start``."""
     if start < 0 or not whole.startswith(text, start):
         text_there = whole[max(start, 0) : max(start, 0) + len(text)]
-        raise place.error(f"{text!r} is not in {where} at {start}; {text_there!r} is there")
+        raise location.error(f"{text!r} is not in {where} at {start}; {text_there!r} is there")
 
 
 def once(values: Iterable[Answer]) -> tuple[Answer, ...]:

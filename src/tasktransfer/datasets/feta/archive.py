@@ -47,7 +47,7 @@ class Source:
     path: Path
     kind: SourceKind
 
-    def place(self, name: str) -> str:
+    def location(self, name: str) -> str:
         """How messages name the file ``name`` of this release."""
         return f"{self.path}/{name}" if self.kind == "folder" else f"{self.path} ({name})"
 

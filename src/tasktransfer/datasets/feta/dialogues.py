@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from tasktransfer.files.data_files import parsed
 from tasktransfer.files.fields import (
-    Place,
+    Location,
     Table,
     as_table,
     each_table,
@@ -36,7 +36,7 @@ class Turn:
     body: int
     end: int
     raw: Table
-    place: Place
+    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Dialogue:
     context: str
     raw: Table
     metadata: Table
-    place: Place
+    location: Location
 
 
 def spoken(speakers: Iterable[str], utterance: str) -> str:
@@ -59,25 +59,27 @@ def spoken(speakers: Iterable[str], utterance: str) -> str:
     return f"{names}: {utterance}" if names else utterance
 
 
-def find_turn(dialogue: Dialogue, turn_id: object, place: Place) -> Turn:
+def find_turn(dialogue: Dialogue, turn_id: object, location: Location) -> Turn:
     """The turn with this id. Raises DataError if there is none."""
     if isinstance(turn_id, (str, int)) and not isinstance(turn_id, bool):
         position = dialogue.positions.get(turn_id)
         if position is not None:
             return dialogue.turns[position]
     first, last = dialogue.turns[0].id, dialogue.turns[-1].id
-    raise place.error(f"turn {turn_id!r} does not exist; the turns run from {first!r} to {last!r}")
+    raise location.error(
+        f"turn {turn_id!r} does not exist; the turns run from {first!r} to {last!r}"
+    )
 
 
 def context_of(
-    dialogue: Dialogue, table: Table, key: str, place: Place
+    dialogue: Dialogue, table: Table, key: str, location: Location
 ) -> tuple[str, tuple[int, ...]]:
     """The text of the turns whose ids are listed under ``key``, in the list's order, and where each
     of them begins in it."""
-    ids = get_list(table, key, place)
+    ids = get_list(table, key, location)
     if not ids:
-        raise place.at(key).error("lists no turn")
-    list_place = place.at(key)
+        raise location.at(key).error("lists no turn")
+    list_place = location.at(key)
     turns = [find_turn(dialogue, value, list_place.at(index)) for index, value in enumerate(ids)]
     parts = [spoken(turn.speakers, turn.utterance) for turn in turns]
     ends = accumulate(len(part) + 1 for part in parts)
@@ -86,7 +88,7 @@ def context_of(
 
 def load_json(content: bytes, file: str) -> Table:
     """The object that a JSON file holds. Raises DataError with line and column."""
-    return as_table(parsed(content, file), Place(file))
+    return as_table(parsed(content, file), Location(file))
 
 
 def parse_dialogues(release: Table, file: str) -> dict[str, Dialogue]:
@@ -95,22 +97,22 @@ def parse_dialogues(release: Table, file: str) -> dict[str, Dialogue]:
     Raises DataError for wrong types, missing keys and repeated ids.
     """
     dialogues: dict[str, Dialogue] = {}
-    for table, place in each_table(release, "data", Place(file)):
-        dialogue = _parse_dialogue(table, place)
+    for table, location in each_table(release, "data", Location(file)):
+        dialogue = _parse_dialogue(table, location)
         if dialogue.id in dialogues:
-            raise place.error(f"duplicate dialogue_id {dialogue.id!r}")
+            raise location.error(f"duplicate dialogue_id {dialogue.id!r}")
         dialogues[dialogue.id] = dialogue
     return dialogues
 
 
-def _parse_dialogue(table: Table, place: Place) -> Dialogue:
-    name = get_name(table, "dialogue_id", place)
-    place = Place(place.file, dialogue=name)
+def _parse_dialogue(table: Table, location: Location) -> Dialogue:
+    name = get_name(table, "dialogue_id", location)
+    location = Location(location.file, dialogue=name)
     turns: list[Turn] = []
     positions: dict[str | int, int] = {}
     parts: list[str] = []
     offset = 0
-    for index, (row, row_place) in enumerate(each_table(table, "dialogue", place)):
+    for index, (row, row_place) in enumerate(each_table(table, "dialogue", location)):
         turn = _parse_turn(row, offset, row_place)
         if turn.id in positions:
             raise row_place.error(f"duplicate turn_id {turn.id!r}")
@@ -119,25 +121,25 @@ def _parse_dialogue(table: Table, place: Place) -> Dialogue:
         parts.append(spoken(turn.speakers, turn.utterance))
         offset = turn.end + 1
     if not turns:
-        raise place.at("dialogue").error("holds no turn")
+        raise location.at("dialogue").error("holds no turn")
     return Dialogue(
         id=name,
         turns=tuple(turns),
         positions=positions,
         context=" ".join(parts),
         raw=table,
-        metadata=get_table(table, "dialogue_metadata", place),
-        place=place,
+        metadata=get_table(table, "dialogue_metadata", location),
+        location=location,
     )
 
 
-def _parse_turn(row: Table, offset: int, place: Place) -> Turn:
-    turn_id = member(row, "turn_id", place)
+def _parse_turn(row: Table, offset: int, location: Location) -> Turn:
+    turn_id = member(row, "turn_id", location)
     if not isinstance(turn_id, (str, int)) or isinstance(turn_id, bool):
-        raise place.at("turn_id").error(f"{turn_id!r} is neither a text nor an integer")
-    speakers = get_texts(row, "speakers", place)
-    utterance = get_text(row, "utterance", place)
+        raise location.at("turn_id").error(f"{turn_id!r} is neither a text nor an integer")
+    speakers = get_texts(row, "speakers", location)
+    utterance = get_text(row, "utterance", location)
     if not all(speakers):
-        raise place.at("speakers").error("holds an empty name; a turn of nobody has no speakers")
+        raise location.at("speakers").error("holds an empty name; a turn of nobody has no speakers")
     body = offset + (len(" ".join(speakers)) + 2 if speakers else 0)
-    return Turn(turn_id, speakers, utterance, offset, body, body + len(utterance), row, place)
+    return Turn(turn_id, speakers, utterance, offset, body, body + len(utterance), row, location)

@@ -57,24 +57,29 @@ class _Format:
     shared: float
 
     def find(self, folder: Path) -> str:
-        return find_source(folder, self.dataset).place(json_file(self.dataset))
+        return find_source(folder, self.dataset).location(json_file(self.dataset))
 
     def open(self, folder: Path, few_sample: bool) -> Release:
         parsed = parse_release(folder, self.dataset, self.tasks)
         full = full_split_of(parsed.ids)
-        place = parsed.source.place(json_file(self.dataset))
+        location = parsed.source.location(json_file(self.dataset))
         told = refuse_shared(
             (
-                Said(one.id, full[one.id], " ".join(turn.utterance for turn in one.turns), place)
-                for one in parsed.dialogues.values()
-                if one.id in full
+                Said(
+                    dialogue.id,
+                    full[dialogue.id],
+                    " ".join(turn.utterance for turn in dialogue.turns),
+                    location,
+                )
+                for dialogue in parsed.dialogues.values()
+                if dialogue.id in full
             ),
             "fetch the release again, or list it in one of the id files alone",
             allowed=self.shared,
             generated=parsed.synthetic,
         )
         return Release(
-            place=str(parsed.source.path),
+            location=str(parsed.source.path),
             revision=parsed.revision,
             tasks=tuple(parsed.tasks),
             dialogues={split: len(parsed.ids.of(split, few_sample)) for split in SPLITS},

@@ -19,7 +19,7 @@ from tasktransfer.datasets.feta.splits import SplitIds
 from tasktransfer.datasets.file_digests import combined
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import (
-    Place,
+    Location,
     Table,
     as_table,
     get_table,
@@ -58,16 +58,16 @@ def parse_release(path: Path | str, dataset: str, tasks: Iterable[Annotated]) ->
     revision = combined({name: hashlib.sha256(data).hexdigest() for name, data in files.items()})
     ids = splits.parse_splits(source, files)
     name = archive.json_file(dataset)
-    table = load_json(files[name], source.place(name))
-    metadata = get_table(table, "metadata", Place(source.place(name)))
-    place = Place(source.place(name), path="metadata")
-    _check_name(metadata, dataset, place)
+    table = load_json(files[name], source.location(name))
+    metadata = get_table(table, "metadata", Location(source.location(name)))
+    location = Location(source.location(name), path="metadata")
+    _check_name(metadata, dataset, location)
     return Parsed(
         source=source,
         revision=revision,
-        synthetic=_is_synthetic(metadata, place),
-        tasks=_annotated_tasks(metadata, tasks, place),
-        dialogues=parse_dialogues(table, source.place(name)),
+        synthetic=_is_synthetic(metadata, location),
+        tasks=_annotated_tasks(metadata, tasks, location),
+        dialogues=parse_dialogues(table, source.location(name)),
         ids=ids,
     )
 
@@ -94,53 +94,53 @@ def read_instances(release: Parsed, task: str, split: str, few_sample: bool) -> 
             yield from layout(dialogue, card)
 
 
-def _check_name(metadata: Table, dataset: str, place: Place) -> None:
-    name = get_text(metadata, "dataset_name", place)
+def _check_name(metadata: Table, dataset: str, location: Location) -> None:
+    name = get_text(metadata, "dataset_name", location)
     if name != dataset:
-        raise place.at("dataset_name").error(
+        raise location.at("dataset_name").error(
             f"is {name!r} and not {dataset!r}; the file is of another dataset"
         )
 
 
-def _is_synthetic(metadata: Table, place: Place) -> bool:
+def _is_synthetic(metadata: Table, location: Location) -> bool:
     """The official release has no such key. Whatever else stands there is not guessed at: a
     generated world must not pass for real dialogues."""
     said = metadata.get("synthetic", False)
     if isinstance(said, bool):
         return said
-    raise place.at("synthetic").error(
+    raise location.at("synthetic").error(
         f"is {said!r:.60} and neither true nor false; write true if the dialogues are generated, "
         "and leave the key out if they are real"
     )
 
 
 def _annotated_tasks(
-    metadata: Table, tasks: Iterable[Annotated], place: Place
+    metadata: Table, tasks: Iterable[Annotated], location: Location
 ) -> dict[str, Annotated]:
     """The tasks that the metadata lists, by name; what it lists beyond them is left out."""
-    listed = get_texts(metadata, "tasks", place)
-    details = get_table(metadata, "task_metadata", place)
+    listed = get_texts(metadata, "tasks", location)
+    details = get_table(metadata, "task_metadata", location)
     by_name = {task.card.name: task for task in tasks}
     annotated = {name: task for name, task in by_name.items() if name in listed}
     if not annotated:
-        raise place.at("tasks").error(f"lists none of {', '.join(by_name)}")
+        raise location.at("tasks").error(f"lists none of {', '.join(by_name)}")
     for name, task in annotated.items():
-        task_place = place.at("task_metadata").at(name)
+        task_place = location.at("task_metadata").at(name)
         _check_labels(as_table(details.get(name, {}), task_place), task.card, task_place)
     return annotated
 
 
-def _check_labels(details: Table, card: Task, place: Place) -> None:
+def _check_labels(details: Table, card: Task, location: Location) -> None:
     """The order counts too: metrics name classes by their index."""
     if not card.labels or "labels" not in details:
         return
-    labels = get_texts(details, "labels", place)
+    labels = get_texts(details, "labels", location)
     if labels == card.labels:
         return
     missing = [label for label in card.labels if label not in labels]
     extra = [label for label in labels if label not in card.labels]
     how = f"lacks {missing} and adds {extra}" if missing or extra else "has them in another order"
-    raise place.at("labels").error(
+    raise location.at("labels").error(
         f"the release's labels of {card.name} differ from the card's: it {how}; "
         f"use the official release, or change the card"
     )

@@ -52,7 +52,7 @@ def parse_splits(source: Source, files: Mapping[str, bytes]) -> SplitIds:
         strangers = sorted(set(ids) - set(full[split]))
         if strangers:
             raise DataError(
-                f"{source.place(FEW_SAMPLE_ID_FILES[split])}: dialogue {strangers[0]!r} "
+                f"{source.location(FEW_SAMPLE_ID_FILES[split])}: dialogue {strangers[0]!r} "
                 f"({len(strangers)} in all) is not in {ID_FILES[split]}; the few-sample {split} "
                 f"split must be a part of the full one"
             )
@@ -67,14 +67,14 @@ def check_present(
     absent = [dialogue for dialogue in wanted if dialogue not in known]
     if not absent:
         return
-    place, data = source.place(id_file(split, few_sample)), json_file(source.dataset)
+    where, data = source.location(id_file(split, few_sample)), json_file(source.dataset)
     if few_sample or split == "test":
         raise DataError(
-            f"{place}: dialogue {absent[0]!r} ({len(absent)} of {len(wanted)} in all) is not in "
+            f"{where}: dialogue {absent[0]!r} ({len(absent)} of {len(wanted)} in all) is not in "
             f"{data}; the two files are not of the same release"
         )
     raise DataError(
-        f"{place}: {len(absent):,} of the {len(wanted):,} dialogues of the {split} split are not "
+        f"{where}: {len(absent):,} of the {len(wanted):,} dialogues of the {split} split are not "
         f"in {data}, the first is {absent[0]!r}. This release does not hold the full data: "
         f"use the full release, or study the few-sample setting"
     )
@@ -86,11 +86,11 @@ def full_split_of(ids: SplitIds) -> dict[str, str]:
 
 
 def _parse_ids(source: Source, name: str, content: bytes) -> tuple[str, ...]:
-    place = source.place(name)
+    where = source.location(name)
     try:
         lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise DataError(f"{place}: is not UTF-8 text ({error})") from error
+        raise DataError(f"{where}: is not UTF-8 text ({error})") from error
     seen: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         dialogue = line.strip()
@@ -98,11 +98,11 @@ def _parse_ids(source: Source, name: str, content: bytes) -> tuple[str, ...]:
             continue
         if dialogue in seen:
             raise DataError(
-                f"{place}, line {number}: dialogue {dialogue!r} is already in line {seen[dialogue]}"
+                f"{where}, line {number}: dialogue {dialogue!r} is already in line {seen[dialogue]}"
             )
         seen[dialogue] = number
     if not seen:
-        raise DataError(f"{place}: lists no dialogue; it must hold one id a line")
+        raise DataError(f"{where}: lists no dialogue; it must hold one id a line")
     return tuple(seen)
 
 

@@ -16,7 +16,7 @@ from tasktransfer.datasets.feta.annotations import (
 )
 from tasktransfer.datasets.feta.dialogues import Dialogue, context_of, find_turn
 from tasktransfer.files.fields import (
-    Place,
+    Location,
     Table,
     each_table,
     get_flag,
@@ -40,21 +40,21 @@ def masked_entity(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     words in the context are looked for regardless of case. The start is that of the first, -1 where
     the dialogue never says the name; the card says that every mention is right.
     """
-    outer = dialogue.place.at("dialogue_metadata")
+    outer = dialogue.location.at("dialogue_metadata")
     scene = get_table(dialogue.metadata, task.name, outer)
     entities = get_texts(scene, "scene_entities", outer.at(task.name))
-    for item, place in items(dialogue.raw, task.name, dialogue.place):
-        answer = get_name(item, "answer", place)
+    for item, location in items(dialogue.raw, task.name, dialogue.location):
+        answer = get_name(item, "answer", location)
         if answer not in entities:
-            raise place.at("answer").error(
+            raise location.at("answer").error(
                 f"{answer!r} is no entity of the scene; nearest is {nearest(answer, entities)}"
             )
-        query = {"query": get_name(item, "query", place), "entities": " or ".join(entities)}
+        query = {"query": get_name(item, "query", location), "entities": " or ".join(entities)}
         start = next(iter(mentions_of(answer, dialogue.context)), -1)
         yield instance_of(
             dialogue,
             task,
-            place,
+            location,
             dialogue.context,
             target=(answer,),
             starts=(start,),
@@ -68,18 +68,18 @@ def mentions(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     for turn in dialogue.turns:
         if task.name not in turn.raw:
             continue
-        for item, place in items(turn.raw, task.name, turn.place):
-            mention = get_name(item, "entity_reference", place)
-            start = get_integer(item, "start", place)
-            check_span(mention, start, turn.utterance, "the utterance", place.at("start"))
+        for item, location in items(turn.raw, task.name, turn.location):
+            mention = get_name(item, "entity_reference", location)
+            start = get_integer(item, "start", location)
+            check_span(mention, start, turn.utterance, "the utterance", location.at("start"))
             query = {
                 "mention": mention,
                 "phrase": phrase_around(turn.utterance, start, start + len(mention)),
             }
-            target = (label_of(item, "normalized_entity", task, place),)
+            target = (label_of(item, "normalized_entity", task, location),)
             context = dialogue.context[: turn.end]
             yield instance_of(
-                dialogue, task, place, context, target=target, query=query, focus=turn.start
+                dialogue, task, location, context, target=target, query=query, focus=turn.start
             )
 
 
@@ -97,56 +97,58 @@ def phrase_around(utterance: str, start: int, end: int) -> str:
 
 def spans_in_turns(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     """Questions whose answers are spans of a turn, or its speaker's name (FriendsQA)."""
-    for group, outer in each_table(dialogue.raw, task.name, dialogue.place):
-        for item, place in items(group, "qas", outer):
+    for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
+        for item, location in items(group, "qas", outer):
             answers = [
                 _turn_span(answer, spot, dialogue)
-                for answer, spot in each_table(item, "answers", place)
+                for answer, spot in each_table(item, "answers", location)
             ]
-            query = texts(item, ("question",), place)
+            query = texts(item, ("question",), location)
             yield span_instance(
-                dialogue, task, place, dialogue.context, answers=answers, query=query
+                dialogue, task, location, dialogue.context, answers=answers, query=query
             )
 
 
-def _turn_span(answer: Table, place: Place, dialogue: Dialogue) -> tuple[str, int]:
-    text = get_name(answer, "text", place)
-    turn_id = member(answer, "answer_utterance_id", place)
-    turn = find_turn(dialogue, turn_id, place.at("answer_utterance_id"))
-    if not get_flag(answer, "is_speaker", place):
-        inside = get_integer(answer, "answer_start", place)
+def _turn_span(answer: Table, location: Location, dialogue: Dialogue) -> tuple[str, int]:
+    text = get_name(answer, "text", location)
+    turn_id = member(answer, "answer_utterance_id", location)
+    turn = find_turn(dialogue, turn_id, location.at("answer_utterance_id"))
+    if not get_flag(answer, "is_speaker", location):
+        inside = get_integer(answer, "answer_start", location)
         where = f"the utterance of turn {turn_id!r}"
-        check_span(text, inside, turn.utterance, where, place.at("answer_start"))
+        check_span(text, inside, turn.utterance, where, location.at("answer_start"))
         return text, turn.body + inside
     inside = " ".join(turn.speakers).find(text)
     if inside < 0:
-        raise place.at("text").error(f"{text!r} is no speaker of turn {turn_id!r}")
+        raise location.at("text").error(f"{text!r} is no speaker of turn {turn_id!r}")
     return text, turn.start + inside
 
 
 def traits(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     """One answer per trait of a speaker, in the order of the card's outputs (personality)."""
-    for item, place in items(dialogue.raw, task.name, dialogue.place):
-        answers = get_table(item, "personality_characteristics", place)
-        answers_place = place.at("personality_characteristics")
+    for item, location in items(dialogue.raw, task.name, dialogue.location):
+        answers = get_table(item, "personality_characteristics", location)
+        answers_place = location.at("personality_characteristics")
         target = tuple(label_of(answers, trait, task, answers_place) for trait in task.outputs)
-        query = {"speaker": get_name(item, "focus_speaker", place)}
-        context, turns = context_of(dialogue, item, "turns", place)
-        yield instance_of(dialogue, task, place, context, target=target, query=query, turns=turns)
+        query = {"speaker": get_name(item, "focus_speaker", location)}
+        context, turns = context_of(dialogue, item, "turns", location)
+        yield instance_of(
+            dialogue, task, location, context, target=target, query=query, turns=turns
+        )
 
 
 def entity_pairs(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     """Every relation between head and tail in some turns (DialogRE)."""
-    for group, outer in each_table(dialogue.raw, task.name, dialogue.place):
+    for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
         context, turns = context_of(dialogue, group, "turns", outer)
-        for item, place in items(group, "relation_triples", outer):
-            relations = once(get_texts(item, "relations", place))
-            relations_place = place.at("relations")
+        for item, location in items(group, "relation_triples", outer):
+            relations = once(get_texts(item, "relations", location))
+            relations_place = location.at("relations")
             if not relations:
                 raise relations_place.error("names no relation")
             for relation in relations:
                 check_label(relation, task, relations_place)
-            query = texts(item, ("head", "tail"), place)
+            query = texts(item, ("head", "tail"), location)
             yield instance_of(
-                dialogue, task, place, context, target=relations, query=query, turns=turns
+                dialogue, task, location, context, target=relations, query=query, turns=turns
             )

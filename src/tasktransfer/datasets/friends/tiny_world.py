@@ -95,10 +95,10 @@ def _annotate_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
     dialogue["dialogue_metadata"][task] = None
     turns = dialogue["dialogue"]
     moody = first_spoken + int(role.opens_neutral)
-    for place in range(first_spoken, moody + 3):
-        turns[place][task] = {
-            "label": "neutral" if place < moody else label_of[role.mood],
-            "instance_id": f"{role.dialogue_id}_t{turns[place]['turn_id']}",
+    for index in range(first_spoken, moody + 3):
+        turns[index][task] = {
+            "label": "neutral" if index < moody else label_of[role.mood],
+            "instance_id": f"{role.dialogue_id}_t{turns[index]['turn_id']}",
         }
 
 

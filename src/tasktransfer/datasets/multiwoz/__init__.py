@@ -74,9 +74,9 @@ class _Read:
             kind = ",".join(sorted({s.partition("-")[0] for s in dialogue.exchanges[-1].state}))
             labelled = labels_of(dialogue.name, dialogue.exchanges)
             for number, labels in enumerate(labelled):
-                place = 2 * number + 1
-                if dialogue.turns[place]:
-                    yield reply_instance(dialogue.name, place, dialogue.turns, task, labels, kind)
+                index = 2 * number + 1
+                if dialogue.turns[index]:
+                    yield reply_instance(dialogue.name, index, dialogue.turns, task, labels, kind)
 
     def turns(self) -> Iterator[TurnLength]:
         for split in SPLITS:
@@ -88,7 +88,7 @@ def _open(folder: Path, few_sample: bool) -> Release:
     """It has no few-sample setting, so it is read whole either way."""
     read = _Read(folder)
     return Release(
-        place=_find(folder),
+        location=_find(folder),
         revision=_revision(folder, None),
         tasks=(REPLY.name,),
         dialogues={split: len(read.dialogues[split]) for split in SPLITS},

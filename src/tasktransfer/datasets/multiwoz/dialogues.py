@@ -44,16 +44,16 @@ def files_of(folder: Path) -> dict[str, Path]:
     Raises:
         DataError: validation or test set is missing.
     """
-    place = folder / FOLDER
+    path = folder / FOLDER
     files: dict[str, Path] = {}
     for split, name in FILES.items():
-        for file in (place / f"{name}.zip", place / name):
+        for file in (path / f"{name}.zip", path / name):
             if file.is_file():
                 files.setdefault(split, file)
         if split != "train" and split not in files:
             raise DataError(
-                f"{place / name}.zip: not found; put MultiWOZ 2.0's {name} (or {name}.zip) into "
-                f"{place}, or change data.release"
+                f"{path / name}.zip: not found; put MultiWOZ 2.0's {name} (or {name}.zip) into "
+                f"{path}, or change data.release"
             )
     return files
 
@@ -83,28 +83,28 @@ def _dialogue(file: Path, name: str, dialogue: Any) -> Dialogue:
     turns, exchanges = [], []
     user: dict[str, Any] = {}
     for number, turn in enumerate(log):
-        place = f"{file}, dialogue {name}, turn {number}"
+        where = f"{file}, dialogue {name}, turn {number}"
         if not isinstance(turn, dict) or not isinstance(turn.get("text"), str):
-            raise DataError(f"{place}: no text; mend the turn")
+            raise DataError(f"{where}: no text; mend the turn")
         if "metadata" not in turn:
             raise DataError(
-                f"{place}: no metadata, the belief state; take MultiWOZ 2.0 as it was released"
+                f"{where}: no metadata, the belief state; take MultiWOZ 2.0 as it was released"
             )
         if not isinstance(turn["metadata"], dict):
             raise DataError(
-                f"{place}: metadata is {str(turn['metadata'])[:60]!r}, expected domains with their "
+                f"{where}: metadata is {str(turn['metadata'])[:60]!r}, expected domains with their "
                 "slots, none at a user's turn; take MultiWOZ 2.0 as it was released"
             )
         turns.append(" ".join(turn["text"].split()))
         if _is_system(turn) != bool(number % 2):
             side = ("user", "system")[_is_system(turn)]
             raise DataError(
-                f"{place}: a {side} turn out of order (its metadata has "
+                f"{where}: a {side} turn out of order (its metadata has "
                 f"{len(turn['metadata'])} domains); user and system speak by turns, the user first"
             )
-        acts = _acts(place, turn.get("dialog_act", {}))
+        acts = _acts(where, turn.get("dialog_act", {}))
         if number % 2:
-            exchanges.append(Exchange(_state(place, turn["metadata"]), _domains(user), acts))
+            exchanges.append(Exchange(_state(where, turn["metadata"]), _domains(user), acts))
         user = acts
     if not exchanges:
         raise DataError(
@@ -117,14 +117,14 @@ def _is_system(turn: Mapping[str, Any]) -> bool:
     return bool(turn["metadata"])
 
 
-def _acts(place: str, acts: Any) -> dict[str, list[list[str]]]:
+def _acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
     """Acts of a turn; none where it is not annotated, which the release says with a text."""
     if not isinstance(acts, dict):
         return {}
     for act, slots in acts.items():
         if act.partition("-")[0].lower() not in (*DOMAINS, *NO_DOMAINS):
             raise DataError(
-                f"{place}: act {act!r} of an unknown domain; MultiWOZ 2.0 has "
+                f"{where}: act {act!r} of an unknown domain; MultiWOZ 2.0 has "
                 f"{', '.join((*DOMAINS, *NO_DOMAINS))}"
             )
         right = isinstance(slots, list) and all(
@@ -133,7 +133,7 @@ def _acts(place: str, acts: Any) -> dict[str, list[list[str]]]:
         )
         if not right or not slots:
             raise DataError(
-                f"{place}: act {act!r} has no slots, found {str(slots)[:60]!r}; expected a list of "
+                f"{where}: act {act!r} has no slots, found {str(slots)[:60]!r}; expected a list of "
                 "[slot, value], [none, none] for an act without any"
             )
     return acts
@@ -145,19 +145,19 @@ def _domains(acts: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(domain for domain in named if domain in DOMAINS))
 
 
-def _state(place: str, metadata: Any) -> dict[str, str]:
+def _state(where: str, metadata: Any) -> dict[str, str]:
     """domain-slot → value of everything that is known; of a booking ``domain-book slot``."""
     state = {}
     for domain, parts in metadata.items():
         if domain not in DOMAINS:
             raise DataError(
-                f"{place}: unknown domain {domain!r}; MultiWOZ 2.0 has {', '.join(DOMAINS)}"
+                f"{where}: unknown domain {domain!r}; MultiWOZ 2.0 has {', '.join(DOMAINS)}"
             )
         for part, prefix in (("semi", ""), ("book", "book ")):
             slots = parts.get(part, {}) if isinstance(parts, dict) else None
             if not isinstance(slots, dict):
                 raise DataError(
-                    f"{place}: domain {domain} has {str(parts)[:60]!r}, expected semi and book "
+                    f"{where}: domain {domain} has {str(parts)[:60]!r}, expected semi and book "
                     "with slots and values; take MultiWOZ 2.0 as it was released"
                 )
             for slot, value in slots.items():

@@ -40,12 +40,12 @@ def labels_of(dialogue: str, exchanges: Sequence[Exchange]) -> list[Labels]:
     """The labels at each system turn."""
     before: State = {}
     topic, given, labelled = NONE, frozenset[str](), []
-    for place, exchange in enumerate(exchanges):
+    for index, exchange in enumerate(exchanges):
         recent = {s: v for s, v in exchange.state.items() if before.get(s) != v}
         topic = _topic(recent, exchange.user_domains, topic)
         names = {_name(slot) for slot in recent}
         labels = {
-            "UtteranceLoc": (str(place * FIFTHS // len(exchanges)),),
+            "UtteranceLoc": (str(index * FIFTHS // len(exchanges)),),
             "RecentTopic": (topic,),
             **_of_state(exchange.state),
             "RecentSlots": tuple(sorted(recent)),

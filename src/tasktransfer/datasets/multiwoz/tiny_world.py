@@ -48,15 +48,15 @@ _OFFERS = {
 def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
     """Write ``multiwoz20`` under ``folder``, all or nothing; half of the dialogues are the official
     validation set and half the test set, as at hand."""
-    place = folder / FOLDER
+    path = folder / FOLDER
     said = {"version": VERSION, "synthetic": True, "seed": seed, "dialogues": dialogues}
-    if MAKER.said_of(place) == said:
+    if MAKER.said_of(path) == said:
         return
     chance = random.Random(seed)
     named = {f"TINY{n:04d}.json": _dialogue(chance) for n in range(dialogues)}
     names = sorted(named)
     halves = {"dev": names[::2], "test": names[1::2]}
-    with replacing_folder(place, MAKER) as building:
+    with replacing_folder(path, MAKER) as building:
         for split, some in halves.items():
             content = json.dumps({name: named[name] for name in some})
             with zipfile.ZipFile(

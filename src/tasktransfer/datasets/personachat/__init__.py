@@ -60,11 +60,11 @@ class Dialogue:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    place = folder / FOLDER
-    files = {split: place / name for split, name in FILES.items() if (place / name).is_file()}
+    path = folder / FOLDER
+    files = {split: path / name for split, name in FILES.items() if (path / name).is_file()}
     if "dev" not in files:
         raise DataError(
-            f"{place / FILES['dev']}: not found; put ConvAI2's file there, or change data.release"
+            f"{path / FILES['dev']}: not found; put ConvAI2's file there, or change data.release"
         )
     return files
 
@@ -100,9 +100,11 @@ def read_dialogues(file: Path) -> list[Dialogue]:
     if not dialogues:
         raise DataError(f"{file}: holds no dialogue; fetch it again")
     named = {}
-    for place, (persona, turns) in enumerate(dialogues, start=1):
+    for location, (persona, turns) in enumerate(dialogues, start=1):
         if not turns:
-            raise DataError(f"{file}, dialogue {place}: has no turn after the persona; remove it")
+            raise DataError(
+                f"{file}, dialogue {location}: has no turn after the persona; remove it"
+            )
         content = "\n".join([*persona, *turns])
         name = f"convai2-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
         named[name] = Dialogue(name, tuple(persona), tuple(turns))
@@ -138,7 +140,7 @@ class _Read:
     @cached_property
     def middle_words(self) -> frozenset[str]:
         """The words of WordCont: of the training dialogues alone."""
-        return middle_words(turn for one in self.dialogues["train"] for turn in one.turns)
+        return middle_words(turn for dialogue in self.dialogues["train"] for turn in dialogue.turns)
 
     def instances(self, task: str, split: str) -> Iterator[Instance]:
         """An answer of the side whose persona is known, each."""
@@ -146,13 +148,13 @@ class _Read:
             answers = len(dialogue.turns) // 2
             personal = _content_words(dialogue.persona)
             for number in range(answers):
-                place = 2 * number + 1
+                index = 2 * number + 1
                 labels = {
                     "UtteranceLoc": (str(number * FIFTHS // answers),),
                     "PersonalInfo": personal,
-                    **self._last_middle_word(dialogue.turns[:place]),
+                    **self._last_middle_word(dialogue.turns[:index]),
                 }
-                yield reply_instance(dialogue.name, place, dialogue.turns, task, labels, "chat")
+                yield reply_instance(dialogue.name, index, dialogue.turns, task, labels, "chat")
 
     def _last_middle_word(self, turns: Sequence[str]) -> dict[str, tuple[str, ...]]:
         said = reversed(words(" ".join(turns)))
@@ -191,7 +193,7 @@ def _open(folder: Path, few_sample: bool) -> Release:
     """It has no few-sample setting, so it is read whole either way."""
     read = _Read(folder)
     return Release(
-        place=_find(folder),
+        location=_find(folder),
         revision=_revision(folder, None),
         tasks=(REPLY.name,),
         dialogues={split: len(read.dialogues[split]) for split in SPLITS},

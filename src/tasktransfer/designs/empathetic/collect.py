@@ -72,8 +72,8 @@ def _measured(collected: Collected, run: Run, evaluation: Evaluation) -> Iterato
     result = collected.record(evaluation)["results"][task]
     for measure, value in result["measures"].items():
         named = MEASURED.get((task, evaluation.split), measure)
-        place = f"{evaluation.path}/{RECORD}"
-        yield *_key(run), named, _pool(evaluation), value, result["instances"], place
+        where = f"{evaluation.path}/{RECORD}"
+        yield *_key(run), named, _pool(evaluation), value, result["instances"], where
 
 
 def _rows(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Row]:

@@ -26,8 +26,8 @@ from tasktransfer.config.fields import (
     Count,
     Epochs,
     ModelName,
-    Place,
     Section,
+    UserPath,
 )
 from tasktransfer.config.sections import named_once
 from tasktransfer.core.specs import FAMILIES, Family, Training
@@ -53,7 +53,7 @@ Setting = Literal["retrieval", "generation"]
 class EmpatheticData(DataConfig):
     """Which dialogues are studied, and where the other data lie."""
 
-    releases: dict[Read, Place] = Field(
+    releases: dict[Read, UserPath] = Field(
         default={}, description="dataset: folder of its release, where that is not data.release"
     )
 

@@ -60,11 +60,13 @@ def _labels(ingredients: Ingredients, instances: Sequence[Instance], draw: str) 
     k, source = settings["k"], settings["task"]
     if source == "gold":
         ranked: list[tuple[str, ...]] = [
-            (one.query.get("emotion", LABELS[0]),) for one in instances
+            (instance.query.get("emotion", LABELS[0]),) for instance in instances
         ]
     elif source == "random":
         chance = random.Random(f"{settings.get('seed', 0)} {draw}")
-        names = sorted({one.query["emotion"] for one in instances if "emotion" in one.query})
+        names = sorted(
+            {instance.query["emotion"] for instance in instances if "emotion" in instance.query}
+        )
         ranked = [(chance.choice(names or list(LABELS)),) for _ in instances]
     else:
         (rank,) = ingredients.rank

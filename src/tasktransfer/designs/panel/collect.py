@@ -64,7 +64,7 @@ def _metadata(collected: Collected, pairs: list[Row]) -> Metadata:
     facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs asked for in each domain"
     short = [
         f"{row['domain']} {row['split']} ({row['data']}) {row['pairs']:,}"
-        for row in (dict(zip(_names("pairs"), one, strict=True)) for one in pairs)
+        for row in (dict(zip(_names("pairs"), pair, strict=True)) for pair in pairs)
         if row["pairs"] is not None and row["pairs"] < row["asked"]
     ]
     if short:
@@ -108,19 +108,19 @@ def _items(collected: Collected) -> list[Row]:
     except DataError:
         return earlier_rows(study, "items", ITEMS)
     rows = []
-    for one in items:
-        response = one.query["response"]
+    for item in items:
+        response = item.query["response"]
         own = {*plain(response).split()}
-        shared = own & {*plain(one.context).split()}
+        shared = own & {*plain(item.context).split()}
         rows.append(
             (
-                one.id.rpartition("-")[0],
-                one.id,
-                one.dialogue_id,
-                float(one.target[0]),
-                [float(rating) for rating in one.query["ratings"].split()],
-                len(one.turns) + 1,
-                len(one.context.split()),
+                item.id.rpartition("-")[0],
+                item.id,
+                item.dialogue_id,
+                float(item.target[0]),
+                [float(rating) for rating in item.query["ratings"].split()],
+                len(item.turns) + 1,
+                len(item.context.split()),
                 len(response.split()),
                 len(shared) / max(1, len(own)),
             )

@@ -76,9 +76,10 @@ class Leaks:
             leaks = {name for name, texts in said.items() if texts & self.every}
             # A response that nobody gave, such as the labeller's wrong ones, may be a leak too.
             kept[split] = [
-                one
-                for one in instances
-                if one.dialogue_id not in leaks and plain(one.query["response"]) not in self.every
+                instance
+                for instance in instances
+                if instance.dialogue_id not in leaks
+                and plain(instance.query["response"]) not in self.every
             ]
             counts[split] = {
                 "dialogues": float(len(said)),
@@ -92,11 +93,11 @@ class Leaks:
 def utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
     """Dialogue → all that is said in it, as it is compared; of responses the fitting ones."""
     said: dict[str, set[str]] = {}
-    for one in instances:
-        texts = said.setdefault(one.dialogue_id, set())
-        texts |= {plain(text) for text in parted(one.context, one.turns)}
-        if one.target == (FITS,):
-            texts.add(plain(one.query["response"]))
+    for instance in instances:
+        texts = said.setdefault(instance.dialogue_id, set())
+        texts |= {plain(text) for text in parted(instance.context, instance.turns)}
+        if instance.target == (FITS,):
+            texts.add(plain(instance.query["response"]))
     return said
 
 
@@ -115,9 +116,9 @@ def _long(instances: Sequence[Instance], fewest: int) -> set[tuple[str, int]]:
     """(utterance, number of the item) of all that is long enough."""
 
     def said() -> Iterator[tuple[str, int]]:
-        for place, one in enumerate(instances):
-            for text in (*parted(one.context, one.turns), one.query["response"]):
-                yield plain(text), place
+        for index, instance in enumerate(instances):
+            for text in (*parted(instance.context, instance.turns), instance.query["response"]):
+                yield plain(text), index
 
     return {(text, place) for text, place in said() if len(text.split()) >= fewest}
 

@@ -65,13 +65,13 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
 
     ratings = {domain: by(run) for domain, run in experts.items()}
     alone = {name: by(run) for name, run in others.items()}
-    for place, (_, row, _) in enumerate(lines):
+    for index, (_, row, _) in enumerate(lines):
         rated = dict(row)
         if ratings:
-            each = {domain: values[place] for domain, values in ratings.items()}
+            each = {domain: values[index] for domain, values in ratings.items()}
             panel = each.get(str(row.get("domain")), sum(each.values()) / len(each))
             rated |= {"experts": each, "panel": panel}
-        yield rated | {name: values[place] for name, values in alone.items()}
+        yield rated | {name: values[index] for name, values in alone.items()}
 
 
 def _raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Mapping[str, Run]]:

@@ -26,7 +26,7 @@ def rated_items(cache: Path, name: str, settings: Mapping[str, Any]) -> list[Ins
     training (``sources.corpora.reddit``)."""
     items = read_instances(cache, name, "test")
     if name in settings.get("halved", ()):
-        items = [one for one in items if not for_training(one.context)]
+        items = [item for item in items if not for_training(item.context)]
     return items
 
 
@@ -41,16 +41,16 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
             raise DataError(f"{cache}: has no {name}; put its file there, or leave it out (rated)")
         card = get_task(there.dataset, name)
         items = rated_items(cache, name, settings)
-        if len({one.target for one in items}) < 2:
+        if len({item.target for item in items}) < 2:
             raise DataError(
                 f"{name}, {SOURCE_FILES[name]}: all {len(items)} items have the mean rating "
                 f"{items[0].target[0]}, and nothing correlates with a constant; mend the ratings, "
                 "or leave the set out (rated)"
             )
-        for one in items:
-            share = f"{share_of(card, one.target[0]):.12g}"
-            group = f"{name} {one.dialogue_id}"
-            every.append(replace(one, task=settings["task"], target=(share,), dialogue_id=group))
+        for item in items:
+            share = f"{share_of(card, item.target[0]):.12g}"
+            group = f"{name} {item.dialogue_id}"
+            every.append(replace(item, task=settings["task"], target=(share,), dialogue_id=group))
     return {(settings["task"], s): every if s == "test" else [] for s in SPLITS}
 
 
@@ -70,8 +70,8 @@ def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     together = [[place] for place in range(len(items))]
     if settings["by"] == "contexts":
         of_context: dict[str, list[int]] = {}
-        for place, one in enumerate(items):
-            of_context.setdefault(one.dialogue_id, []).append(place)
+        for place, item in enumerate(items):
+            of_context.setdefault(item.dialogue_id, []).append(place)
         together = [*of_context.values()]
     random.Random(f"few {task} {settings['draw']}").shuffle(together)
     half = round(len(items) * settings["percent"] / 200)
@@ -87,7 +87,7 @@ def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         )
     derived = {(task, split): [items[place] for place in cut] for split, cut in cuts.items()}
     derived[task, "test"] = [
-        replace(one, id=f"{one.id}{DRAWN}" if place in drawn else one.id)
-        for place, one in enumerate(items)
+        replace(item, id=f"{item.id}{DRAWN}" if place in drawn else item.id)
+        for place, item in enumerate(items)
     ]
     return derived

@@ -63,20 +63,25 @@ def _answers(every: Sequence[Instance], settings: Mapping[str, Any], split: str)
 
 
 def _choices(
-    one: Instance,
+    instance: Instance,
     texts: Sequence[str],
     others: int,
     settings: Mapping[str, Any],
     chance: random.Random,
 ) -> list[Instance]:
-    said = parted(one.context, one.turns)
-    persona = one.query.get(PERSONAS[settings["persona"]])
+    said = parted(instance.context, instance.turns)
+    persona = instance.query.get(PERSONAS[settings["persona"]])
     before = (persona, *said) if persona else said
-    true = one.query["response"]
+    true = instance.query["response"]
     wrong = [text for text in chance.sample(texts, others + 1) if text != true][:others]
     return [
         instance_of(
-            settings["task"], f"{one.id}-{place}", one.id, before, text, FITS_NOT if place else FITS
+            settings["task"],
+            f"{instance.id}-{index}",
+            instance.id,
+            before,
+            text,
+            FITS_NOT if index else FITS,
         )
-        for place, text in enumerate((true, *wrong))
+        for index, text in enumerate((true, *wrong))
     ]

@@ -156,7 +156,7 @@ def rated_sets(
     sets = []
     for name in [n for n in dict.fromkeys([*order, *by_set]) if n in by_set]:
         own = known[name]
-        places = {item: place for place, item in enumerate(own["item"])}
+        places = {item: index for index, item in enumerate(own["item"])}
         given: dict[tuple[str, str], dict[int, Values]] = {}
         for (method, domain, seed), some in by_set[name].groupby(
             ["method", "domain", "seed"], sort=False

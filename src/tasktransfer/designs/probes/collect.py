@@ -239,7 +239,7 @@ def _labels(collected: Collected) -> list[tuple[Any, ...]]:
     there = [data for data in study.plan.derived if collected.has(data)]
     try:
         return [
-            _label_row(BY_TASK[task], split, [one.target for one in instances])
+            _label_row(BY_TASK[task], split, [instance.target for instance in instances])
             for data in there
             for task in study.tasks(data)
             for split in SPLITS

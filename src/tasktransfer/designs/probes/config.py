@@ -16,8 +16,8 @@ from tasktransfer.config.fields import (
     Checkpoint,
     Count,
     Epochs,
-    Place,
     Section,
+    UserPath,
 )
 from tasktransfer.config.sections import named_once
 from tasktransfer.core.architecture import Architecture, Kind
@@ -132,12 +132,12 @@ class ProbesSection(Section):
     limit_train: Count | None = Field(
         default=None, description="training turns of a probe at most; null means all"
     )
-    word_vectors: Place | None = Field(
+    word_vectors: UserPath | None = Field(
         default=None,
         description="a text file of word vectors (a word and its numbers a line) or an encoder's "
         "folder, by whose input embeddings snapshots are selected too; null: they are not",
     )
-    judgements: Place | None = Field(
+    judgements: UserPath | None = Field(
         default=None,
         description="a CSV file of human judgements whose column choice says tie, for the figure "
         "of ties; null: made-up ones",
@@ -186,22 +186,22 @@ class ProbesConfig(CommonConfig):
         probes, training = parts.get("probes"), parts.get("training")
         if probes is None:
             return
-        for place, name in enumerate(probes.tasks if probes.tasks != ALL else ()):
+        for index, name in enumerate(probes.tasks if probes.tasks != ALL else ()):
             where = [probe.corpus for probe in EVERY if probe.name == name]
             if not where:
-                yield Problem(f"probes.tasks[{place}]", unknown("probe", name, NAMES))
+                yield Problem(f"probes.tasks[{index}]", unknown("probe", name, NAMES))
             elif "corpora" in parts and not {*where} & {*parts["corpora"]}:
                 told = f"{name!r} is a probe of {where[0]}, which corpora lacks: add it there"
-                yield Problem(f"probes.tasks[{place}]", f"{told}, or remove the probe")
-        for place, corpus in enumerate(parts.get("corpora", ()) if probes.tasks != ALL else ()):
+                yield Problem(f"probes.tasks[{index}]", f"{told}, or remove the probe")
+        for index, corpus in enumerate(parts.get("corpora", ()) if probes.tasks != ALL else ()):
             names = [probe.name for probe in EVERY if probe.corpus == corpus]
             if not {*names} & {*probes.tasks}:
                 told = f"probes.tasks names no probe of {corpus}: add one of {', '.join(names)}"
-                yield Problem(f"corpora[{place}]", f"{told}, or remove the corpus")
-        for place, snapshot in enumerate(probes.snapshots if probes.snapshots != ALL else ()):
+                yield Problem(f"corpora[{index}]", f"{told}, or remove the corpus")
+        for index, snapshot in enumerate(probes.snapshots if probes.snapshots != ALL else ()):
             if training and isinstance(snapshot, int) and snapshot > training.epochs:
                 yield Problem(
-                    f"probes.snapshots[{place}]",
+                    f"probes.snapshots[{index}]",
                     f"found {snapshot}, but there are {training.epochs} epochs (training.epochs)",
                 )
 

@@ -128,8 +128,8 @@ def _rows_of(names: Sequence[str], classifier: str) -> str:
     return f"{task}+{classifier}" if classifier else task
 
 
-def _scored(study: Study, place: str) -> dict[str, Scored]:
-    frame = rows_beside(Path(study.config.results, place, RECORD)).to_pandas()
+def _scored(study: Study, where: str) -> dict[str, Scored]:
+    frame = rows_beside(Path(study.config.results, where, RECORD)).to_pandas()
     return {str(name): _classifier(rows) for name, rows in frame.groupby("task", sort=False)}
 
 

@@ -58,20 +58,20 @@ def _labelled(
 ) -> list[Instance]:
     """Instances with a probe's labels. ``middle``: the words that are looked for in the reply."""
     rows = []
-    for one in instances:
-        labels: Mapping[str, list[str]] = json.loads(one.query["labels"])
+    for instance in instances:
+        labels: Mapping[str, list[str]] = json.loads(instance.query["labels"])
         found = labels.get(probe.name)
         if middle is not None:
-            said = (w for w in words(one.target[0].replace(TURN, " ")) if w in middle)
+            said = (w for w in words(instance.target[0].replace(TURN, " ")) if w in middle)
             found = [word for word in [next(said, None)] if word is not None] or None
         if found is None:
             continue
         if not probe.has_sets and len(found) != 1:
             raise DataError(
-                f"{probe.task}, instance {one.id}: {len(found)} labels {found}, expected one"
+                f"{probe.task}, instance {instance.id}: {len(found)} labels {found}, expected one"
             )
-        query = {"type": one.query["type"]}
-        rows.append(replace(one, task=probe.task, query=query, target=tuple(found)))
+        query = {"type": instance.query["type"]}
+        rows.append(replace(instance, task=probe.task, query=query, target=tuple(found)))
     return rows
 
 

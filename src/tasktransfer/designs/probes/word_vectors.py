@@ -19,14 +19,14 @@ from tasktransfer.tasks.words import words
 Vectors = Mapping[str, npt.NDArray[np.float64]]
 
 
-def read_vectors(place: Path) -> Vectors:
+def read_vectors(path: Path) -> Vectors:
     """The vectors of a text file, or the input embeddings of a checkpoint's folder.
 
     Raises:
         DataError: a line is no word with numbers, or has another count of them than the first; the
             folder holds no such encoder.
     """
-    return _input_embeddings(place) if place.is_dir() else _of_text(place)
+    return _input_embeddings(path) if path.is_dir() else _of_text(path)
 
 
 def _of_text(file: Path) -> Vectors:

@@ -27,7 +27,7 @@ from tasktransfer.config import (
     ModelConfig,
     TrainingConfig,
 )
-from tasktransfer.config.fields import DISTINCT, LIST, Epochs, Place, Seeds
+from tasktransfer.config.fields import DISTINCT, LIST, Epochs, Seeds, UserPath
 from tasktransfer.config.sections import named_once
 from tasktransfer.core.specs import Training
 from tasktransfer.core.validation import Problem
@@ -73,7 +73,7 @@ ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
 class TransferData(DataConfig):
     """Which dialogues are studied, and where those of other datasets lie."""
 
-    releases: dict[DatasetName, Place] = Field(
+    releases: dict[DatasetName, UserPath] = Field(
         default={}, description="dataset: folder of its release, where that is not data.release"
     )
 

@@ -170,10 +170,10 @@ def shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) -> Sha
 def _by_dialogue(instances: Iterable[Instance]) -> dict[str, Mapping[str, int]]:
     """Dialogue → its long utterances, as they are compared, with the number of their words."""
     found: dict[str, Mapping[str, int]] = {}
-    for one in instances:
-        long = (text for text in _utterances(one) if len(text.split()) >= LONG)
+    for instance in instances:
+        long = (text for text in _utterances(instance) if len(text.split()) >= LONG)
         words = {"".join(filter(str.isalnum, text.lower())): len(text.split()) for text in long}
-        found[one.dialogue_id] = {**found.get(one.dialogue_id, {}), **words}
+        found[instance.dialogue_id] = {**found.get(instance.dialogue_id, {}), **words}
     return found
 
 

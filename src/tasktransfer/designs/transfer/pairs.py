@@ -103,7 +103,7 @@ def refused_together(
     mode: str,
 ) -> Iterator[Problem]:
     """What cannot be done with sources of other datasets."""
-    if asked.is_open or not any(is_foreign(s) for one in datasets for s, _ in one.pairs):
+    if asked.is_open or not any(is_foreign(s) for dataset in datasets for s, _ in dataset.pairs):
         return
     if joint := [name for name in algorithms if name in JOINT]:
         yield Problem(

@@ -48,10 +48,10 @@ def _evaluations(
 ) -> tuple[Evaluation, ...]:
     measures = (*(metric.key for metric in card.metrics), "score")
     made = []
-    for place, wording in enumerate(wordings_of(card)):
+    for index, wording in enumerate(wordings_of(card)):
         asked: dict[str, Any] = {
             "shots": shots,
-            "wording": place,
+            "wording": index,
             "prompt": wording_digest(card, wording),
         }
         if shots:

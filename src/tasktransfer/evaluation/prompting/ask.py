@@ -170,7 +170,7 @@ def asking(
     bare = Asking(task, wording, (), model)
     examples = drawn_examples(task, train, said["shots"], said.get("seed", 0))
     share = model.max_length // (len(examples) + 1)
-    return replace(bare, examples=tuple(_short(bare, one, share) for one in examples))
+    return replace(bare, examples=tuple(_short(bare, example, share) for example in examples))
 
 
 def _short(asking: Asking, example: Instance, share: int) -> Instance:

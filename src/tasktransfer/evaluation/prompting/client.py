@@ -38,8 +38,8 @@ HERE = ("localhost", "127.0.0.1", "::1")
 class RefusedError(Exception):
     """The endpoint does not take a request. ``status``: of HTTP."""
 
-    def __init__(self, status: int, url: str, said: str) -> None:
-        super().__init__(f"{url}: {status}: {said}")
+    def __init__(self, status: int, url: str, message: str) -> None:
+        super().__init__(f"{url}: {status}: {message}")
         self.status = status
 
     def told(self) -> EndpointError:
@@ -134,10 +134,10 @@ class Client:
             read: bytes = answer.read()
             return read
 
-    def _no_key(self, url: str, status: int, said: str) -> EndpointError:
+    def _no_key(self, url: str, status: int, message: str) -> EndpointError:
         there = "is not taken" if os.environ.get(self._key_variable) else "is not set"
         return EndpointError(
-            f"{url}: {status}: {said}; the key in the environment variable {self._key_variable} "
+            f"{url}: {status}: {message}; the key in the environment variable {self._key_variable} "
             f"{there}: set it, or name another by key_variable of this prompted model"
         )
 

@@ -70,8 +70,8 @@ class CausalModel:
         for batch in self._batches(stems, len(head), tokens):
             state = self._read([stems[n] for n in batch], head)
             choices = [
-                (place, row.ids[len(stems[n]) :], row.begin - len(stems[n]))
-                for place, n in enumerate(batch)
+                (index, row.ids[len(stems[n]) :], row.begin - len(stems[n]))
+                for index, n in enumerate(batch)
                 for row in rows[n]
             ]
             told = iter(self._continued(state, choices, tokens))
@@ -109,9 +109,9 @@ class CausalModel:
         width = max(len(ids) for _, ids in choices)
         ids = torch.zeros((len(choices), width), dtype=torch.long)
         mask = torch.zeros_like(ids)
-        for place, (_, choice) in enumerate(choices):
-            ids[place, : len(choice)] = torch.tensor(choice)
-            mask[place, : len(choice)] = 1
+        for index, (_, choice) in enumerate(choices):
+            ids[index, : len(choice)] = torch.tensor(choice)
+            mask[index, : len(choice)] = 1
         ids, mask = ids.to(self.device), mask[:, :-1].to(self.device)
         whole = torch.cat([state.mask[rows], mask], 1)
         logits, _ = self._forward(ids[:, :-1], whole, _branched(state.cache, rows), width - 1)
@@ -207,9 +207,9 @@ class CausalModel:
         width = max(map(len, own))
         ids = torch.zeros((count, width), dtype=torch.long)
         mask = torch.ones((count, len(head) + width), dtype=torch.long)
-        for place, row in enumerate(own):
-            ids[place, width - len(row) :] = torch.tensor(row)
-            mask[place, len(head) : len(head) + width - len(row)] = 0
+        for index, row in enumerate(own):
+            ids[index, width - len(row) :] = torch.tensor(row)
+            mask[index, len(head) : len(head) + width - len(row)] = 0
         cache = None
         if head:
             cache = _branched(

@@ -33,8 +33,8 @@ class Remembered:
 
     def _take(self, line: str) -> None:
         try:
-            said = json_text.loads(line)
-            self._answers[said["asked"]] = dict(said["answer"])
+            content = json_text.loads(line)
+            self._answers[content["asked"]] = dict(content["answer"])
         except (ValueError, KeyError, TypeError):
             return  # cut off when its process was killed
 

@@ -289,8 +289,8 @@ class _Log:
 
     def _instance(self, judged: Judged, row: Mapping[str, Any]) -> dict[str, Any]:
         node, task = judged.record["node"], row["task"]
-        place = f"{node['dataset']} {judged.record['data_revision']}, {judged.split} split"
-        raw = f"not passed on: instance {row['index']} ({row['instance_id']}) of {task}, {place}"
+        where = f"{node['dataset']} {judged.record['data_revision']}, {judged.split} split"
+        raw = f"not passed on: instance {row['index']} ({row['instance_id']}) of {task}, {where}"
         reference = list(row["gold"])
         answer = " | ".join(row["prediction"])
         scored = judged.record["results"][task]["score"] is not None

@@ -186,7 +186,11 @@ class Estimates:
         """What one training takes."""
         key = (
             *(stage.data.digest, stage.model.name, stage.train_tasks, bool(stage.trains)),
-            *(tuple(one.tasks for one in stage.selections), stage.selection.every, stage.training),
+            *(
+                tuple(selection.tasks for selection in stage.selections),
+                stage.selection.every,
+                stage.training,
+            ),
         )
         if key not in self._costs:
             self._costs[key] = self._cost(stage)

@@ -179,8 +179,8 @@ def _measured(device: Device) -> Rates:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=LONGEST, check=True
         ).stdout
-        told = json_text.loads(done.splitlines()[-1])
-        return Rates(device, told["flops"], told["where"], "measured")
+        content = json_text.loads(done.splitlines()[-1])
+        return Rates(device, content["flops"], content["where"], "measured")
     except subprocess.CalledProcessError as error:
         last = (error.stderr.strip().splitlines() or ["no message"])[-1]
         raise TaskTransferError(

@@ -38,9 +38,9 @@ def panels(
     flat = list(axes.flat)
     for spare in flat[count:]:
         spare.remove()
-    for place, panel in enumerate(flat[:count]):
+    for index, panel in enumerate(flat[:count]):
         bare_axes(panel, zero=None)
-        if place + columns >= count:  # the lowest of its column
+        if index + columns >= count:  # the lowest of its column
             panel.tick_params(labelbottom=True)
     return figure, flat[:count]
 

@@ -49,9 +49,9 @@ def forest(axes: Axes, rows: Sequence[Sequence[Estimate]], names: Sequence[str])
 
     ``rows``: of each group, its estimates in the order of their looks.
     """
-    for place, group in enumerate(rows):
+    for index, group in enumerate(rows):
         for rank, estimate in enumerate(group):
-            y = place + (rank - (len(group) - 1) / 2) * 0.7 / max(1, len(group))
+            y = index + (rank - (len(group) - 1) / 2) * 0.7 / max(1, len(group))
             face = "white" if estimate.hollow else estimate.look.colour
             if not np.isnan([estimate.low, estimate.high]).any():
                 ends = (estimate.low, estimate.high)
@@ -66,8 +66,8 @@ def forest(axes: Axes, rows: Sequence[Sequence[Estimate]], names: Sequence[str])
                 linestyle="none",
                 zorder=3,
             )
-        if place % 2:
-            axes.axhspan(place - 0.5, place + 0.5, color=INK, alpha=0.04, linewidth=0, zorder=0)
+        if index % 2:
+            axes.axhspan(index - 0.5, index + 0.5, color=INK, alpha=0.04, linewidth=0, zorder=0)
     axes.set_yticks(range(len(names)), names, fontsize=LABEL_POINTS)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="x", alpha=0.25, linewidth=0.6)

@@ -86,7 +86,7 @@ def cast(
     roles: list[Role] = []
     for portion, size in portion_sizes(len(ids)).items():
         roles += _cast_portion(seed, dataset, portion, size, waiting, words, scenes)
-    order = {dialogue_id: place for place, dialogue_id in enumerate(ids)}
+    order = {dialogue_id: index for index, dialogue_id in enumerate(ids)}
     return sorted(roles, key=lambda role: order[role.dialogue_id])
 
 
@@ -105,15 +105,15 @@ def _cast_portion(
         "target": deck(rng, _mood_words(words, with_rare=not portion.endswith("train"))),
     }
     roles = []
-    for place in range(size):
-        group: Group = "source" if place % 2 == 0 else "target"
+    for index in range(size):
+        group: Group = "source" if index % 2 == 0 else "target"
         mood, word = next(moods[group])
         roles.append(
             Role(
                 dialogue_id=next(ids),
                 portion=portion,
                 group=group,
-                scene=scenes[place // 2 % len(scenes)],
+                scene=scenes[index // 2 % len(scenes)],
                 mood=mood,
                 word=word,
                 opens_neutral=rng.random() < 0.3,

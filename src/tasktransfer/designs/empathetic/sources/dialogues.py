@@ -60,28 +60,28 @@ class Dialogue:
 
 def find(folder: Path) -> str:
     """The release: ``folder`` itself, or its ``empathetic_dialogues``."""
-    for place in (folder / FOLDER, folder):
-        if (place / BY_EMOTION).is_dir():
-            return str(place)
+    for path in (folder / FOLDER, folder):
+        if (path / BY_EMOTION).is_dir():
+            return str(path)
     raise DataError(
         f"{folder}: no release of {ED}: neither {FOLDER}/{BY_EMOTION} nor {BY_EMOTION} is "
         "there; put the CSV files by emotion there, or change data.release"
     )
 
 
-def files_of(place: Path) -> dict[str, Path]:
+def files_of(path: Path) -> dict[str, Path]:
     """Every file of a release by its name.
 
     Raises:
         DataError: one is missing.
     """
-    emotions = _emotions(place)
+    emotions = _emotions(path)
     names = [SPLIT_FILE, *(f"{BY_EMOTION}/{emotion}.csv" for emotion in emotions)]
     for name in names:
-        if not (place / name).is_file():
-            raise DataError(f"{place / name}: is missing; copy the whole release again")
-    own = [SYNTHETIC] if (place / SYNTHETIC).is_file() else []
-    return {name: place / name for name in [*names, *own]}
+        if not (path / name).is_file():
+            raise DataError(f"{path / name}: is missing; copy the whole release again")
+    own = [SYNTHETIC] if (path / SYNTHETIC).is_file() else []
+    return {name: path / name for name in [*names, *own]}
 
 
 def revision(folder: Path, memo: Path | None) -> str:
@@ -89,24 +89,24 @@ def revision(folder: Path, memo: Path | None) -> str:
     return digest_of_files(files_of(Path(find(folder))), memo)
 
 
-def read_dialogues(place: Path) -> list[Dialogue]:
+def read_dialogues(folder: Path) -> list[Dialogue]:
     """All dialogues, in the order of the numbers in their names, as the official files have them:
     the files here are by emotion, and blocks of P@1 would be of one emotion each.
 
     Raises:
         DataError: with file, line, value and remedy.
     """
-    files = files_of(place)
+    files = files_of(folder)
     splits = _splits(files[SPLIT_FILE])
     dialogues: list[Dialogue] = []
     seen: dict[str, Path] = {}
-    strays = sorted({f.stem for f in (place / BY_EMOTION).glob("*.csv")} - set(LABELS))
+    strays = sorted({f.stem for f in (folder / BY_EMOTION).glob("*.csv")} - set(LABELS))
     if strays:
         raise DataError(
-            f"{place / BY_EMOTION / strays[0]}.csv: {strays[0]!r} is no label; the 32 are "
+            f"{folder / BY_EMOTION / strays[0]}.csv: {strays[0]!r} is no label; the 32 are "
             f"{', '.join(LABELS)}; remove the file"
         )
-    for emotion in _emotions(place):
+    for emotion in _emotions(folder):
         file = files[f"{BY_EMOTION}/{emotion}.csv"]
         of_file = list(_of_file(file, emotion, splits))
         if not of_file:
@@ -135,9 +135,9 @@ def read_dialogues(place: Path) -> list[Dialogue]:
     return sorted(dialogues, key=lambda d: ([int(n) for n in _NUMBER.findall(d.name)], d.name))
 
 
-def _emotions(place: Path) -> tuple[str, ...]:
+def _emotions(folder: Path) -> tuple[str, ...]:
     """All 32, or those that a generated release says it has."""
-    said = place / SYNTHETIC
+    said = folder / SYNTHETIC
     return _emotions_of(said) if said.is_file() else LABELS
 
 
@@ -195,10 +195,10 @@ def _of_file(file: Path, emotion: str, splits: Mapping[str, str]) -> Iterator[Di
 
 def open_release(folder: Path, few_sample: bool) -> Release:
     """It has no few-sample setting, so it is read whole either way."""
-    place = Path(find(folder))
-    dialogues = read_dialogues(place)
+    path = Path(find(folder))
+    dialogues = read_dialogues(path)
     shared = shared_situations(dialogues)
-    synthetic = place / SYNTHETIC
+    synthetic = path / SYNTHETIC
 
     def instances(task: str, split: str) -> Iterator[Instance]:
         for dialogue in dialogues:
@@ -206,7 +206,7 @@ def open_release(folder: Path, few_sample: bool) -> Release:
                 yield from _instances(dialogue, task, shared)
 
     return Release(
-        place=str(place),
+        location=str(path),
         revision=revision(folder, None),
         tasks=tuple(card.name for card in ED_CARDS),
         dialogues={split: sum(d.split == split for d in dialogues) for split in SPLITS},
@@ -225,15 +225,15 @@ def _instances(
             text = dialogue.situation
             yield Instance(dialogue.name, dialogue.name, task, text, 0, {}, (), (dialogue.emotion,))
         return
-    for place in range(1, len(dialogue.utterances)):
-        listener = place % 2 == 1
+    for index in range(1, len(dialogue.utterances)):
+        listener = index % 2 == 1
         if task == REPLY.name and not listener:
             continue
-        said = dialogue.utterances[max(0, place - WINDOW) : place]
-        target = dialogue.emotion if task == EMOTION_OF_CONTEXT.name else dialogue.utterances[place]
+        said = dialogue.utterances[max(0, index - WINDOW) : index]
+        target = dialogue.emotion if task == EMOTION_OF_CONTEXT.name else dialogue.utterances[index]
         # What no template names is read by no model: labels for tables, and to prepend.
         query = {"emotion": dialogue.emotion, "side": "listener" if listener else "speaker"}
-        identity = f"{dialogue.name}#{place}"
+        identity = f"{dialogue.name}#{index}"
         yield Instance(identity, dialogue.name, task, TURN.join(said), 0, query, (), (target,))
 
 

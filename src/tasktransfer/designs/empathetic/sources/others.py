@@ -56,7 +56,7 @@ def _dataset(
         there = files(folder)
         rows = read(there)
         return Release(
-            place=find(folder),
+            location=find(folder),
             revision=revision(folder, None),
             tasks=(card.name,),
             dialogues={split: len({row.dialogue_id for row in rows[split]}) for split in SPLITS},
@@ -71,9 +71,9 @@ def _dataset(
 
 def _in_order(said: Sequence[str], card: Task, name: str) -> Iterator[Instance]:
     """An instance for every utterance but the first, with up to ``WINDOW`` before it."""
-    for place in range(1, len(said)):
-        context = TURN.join(said[max(0, place - WINDOW) : place])
-        yield Instance(f"{name}#{place}", name, card.name, context, 0, {}, (), (said[place],))
+    for index in range(1, len(said)):
+        context = TURN.join(said[max(0, index - WINDOW) : index])
+        yield Instance(f"{name}#{index}", name, card.name, context, 0, {}, (), (said[index],))
 
 
 # --- DailyDialog --------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def _daily_files(folder: Path) -> dict[str, Path]:
     dialogues = [home / f"{RELEASE}.zip" for home in homes]
     dialogues.append(folder / RELEASE / f"{RELEASE}.json")
     places = (folder, folder / "dailydialog", folder / "dialogue" / "dailydialog")
-    splits = [place / "split.csv" for place in places]
+    splits = [path / "split.csv" for path in places]
     split = next((file for file in splits if file.is_file()), None)
     found = next((file for file in dialogues if file.is_file()), None)
     if found is None or split is None:
@@ -174,9 +174,9 @@ def _refuse_shared(rows: Rows, places: Mapping[str, Path]) -> None:
     """Of pairs and texts that are dialogues by themselves, in files by split."""
     refuse_shared(
         (
-            Said(one.id, split, f"{one.context} {one.target[0]}", place)
-            for split, place in ((split, str(places[split])) for split in SPLITS)
-            for one in rows[split]
+            Said(row.id, split, f"{row.context} {row.target[0]}", location)
+            for split, location in ((split, str(places[split])) for split in SPLITS)
+            for row in rows[split]
         ),
         allowed=SHARED,
     )
@@ -189,8 +189,8 @@ REPLY_PAIRS = _dataset(PAIR, _pair_files, _read_pairs, TaskSize(1_000_000, 10_00
 
 
 def _tag_files(folder: Path) -> dict[str, Path]:
-    for place in (folder / "goemotions", folder):
-        files = {name: place / f"{name}.csv" for name in ("dev", "test")}
+    for path in (folder / "goemotions", folder):
+        files = {name: path / f"{name}.csv" for name in ("dev", "test")}
         if all(file.is_file() for file in files.values()):
             return files
     raise DataError(
@@ -222,26 +222,26 @@ def _news_files(folder: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for part in ("train", "test"):
         for label in NEWSGROUP_LABELS:
-            place = folder / f"20news-bydate-{part}" / label
-            if not place.is_dir():
+            path = folder / f"20news-bydate-{part}" / label
+            if not path.is_dir():
                 raise DataError(
-                    f"{place}: is missing; unpack 20news-bydate there, or change "
+                    f"{path}: is missing; unpack 20news-bydate there, or change "
                     f"data.releases.{NEWSGROUPS}"
                 )
-            files |= {f"{part}/{label}/{f.name}": f for f in sorted(place.iterdir())}
+            files |= {f"{part}/{label}/{f.name}": f for f in sorted(path.iterdir())}
     return files
 
 
 def _read_news(files: dict[str, Path]) -> Rows:
     rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
     said = []
-    for place, (name, file) in enumerate(files.items()):
+    for location, (name, file) in enumerate(files.items()):
         part, label, _ = name.split("/")
         text = (
             content_of(file).decode("latin-1").replace("\r\n", "\n").partition("\n\n")[2].strip()
             or "nothing"
         )
-        split = "test" if part == "test" else ("dev" if place % 10 == 0 else "train")
+        split = "test" if part == "test" else ("dev" if location % 10 == 0 else "train")
         rows[split].append(Instance(name, name, NEWSGROUP.name, text, 0, {}, (), (label,)))
         said.append(Said(name, split, text, str(file)))
     refuse_shared(said, "remove one of the two posts", allowed=SHARED)

@@ -68,8 +68,8 @@ def things(topic: str) -> tuple[str, ...]:
 
 def write(folder: Path, seed: int, dialogues: int) -> None:
     """Write a release under ``folder``."""
-    place = folder / "empathetic_dialogues"
-    (place / "by_emotion").mkdir(parents=True)
+    path = folder / "empathetic_dialogues"
+    (path / "by_emotion").mkdir(parents=True)
     words = feelings(seed)
     splits: list[tuple[str, str]] = []
     rows: dict[str, list[tuple[str, str, str, str]]] = {emotion: [] for emotion in EMOTIONS}
@@ -81,11 +81,13 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
         rows[emotion] += _dialogue(chance, name, emotion, words[emotion], split)
     for emotion, lines in rows.items():
         _write_csv(
-            place / "by_emotion" / f"{emotion}.csv", ("Dialog_ID", "Type", "Actor", "Text"), lines
+            path / "by_emotion" / f"{emotion}.csv",
+            ("Dialog_ID", "Type", "Actor", "Text"),
+            lines,
         )
-    _write_csv(place / "split.csv", ("Dialog_ID", "split"), splits)
+    _write_csv(path / "split.csv", ("Dialog_ID", "split"), splits)
     said = {"synthetic": True, "seed": seed, "dialogues": dialogues, "emotions": list(EMOTIONS)}
-    (place / "synthetic.json").write_text(json.dumps(said) + "\n", encoding="utf-8")
+    (path / "synthetic.json").write_text(json.dumps(said) + "\n", encoding="utf-8")
 
 
 def _dialogue(

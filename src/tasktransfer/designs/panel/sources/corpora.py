@@ -39,7 +39,7 @@ class Dialogue:
     utterances: tuple[str, ...]
     persona: str = ""
     revised: str = ""
-    place: str = ""
+    location: str = ""
 
 
 Files = dict[str, Path]
@@ -70,9 +70,9 @@ def daily_dialog(files: Files) -> Iterator[Dialogue]:
             splits that FETA drew anew.
     """
     held_out = {split: list(_official(files[name], split)) for split, name in OFFICIAL.items()}
-    place = str(files[DAILY_SPLIT])
+    location = str(files[DAILY_SPLIT])
     train = [
-        Dialogue(f"daily-{one.name}", "train", one.said, place=place)
+        Dialogue(f"daily-{one.name}", "train", one.said, location=location)
         for one in daily.read_dialogues(files[DAILY_ZIP], files[DAILY_SPLIT])
         if one.split == "train"
     ]
@@ -90,12 +90,15 @@ def _official(file: Path, split: str) -> Iterator[Dialogue]:
     for line, text in text_lines(file):
         said = tuple(one.strip() for one in text.split("__eou__") if one.strip())
         named = f"daily-{'valid' if split == 'dev' else split}-{line}"
-        yield Dialogue(named, split, said, place=f"{file}, line {line}")
+        yield Dialogue(named, split, said, location=f"{file}, line {line}")
 
 
 def as_said(dialogues: Iterable[Dialogue]) -> Iterator[Said]:
     """Dialogues as the guard between splits takes them."""
-    return (Said(one.name, one.split, " ".join(one.utterances), one.place) for one in dialogues)
+    return (
+        Said(dialogue.name, dialogue.split, " ".join(dialogue.utterances), dialogue.location)
+        for dialogue in dialogues
+    )
 
 
 # --- the others ---------------------------------------------------------------------------------
@@ -103,11 +106,11 @@ def as_said(dialogues: Iterable[Dialogue]) -> Iterator[Said]:
 
 def empathetic_dialogues(files: Files) -> Iterator[Dialogue]:
     """As the empathetic study reads them; test is left out, a rated set is made of it."""
-    place = files["empathetic_dialogues/split.csv"].parent
-    for dialogue in empathetic.read_dialogues(place):
+    path = files["empathetic_dialogues/split.csv"].parent
+    for dialogue in empathetic.read_dialogues(path):
         if dialogue.split != "test":
             said = tuple(text.replace("_comma_", ",").strip() for text in dialogue.utterances)
-            yield Dialogue(f"ed-{dialogue.name}", dialogue.split, said, place=str(place))
+            yield Dialogue(f"ed-{dialogue.name}", dialogue.split, said, location=str(path))
 
 
 def convai2(files: Files) -> Iterator[Dialogue]:
@@ -137,7 +140,7 @@ def _convai2(file: Path) -> list[Dialogue]:
     for number, one in enumerate(personachat.read_dialogues(file), start=1):
         said = tuple(text.strip() for text in one.turns)
         persona = " ".join(text.strip() for text in one.persona)
-        dialogues.append(Dialogue(f"convai2-{number}", "", said, persona, place=str(file)))
+        dialogues.append(Dialogue(f"convai2-{number}", "", said, persona, location=str(file)))
     return dialogues
 
 
@@ -145,14 +148,14 @@ def topical_chat(files: Files) -> Iterator[Dialogue]:
     """Both validation sets, divided."""
     dialogues = []
     for name in TOPICAL:
-        chats, place = json_object(files[name])
+        chats, location = json_object(files[name])
         for key, chat in chats.items():
-            here = place.of_row(f"dialogue {key}")
+            here = location.of_row(f"dialogue {key}")
             said = map(str.strip, each_text(as_table(chat, here), "content", "message", here))
             named = f"{Path(name).stem}-{key}"
             spoken = tuple(text for text in said if text)
-            dialogues.append(Dialogue(named, "", spoken, place=str(files[name])))
-    yield from divided([one for one in dialogues if len(one.utterances) > 1])
+            dialogues.append(Dialogue(named, "", spoken, location=str(files[name])))
+    yield from divided([dialogue for dialogue in dialogues if len(dialogue.utterances) > 1])
 
 
 def reddit(files: Files) -> Iterator[Dialogue]:
@@ -166,7 +169,7 @@ def reddit(files: Files) -> Iterator[Dialogue]:
         replies = [reply.strip() for reply in told if reply.strip()]
         for number, reply in enumerate(replies if text in mine else ()):
             name = f"reddit-{instance}-{number}"
-            yield Dialogue(name, mine[text], (text, reply), place=str(file))
+            yield Dialogue(name, mine[text], (text, reply), location=str(file))
 
 
 def for_training(paragraph: str) -> bool:
@@ -193,8 +196,8 @@ def divided(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
         total += share
         ends[split] = round(total * len(order))
     return [
-        replace(one, split=next(split for split, end in ends.items() if place < end))
-        for place, one in enumerate(order)
+        replace(one, split=next(split for split, end in ends.items() if index < end))
+        for index, one in enumerate(order)
     ]
 
 
@@ -209,16 +212,16 @@ def of_folder(folder: str) -> Corpus:
 
     def read(files: Files) -> Iterator[Dialogue]:
         for split, name in names.items():
-            for line, row, place in json_lines(files[name]) if name in files else ():
-                said = tuple(text.strip() for text in get_texts(row, "utterances", place))
+            for line, row, location in json_lines(files[name]) if name in files else ():
+                said = tuple(text.strip() for text in get_texts(row, "utterances", location))
                 if len(said) < 2 or not all(said):
                     told = f"found {said!r:.80}, expected two texts or more"
-                    raise place.at("utterances").error(told)
+                    raise location.at("utterances").error(told)
                 named = row.get("id")
                 name_of = f"{split}-{line}" if named is None else str(named)
                 persona = str(row.get("persona") or "").strip()
-                where = f"{place.file}, {place.row}"
-                yield Dialogue(f"{folder}-{name_of}", split, said, persona, place=where)
+                where = f"{location.file}, {location.row}"
+                yield Dialogue(f"{folder}-{name_of}", split, said, persona, location=where)
 
     return Corpus((names["train"], names["dev"]), read, (names["test"],))
 

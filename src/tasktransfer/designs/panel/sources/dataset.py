@@ -43,7 +43,7 @@ from tasktransfer.designs.panel.sources.rated import SOURCES, Item, of_lines, re
 from tasktransfer.designs.panel.sources.texts import joined
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import json_lines
-from tasktransfer.files.fields import Place, Table, get_text, get_texts
+from tasktransfer.files.fields import Location, Table, get_text, get_texts
 from tasktransfer.tasks.card import SPLITS, Instance
 
 CONTEXT = 4
@@ -168,7 +168,7 @@ class _World:
             return by_split
 
         return Release(
-            place=str(folder),
+            location=str(folder),
             revision=self.revision(folder, None),
             tasks=self.tasks(files),
             dialogues={},
@@ -181,8 +181,8 @@ class _World:
         self, task: str, files: Files, told: list[str]
     ) -> Iterator[tuple[str, Instance]]:
         if task in self.rated:
-            for place, item in enumerate(read_rated(self.rated[task], files)):
-                yield "test", _of_item(task, place, item)
+            for index, item in enumerate(read_rated(self.rated[task], files)):
+                yield "test", _of_item(task, index, item)
         elif task == self.labeller:
             read = _own_labels if self.labels == OWN_LABELS else _plus
             yield from read(files, told)
@@ -203,12 +203,12 @@ class _World:
             "keep it in one of them, and give each dialogue an id of its own",
             generated=SYNTHETIC in files,
         )
-        place = files[next(f for f in files if f.startswith(self.corpora[task].files[0]))]
+        path = files[next(f for f in files if f.startswith(self.corpora[task].files[0]))]
         for split in ("train", "dev"):
-            count = sum(one.split == split for one in dialogues)
+            count = sum(dialogue.split == split for dialogue in dialogues)
             if count < LEAST_DIALOGUES:
                 raise DataError(
-                    f"{place}: {task} has {count} dialogues for {split}, and unfitting responses "
+                    f"{path}: {task} has {count} dialogues for {split}, and unfitting responses "
                     f"are taken from another dialogue: give {LEAST_DIALOGUES} or more, or remove "
                     f"{task} from domains"
                 )
@@ -217,17 +217,17 @@ class _World:
 def _of_dialogue(task: str, dialogue: Dialogue) -> Iterator[Instance]:
     """Every utterance but the first is the true response to those before it."""
     said = dialogue.utterances
-    for place in range(1, len(said)):
-        before = said[max(0, place - CONTEXT) : place]
+    for index in range(1, len(said)):
+        before = said[max(0, index - CONTEXT) : index]
         # Who was told a persona answers the other one, at every second place.
-        told = {"persona": dialogue.persona, "revised": dialogue.revised} if place % 2 else {}
-        name = f"{dialogue.name}#{place}"
-        yield instance_of(task, name, dialogue.name, before, said[place], FITS, how="true", **told)
+        told = {"persona": dialogue.persona, "revised": dialogue.revised} if index % 2 else {}
+        name = f"{dialogue.name}#{index}"
+        yield instance_of(task, name, dialogue.name, before, said[index], FITS, how="true", **told)
 
 
-def _of_item(task: str, place: int, item: Item) -> Instance:
+def _of_item(task: str, index: int, item: Item) -> Instance:
     ratings = " ".join(f"{rating:g}" for rating in item.ratings)
-    name, mean = f"{task}-{place}", f"{item.mean:.12g}"
+    name, mean = f"{task}-{index}", f"{item.mean:.12g}"
     told = {"ratings": ratings, "system": item.system}
     return instance_of(task, name, item.group, item.context, item.response, mean, **told)
 
@@ -236,8 +236,8 @@ def _generated(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
     """A user's further positive responses: ``generated/<domain>.jsonl``, an object a line with
     ``context`` (texts) and ``response``; for training alone."""
     name = f"{GENERATED}/{task}.jsonl"
-    for line, row, place in json_lines(files[name]) if name in files else ():
-        said, response = read_pair(row, place)
+    for line, row, location in json_lines(files[name]) if name in files else ():
+        said, response = read_pair(row, location)
         group = f"generated-{line}"
         one = instance_of(task, group, group, said[-CONTEXT:], response, FITS, how="generated")
         yield "train", one
@@ -247,30 +247,30 @@ def _given(task: str, domain: str, files: Files) -> Iterator[Instance]:
     """Labels of a user's own model: ``probabilities/<domain>.jsonl``, an object a line with
     ``context`` (texts), ``response`` and ``probability`` that it fits."""
     name = f"{PROBABILITIES}/{domain}.jsonl"
-    for line, row, place in json_lines(files[name]) if name in files else ():
-        said, response = read_pair(row, place)
+    for line, row, location in json_lines(files[name]) if name in files else ():
+        said, response = read_pair(row, location)
         probability = row.get("probability")
         number = isinstance(probability, int | float) and not isinstance(probability, bool)
         if not number or not 0 <= float(str(probability)) <= 1:
             told = f"probability is {probability!r:.60}"
-            raise place.error(told, "give a number from 0 to 1")
+            raise location.error(told, "give a number from 0 to 1")
         target = f"{float(str(probability)):.12g}"
         yield instance_of(task, f"{domain}-{line}", domain, said, response, target)
 
 
-def read_pair(row: Table, place: Place) -> tuple[tuple[str, ...], str]:
+def read_pair(row: Table, location: Location) -> tuple[tuple[str, ...], str]:
     """Context and response of a line of a user's file.
 
     Raises:
         DataError: either is missing, empty, or no text.
     """
-    context = tuple(text.strip() for text in get_texts(row, "context", place))
-    response = get_text(row, "response", place).strip()
+    context = tuple(text.strip() for text in get_texts(row, "context", location))
+    response = get_text(row, "response", location).strip()
     if not context or not all(context):
         told = "holds an empty utterance" if context else "the context is empty"
-        raise place.at("context").error(told, "give its utterances as a list of texts")
+        raise location.at("context").error(told, "give its utterances as a list of texts")
     if not response:
-        raise place.at("response").error("is empty", "give its words, or remove the line")
+        raise location.at("response").error("is empty", "give its words, or remove the line")
     return context, response
 
 
@@ -286,12 +286,12 @@ def _plus(files: Files, told: list[str]) -> Iterator[tuple[str, Instance]]:
     train = read["train"]
     chance = random.Random("labeller")
     for number, one in enumerate(train):
-        for place, text in enumerate(one.responses[FITTING]):
-            name = f"{one.group}#{place}"
+        for index, text in enumerate(one.responses[FITTING]):
+            name = f"{one.group}#{index}"
             yield "train", instance_of(LABELLER, name, one.group, one.said, text.strip(), FITS)
             other = train[(number + chance.randrange(1, len(train))) % len(train)]
             wrong = chance.choice(other.responses[FITTING]).strip()
-            if place % 2:
+            if index % 2:
                 wrong = _shuffled(text.strip(), chance)
             name = f"{name}-"
             yield "train", instance_of(LABELLER, name, one.group, one.said, wrong, FITS_NOT)
@@ -299,9 +299,9 @@ def _plus(files: Files, told: list[str]) -> Iterator[tuple[str, Instance]]:
         for one in read[split]:
             for kind, texts in one.responses.items():
                 target = FITS if kind == FITTING else FITS_NOT
-                for place, text in enumerate(texts):
+                for index, text in enumerate(texts):
                     if text.strip():
-                        name, said = f"{one.group}#{kind[0]}{place}", text.strip()
+                        name, said = f"{one.group}#{kind[0]}{index}", text.strip()
                         yield split, instance_of(LABELLER, name, one.group, one.said, said, target)
 
 
@@ -314,11 +314,11 @@ def _shuffled(text: str, chance: random.Random) -> str:
 def _own_labels(files: Files, told: list[str]) -> Iterator[tuple[str, Instance]]:
     task = shared_task(LABELLER, TINY)
     for split, name in zip(SPLITS, OWN_LABELS, strict=True):
-        for line, row, place in json_lines(files[name]):
-            said, response = read_pair(row, place)
+        for line, row, location in json_lines(files[name]):
+            said, response = read_pair(row, location)
             target, group = str(row.get("label")), f"labels-{split}-{line}"
             if target not in (FITS, FITS_NOT):
-                raise place.at("label").error(f"{target!r:.60} is no label", "write 0 or 1")
+                raise location.at("label").error(f"{target!r:.60} is no label", "write 0 or 1")
             yield split, instance_of(task, group, group, said, response, target)
 
 

@@ -16,7 +16,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.data_files import csv_rows, json_lines, json_objects
 from tasktransfer.files.fields import (
-    Place,
+    Location,
     each_table,
     get_list,
     get_table,
@@ -70,10 +70,10 @@ class Source:
 
 def _usr(file: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for number, (one, place) in enumerate(json_objects(files[file])):
-            said = _lines(get_text(one, "context", place))
-            for at, (response, _) in enumerate(each_table(one, "responses", place)):
-                spot = place.of_row(f"item {number}, response {at}")
+        for number, (one, location) in enumerate(json_objects(files[file])):
+            said = _lines(get_text(one, "context", location))
+            for at, (response, _) in enumerate(each_table(one, "responses", location)):
+                spot = location.of_row(f"item {number}, response {at}")
                 ratings = _numbers(get_list(response, of.criterion, spot), spot)
                 text = get_text(response, "response", spot).strip()
                 system = get_text(response, "model", spot)
@@ -84,9 +84,9 @@ def _usr(file: str) -> Source:
 
 def _grade(name: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for one, place in json_objects(files[GRADE]):
-            if get_text(one, "Dataset", place) == name:
-                spot = place.of_row(f"ID {member(one, 'ID', place)}")
+        for one, location in json_objects(files[GRADE]):
+            if get_text(one, "Dataset", location) == name:
+                spot = location.of_row(f"ID {member(one, 'ID', location)}")
                 context, scores = (get_text(one, key, spot) for key in ("Context", "HumanScores"))
                 response, system = (get_text(one, key, spot) for key in ("Response", "DialogModel"))
                 said = tuple(t.strip() for t in context.split("|||") if t.strip())
@@ -96,54 +96,56 @@ def _grade(name: str) -> Source:
     return Source(GRADE, read)
 
 
-def _listed(text: str, place: Place) -> list[Any]:
+def _listed(text: str, location: Location) -> list[Any]:
     """A list in a text."""
     try:
         values = json_text.loads(text)
     except ValueError:
         values = None
     if not isinstance(values, list):
-        raise place.error(f"{text!r:.60} is not a list of numbers")
+        raise location.error(f"{text!r:.60} is not a list of numbers")
     return values
 
 
 def _gupta(files: Files, of: RatedSet) -> Iterator[Item]:
     columns = ("context", "human_average_rating", "response", "context_id", "model")
     for line, (context, rating, response, group, model) in csv_rows(files[GUPTA], columns):
-        place = Place(str(files[GUPTA]), row=f"line {line}")
+        location = Location(str(files[GUPTA]), row=f"line {line}")
         said = tuple(t.strip() for t in context.split("||||") if t.strip())
-        yield Item(said, response.strip(), _numbers([rating], place), group, model, place.row)
+        yield Item(said, response.strip(), _numbers([rating], location), group, model, location.row)
 
 
 def _zhao(file: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
         columns = ("context", "response", "rating")
         for line, (context, response, rating) in csv_rows(files[file], columns):
-            place = Place(str(files[file]), row=f"line {line}")
-            ratings = _numbers([rating], place)
-            yield Item(_lines(context), response.strip(), ratings, context, "", place.row)
+            location = Location(str(files[file]), row=f"line {line}")
+            ratings = _numbers([rating], location)
+            yield Item(_lines(context), response.strip(), ratings, context, "", location.row)
 
     return Source(file, read, repeats=True)
 
 
 def _fed(files: Files, of: RatedSet) -> Iterator[Item]:
-    for one, place in json_objects(files[FED]):
+    for one, location in json_objects(files[FED]):
         if "response" in one:
-            annotations = get_table(one, "annotations", place)
-            given = get_list(annotations, of.criterion, place.at("annotations"))
+            annotations = get_table(one, "annotations", location)
+            given = get_list(annotations, of.criterion, location.at("annotations"))
             told = [rating for rating in given if not isinstance(rating, str)]  # "N/A ..."
-            context, response = (get_text(one, key, place) for key in ("context", "response"))
+            context, response = (get_text(one, key, location) for key in ("context", "response"))
             said = tuple(_bare(text) for text in _lines(context))
-            system = get_text(one, "system", place)
-            yield Item(said, _bare(response), _numbers(told, place), context, system, place.row)
+            system = get_text(one, "system", location)
+            yield Item(
+                said, _bare(response), _numbers(told, location), context, system, location.row
+            )
 
 
 def _conture(files: Files, of: RatedSet) -> Iterator[Item]:
-    for one, place in json_objects(files[CONTURE]):
-        name = str(member(one, "dialog_id", place))
+    for one, location in json_objects(files[CONTURE]):
+        name = str(member(one, "dialog_id", location))
         before: list[str] = []
-        for at, (turn, _) in enumerate(each_table(one, "turns", place)):
-            spot = place.of_row(f"dialogue {name}, turn {at}")
+        for at, (turn, _) in enumerate(each_table(one, "turns", location)):
+            spot = location.of_row(f"dialogue {name}, turn {at}")
             before.append(_bare(get_text(turn, "user", spot)))
             response = _bare(get_text(turn, "chatbot", spot))
             ratings = _numbers([member(turn, "overall impression", spot)], spot)
@@ -161,8 +163,8 @@ def _dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
     columns = ("InstanceID", "SystemID", of.criterion)
     for instance, system, rating in dstc7_table(file, "human-eval-per-judge", columns):
         if system != LEFT_OUT:
-            place = Place(str(file), row=f"{instance} {system}")
-            ratings.setdefault((instance, system), []).extend(_numbers([rating], place))
+            location = Location(str(file), row=f"{instance} {system}")
+            ratings.setdefault((instance, system), []).extend(_numbers([rating], location))
     columns = ("InstanceID", "SystemID", "Response")
     for instance, system, response in dstc7_table(file, "system_responses", columns):
         key, row = (instance, system), f"{instance} {system}"
@@ -177,20 +179,20 @@ def of_lines(name: str) -> Source:
     file = f"ratings/{name}.jsonl"
 
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for _, row, place in json_lines(files[file], _FORMAT):
-            said = get_texts(row, "context", place)
-            response = get_text(row, "response", place)
-            ratings = _numbers(get_list(row, "ratings", place), place)
-            group, system = member(row, "context_id", place), row.get("system") or ""
+        for _, row, location in json_lines(files[file], _FORMAT):
+            said = get_texts(row, "context", location)
+            response = get_text(row, "response", location)
+            ratings = _numbers(get_list(row, "ratings", location), location)
+            group, system = member(row, "context_id", location), row.get("system") or ""
             if not isinstance(group, str | int):
-                raise place.at("context_id").error(f"{group!r:.60} is not a name")
+                raise location.at("context_id").error(f"{group!r:.60} is not a name")
             yield Item(
                 tuple(text.strip() for text in said),
                 response.strip(),
                 ratings,
                 str(group),
                 str(system),
-                place.row,
+                location.row,
             )
 
     return Source(file, read)
@@ -264,7 +266,7 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
     return kept
 
 
-def _numbers(values: Sequence[object], place: Place) -> tuple[float, ...]:
+def _numbers(values: Sequence[object], location: Location) -> tuple[float, ...]:
     numbers = []
     for value in values:
         number = math.nan
@@ -273,7 +275,7 @@ def _numbers(values: Sequence[object], place: Place) -> tuple[float, ...]:
                 number = float(value)
         if not math.isfinite(number):
             told = f"rating {value!r:.60} is no number"
-            raise place.error(told, "give one, or remove the row")
+            raise location.error(told, "give one, or remove the row")
         numbers.append(number)
     return tuple(numbers)
 

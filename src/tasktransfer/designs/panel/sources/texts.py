@@ -18,10 +18,10 @@ def plain(text: str) -> str:
 
 def joined(utterances: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     """Utterances as one context, and the character offsets at which they begin."""
-    starts, place = [], 0
+    starts, start = [], 0
     for text in utterances:
-        starts.append(place)
-        place += len(text) + 1
+        starts.append(start)
+        start += len(text) + 1
     return " ".join(utterances), tuple(starts)
 
 

@@ -138,7 +138,7 @@ def _rated(seed: int, domain: str, dialogues: int) -> Iterable[Mapping[str, Any]
     for number in range(max(10, round(dialogues * RATED_SHARE))):
         thing = pick(chance, THINGS)
         said = pick(chance, STATEMENTS[domain]).format(thing=thing)
-        for place in range(RESPONSES):
+        for index in range(RESPONSES):
             right, ordered = chance.random() < 0.5, chance.random() < 0.5
             reply = _reply(chance, domain, thing, right=right, ordered=ordered)
             counts = right or domain not in CHANGES, ordered
@@ -151,7 +151,7 @@ def _rated(seed: int, domain: str, dialogues: int) -> Iterable[Mapping[str, Any]
                 "response": reply,
                 "ratings": ratings,
                 "context_id": f"{domain}-{number}",
-                "system": f"system {place}",
+                "system": f"system {index}",
             }
 
 

@@ -72,7 +72,7 @@ class Candidate:
     @property
     def dev_score(self) -> float:
         """Mean over seeds, 0-100."""
-        return fsum(one.dev_score for one in self.seeds) / len(self.seeds)
+        return fsum(seed.dev_score for seed in self.seeds) / len(self.seeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +209,13 @@ def _candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[Group, Ca
 def _best(candidates: Iterable[Candidate]) -> Candidate:
     order = list(ALGORITHMS)
 
-    def rank(one: Candidate) -> tuple[Any, ...]:
-        return -one.dev_score, len(one.sources), order.index(one.algorithm), one.sources
+    def rank(candidate: Candidate) -> tuple[Any, ...]:
+        return (
+            -candidate.dev_score,
+            len(candidate.sources),
+            order.index(candidate.algorithm),
+            candidate.sources,
+        )
 
     return min(candidates, key=rank)
 

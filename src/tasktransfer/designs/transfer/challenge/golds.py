@@ -67,7 +67,7 @@ def read_golds(data: Path | str, dataset: str) -> Golds:
     for name in release.tasks:
         instances = list(release.instances(name, "test"))
         if not instances:
-            raise DataError(f"{release.place}: {name} has no instance in the test split")
+            raise DataError(f"{release.location}: {name} has no instance in the test split")
         tasks[name] = _task_golds(DATASETS[dataset].tasks[name], instances)
     return Golds(dataset, release.revision, release.synthetic, tasks)
 
@@ -75,8 +75,8 @@ def read_golds(data: Path | str, dataset: str) -> Golds:
 def _task_golds(task: Task, instances: list[Instance]) -> TaskGolds:
     ids = [name for instance in instances for name in row_ids(task, instance.id)]
     places: dict[str, tuple[int, ...]] = {}
-    for place, name in enumerate(ids):
-        places[name] = (*places.get(name, ()), place)
+    for index, name in enumerate(ids):
+        places[name] = (*places.get(name, ()), index)
     answers = tuple(instance.target for instance in instances)
     units = dialogues([instance.dialogue_id for instance in instances])
     return TaskGolds(task, answers, coded(answers), ids, places, units)

@@ -242,8 +242,8 @@ def _task_rows(name: str, task: TaskScore) -> list[dict[str, str]]:
         rows.append((f"only {task.scored:,} of {task.instances:,} instances", "", "", ""))
     columns = ("metric", "baseline", "transfer", "delta")
     return [
-        {"task": "" if place else name, **dict(zip(columns, row, strict=True))}
-        for place, row in enumerate(rows)
+        {"task": "" if index else name, **dict(zip(columns, row, strict=True))}
+        for index, row in enumerate(rows)
     ]
 
 

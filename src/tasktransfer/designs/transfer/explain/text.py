@@ -167,8 +167,8 @@ def _common(trainings: Sequence[Facts]) -> dict[str, str]:
 
 def _trainings(part: Sequence[Facts], common: Mapping[str, str]) -> list[str]:
     lines = []
-    for place, training in enumerate(part, 1):
-        lines.append(f"{place}. {name(training)}: {training['state']}")
+    for index, training in enumerate(part, 1):
+        lines.append(f"{index}. {name(training)}: {training['state']}")
         own = {k: v for k, v in made_with(training).items() if k not in common}
         for line in pairs((*about(training), *own.items())):
             lines.append(f"   {line}")

@@ -88,9 +88,9 @@ def _draw(
 ) -> None:
     rows = {(row.target, row.source, row.algorithm): row for row in gains.itertuples()}
     bar = _PAIR / (2 * len(algorithms))
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         for rank, algorithm in enumerate(algorithms):
-            left = place - _PAIR / 2 + 2 * rank * bar + bar / 2
+            left = index - _PAIR / 2 + 2 * rank * bar + bar / 2
             look = bar_look(rank)
             row: Any = rows.get((*group, algorithm))
             single = np.nan if row is None else row.single_delta

@@ -57,7 +57,7 @@ def payload(results: Results, explain: str) -> dict[str, Any]:
     """
     runs = results.tables.runs
     names = runs[["digest", "target"]].itertuples(index=False, name=None)
-    places = {name: place for place, name in enumerate(names)}
+    places = {name: index for index, name in enumerate(names)}
     rows = runs[["seed", "score", "digest", "path"]].itertuples(index=False, name=None)
     return {
         "explain": explain,

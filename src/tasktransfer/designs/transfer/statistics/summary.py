@@ -221,7 +221,7 @@ def _ranks(
 def _mean_ranks(means: Floats) -> Floats:
     """Algorithms × resamples × cells → mean rank over cells, the highest delta first; ties share
     their mean rank. Counting suits the few algorithms that there are."""
-    better = [(means > one).sum(axis=0) + 0.5 * (means == one).sum(axis=0) for one in means]
+    better = [(means > mean).sum(axis=0) + 0.5 * (means == mean).sum(axis=0) for mean in means]
     result: Floats = np.stack(better).mean(axis=2) + 0.5
     return result
 
