@@ -37,8 +37,8 @@ class Size:
 
     def __str__(self) -> str:
         cuts = {"training": self.limit_train, "dev": self.limit_dev, "test": self.limit_test}
-        said = ", ".join(f"{cut:,} {split}" for split, cut in cuts.items() if cut)
-        whole = f"{said} instances of a task at most" if said else "all instances"
+        cuts_named = ", ".join(f"{cut:,} {split}" for split, cut in cuts.items() if cut)
+        whole = f"{cuts_named} instances of a task at most" if cuts_named else "all instances"
         return f"{self.seeds} seeds, {self.epochs} epochs, {whole}, {self.max_length} tokens"
 
 
@@ -160,7 +160,7 @@ def _config(
 ) -> dict[str, Any]:
     """The config of a study, its paths as seen from its folder."""
     files = {
-        split: [_from(wish.folder, Path(one)) for one in _listed(some)]
+        split: [_from(wish.folder, Path(path)) for path in _listed(some)]
         for split, some in declared["files"].items()
     }
     own = {**declared, "files": {s: f[0] if len(f) == 1 else f for s, f in files.items()}}
@@ -202,7 +202,7 @@ def _config(
 
 
 def _in_tiny_world(dataset: str, tasks: list[str]) -> list[str]:
-    (tiny,) = (one.tiny for one in PACKAGE if one.name == dataset)
+    (tiny,) = (known.tiny for known in PACKAGE if known.name == dataset)
     return [task for task in tasks if tiny is not None and task in tiny.sizes]
 
 
@@ -258,9 +258,9 @@ def _write(folder: Path, written: Written, wish: Wish) -> None:
 
 def found_release() -> Path | None:
     """The first folder that has a release of both FETA datasets."""
-    for place in RELEASES:
-        if all(_has(Path(place), dataset) for dataset in PACKAGE):
-            return Path(place)
+    for folder in RELEASES:
+        if all(_has(Path(folder), dataset) for dataset in PACKAGE):
+            return Path(folder)
     return None
 
 

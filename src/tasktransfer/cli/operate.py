@@ -144,14 +144,14 @@ def pack(chosen: argparse.Namespace) -> None:
 
     study, design = _study_of(chosen)
     try:
-        said = chosen.provenance.read_text(encoding="utf-8") if chosen.provenance else ""
+        provenance = chosen.provenance.read_text(encoding="utf-8") if chosen.provenance else ""
     except (OSError, ValueError) as error:
         raise ConfigError(f"--provenance {chosen.provenance}: cannot be read: {error}") from error
     seen = pack_results(
         study,
         chosen.out,
         tables=design.of_dialogues,
-        provenance=said,
+        provenance=provenance,
         by=chosen.by.strip(),
         with_text=chosen.with_text,
         say=lambda text: print(text, file=sys.stderr, flush=True),

@@ -146,9 +146,9 @@ def _generate_part(study: Study, dataset: str) -> None:
 
     if not is_generated(study.config, dataset) or not own_tiny_version(dataset):
         return
-    place, made_from = Path(study.tiny_part(dataset)), study.config.data.tiny_world
-    if MAKER.said_of(place) is None:
-        generate_part(DATASETS[dataset], place, seed=made_from.seed, dialogues=made_from.dialogues)
+    folder, made_from = Path(study.tiny_part(dataset)), study.config.data.tiny_world
+    if MAKER.said_of(folder) is None:
+        generate_part(DATASETS[dataset], folder, seed=made_from.seed, dialogues=made_from.dialogues)
 
 
 def data_stats(chosen: argparse.Namespace) -> None:

@@ -47,7 +47,7 @@ def recommend(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.transfer.selectors import recommend as asking
     from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 
-    named = [name for name, one in SELECTORS.items() if one.is_fit]
+    named = [name for name, selector in SELECTORS.items() if selector.is_fit]
     chosen.set = [*chosen.set, f"selectors={named}".replace("'", "")]
     why = "recommends nothing, as it transfers between no tasks"
     study = open_study_of("transfer", why, chosen)
@@ -56,8 +56,8 @@ def recommend(chosen: argparse.Namespace) -> None:
     if needed and not chosen.dry_run:
         _make(study, needed, overrides(chosen), chosen.cores)
     matrix = asking.read_matrix(study, chosen.matrix)
-    told = asking.recommended(study, question, names, matrix)
-    show(told, asking.as_text, as_json=chosen.json)
+    answer = asking.recommended(study, question, names, matrix)
+    show(answer, asking.as_text, as_json=chosen.json)
 
 
 def _make(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -> None:

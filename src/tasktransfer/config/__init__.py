@@ -73,9 +73,9 @@ def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Docume
     replaced = leaf_paths(overrides)
     inside = tuple(f"{key}{mark}" for key in replaced for mark in ".[")
     lines = {
-        place: line
-        for place, line in document.lines.items()
-        if place not in replaced and not place.startswith(inside)
+        key_path: line
+        for key_path, line in document.lines.items()
+        if key_path not in replaced and not key_path.startswith(inside)
     }
     return Document(value, document.file, lines, tuple(problems))
 
@@ -116,9 +116,9 @@ def _problems(
     document: Document, error: ValidationError, make_schema: Callable[[], Schema]
 ) -> Iterator[Problem]:
     """What is wrong, without what YAML has a problem with already."""
-    told = {problem.path for problem in document.problems}
+    reported = {problem.path for problem in document.problems}
     for problem in islice(problems_of(error, document.value, make_schema), MAX_PROBLEMS):
-        if problem.path not in told:
+        if problem.path not in reported:
             yield problem
 
 

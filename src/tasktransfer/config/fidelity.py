@@ -73,5 +73,5 @@ def switches_of(value: Any) -> tuple[Setting, Fidelity]:
     """The setting that a config names, and all switches."""
     if isinstance(value, str):
         return value, FIDELITIES[value]  # type: ignore[index,return-value]
-    said = value.model_dump(exclude={"setting"}, exclude_none=True)
-    return value.setting, replace(FIDELITIES[value.setting], **said)
+    switches = value.model_dump(exclude={"setting"}, exclude_none=True)
+    return value.setting, replace(FIDELITIES[value.setting], **switches)

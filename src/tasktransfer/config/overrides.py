@@ -24,17 +24,17 @@ def from_options(options: Iterable[str]) -> dict[str, Any]:
             raise ConfigError(
                 f"--set {_cut(option)}: write it as key=value, for example training.epochs=2"
             )
-        place = result
+        section = result
         for depth, name in enumerate(names):
-            if not isinstance(place, dict) or (name in place and depth + 1 == len(names)):
+            if not isinstance(section, dict) or (name in section and depth + 1 == len(names)):
                 path = _cut(".".join(names[: depth + 1]))
                 raise ConfigError(
                     f"--set {_cut(option)}: duplicate key: another --set gives {path} or "
                     "what holds it: keep one of the two"
                 )
             if depth + 1 < len(names):
-                place = place.setdefault(name, {})
-        place[names[-1]] = yaml_file.value_of(text, f"--set {_cut(option)}")
+                section = section.setdefault(name, {})
+        section[names[-1]] = yaml_file.value_of(text, f"--set {_cut(option)}")
     return result
 
 
@@ -70,8 +70,8 @@ def leaf_paths(value: Mapping[str, Any], path: str = "") -> list[str]:
     """The key paths of everything in a nested mapping that is no mapping itself."""
     leaves = []
     for key, item in value.items():
-        place = at(path, key)
-        leaves += leaf_paths(item, place) if isinstance(item, Mapping) else [place]
+        below = at(path, key)
+        leaves += leaf_paths(item, below) if isinstance(item, Mapping) else [below]
     return leaves
 
 

@@ -230,11 +230,11 @@ class _Builder:
         result = {}
         for key_node, value_node in node.value:
             key = self._key(key_node)
-            place = at(path, key)
-            self.lines[place] = key_node.start_mark.line + 1
+            below = at(path, key)
+            self.lines[below] = key_node.start_mark.line + 1
             if key_node.tag != _TEXT:
-                self._refuse(place, "a key must be a name: remove it, or put it in quotes")
-            result[key] = self.value(value_node, place)
+                self._refuse(below, "a key must be a name: remove it, or put it in quotes")
+            result[key] = self.value(value_node, below)
         return result
 
     def _key(self, node: yaml.Node) -> str:

@@ -49,7 +49,7 @@ def starts_of(node: Node) -> tuple[Start, ...]:
     if isinstance(node, Data):
         return tuple(Start(used) for used in node.uses if isinstance(used, Stage))
     if isinstance(node, Fit):
-        read = [Start(one) for one in node.reads if isinstance(one, Stage)]
+        read = [Start(stage) for stage in node.reads if isinstance(stage, Stage)]
         return (*([node.on] if node.on else []), *read)
     assert isinstance(node, Evaluation)
     return node.of.starts if isinstance(node.of, Outcome) else ()

@@ -101,10 +101,10 @@ def saved_in(folder: Path) -> dict[str, object] | None:
 
 def refuse_other(folder: Path, weights: str) -> None:
     """Raise ModelError if a folder holds a snapshot of another architecture than ``weights``."""
-    said = saved_in(folder)
+    saved = saved_in(folder)
     wanted = plain_fields(of_weights(weights))
-    if said is None or said["architecture"] != wanted:
-        found = "no architecture" if said is None else canonical_json(said["architecture"])
+    if saved is None or saved["architecture"] != wanted:
+        found = "no architecture" if saved is None else canonical_json(saved["architecture"])
         raise ModelError(
             f"{folder / FILE}: found {found}, expected {canonical_json(wanted)}: a snapshot of "
             "another architecture; remove the folder and train the stage again"

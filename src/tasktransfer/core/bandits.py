@@ -85,7 +85,7 @@ class Bandit:
         if self.rule == "exp3":
             return exp3(self.rewards, self.explored, self.exploration)
         best = ucb1(self.rewards, self.pulls)
-        return [float(place == best) for place in range(len(self.sources))]
+        return [float(index == best) for index in range(len(self.sources))]
 
     def choose(self) -> tuple[str, str]:
         """The target, and the source of this turn."""
@@ -96,15 +96,15 @@ class Bandit:
 
     def learn(self, source: str, reward: float) -> None:
         """End a turn with its reward."""
-        place = self.sources.index(source)
+        index = self.sources.index(source)
         if self.rule == "exp3":
-            self.rewards[place] += reward / self.drawn[-1][place]
+            self.rewards[index] += reward / self.drawn[-1][index]
             self.explored = self.exploration
         else:
-            before = self.rewards[place]
-            kept = KEPT if self.pulls[place] else 0.0
-            self.rewards[place] = kept * before + (1 - kept) * reward
-        self.pulls[place] += 1
+            before = self.rewards[index]
+            kept = KEPT if self.pulls[index] else 0.0
+            self.rewards[index] = kept * before + (1 - kept) * reward
+        self.pulls[index] += 1
         self.turns += 1
 
     def take_weights(self) -> dict[str, float]:

@@ -15,8 +15,8 @@ def cuts_of(identity: Any) -> dict[str, int]:
 def _cuts(value: Any, path: str) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     for key, item in value.items() if isinstance(value, Mapping) else ():
-        place = f"{path}.{key}" if path else str(key)
+        below = f"{path}.{key}" if path else str(key)
         if str(key).startswith("limit") and isinstance(item, int) and not isinstance(item, bool):
-            found.append((place, item))
-        found += _cuts(item, place)
+            found.append((below, item))
+        found += _cuts(item, below)
     return found

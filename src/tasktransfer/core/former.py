@@ -60,10 +60,14 @@ class Former:
         return identity
 
     def _of_stage(self, stage: Stage) -> dict[str, Any]:
-        said: dict[str, Any] = {"select_on": list(stage.select_on)}
+        identity: dict[str, Any] = {"select_on": list(stage.select_on)}
         if stage.starts_whole:
-            return {**said, "parent": self._start(stage.starts[0])["stage"]}
-        return {**said, "starts": [self._start(s) for s in stage.starts]} if stage.starts else said
+            return {**identity, "parent": self._start(stage.starts[0])["stage"]}
+        return (
+            {**identity, "starts": [self._start(s) for s in stage.starts]}
+            if stage.starts
+            else identity
+        )
 
     def _of_evaluation(self, evaluation: Evaluation) -> dict[str, Any]:
         of = evaluation.of

@@ -232,11 +232,11 @@ class Selection:
 
     def with_rounds_of(self, other: Selection) -> Selection:
         """The same choice, leaving the rounds that either keeps."""
-        both = [one for one in (self, other) if one.keep == "every"]
+        both = [selection for selection in (self, other) if selection.keep == "every"]
         if not both:
             return self
-        rounds = {number for one in both for number in one.rounds}
-        named = tuple(sorted(rounds)) if all(one.rounds for one in both) else ()
+        rounds = {number for selection in both for number in selection.rounds}
+        named = tuple(sorted(rounds)) if all(selection.rounds for selection in both) else ()
         return replace(self, keep="every", rounds=named)
 
     @property

@@ -229,8 +229,8 @@ def table_of(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
     """A table of a cache, if it is the one that the manifest was written with. Raises DataError
     otherwise, and as ``read_table``."""
     file = Path(folder) / name
-    table, said = read_table(file), manifest.sha256.get(name)
-    if said is not None and sha256_of(file) != said:
+    table, recorded = read_table(file), manifest.sha256.get(name)
+    if recorded is not None and sha256_of(file) != recorded:
         raise DataError(f"{file}: its SHA-256 is not the one in {MANIFEST}; {_again(folder)}")
     return table
 

@@ -30,7 +30,7 @@ def says_synthetic(instances: Path) -> bool | None:
     """Whether the dialogues of prepared data are generated; None where no prepared data is there,
     or what is there cannot be read."""
     try:
-        said = json_text.loads((instances / "manifest.json").read_bytes())["synthetic"]
+        synthetic = json_text.loads((instances / "manifest.json").read_bytes())["synthetic"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return said if isinstance(said, bool) else None
+    return synthetic if isinstance(synthetic, bool) else None

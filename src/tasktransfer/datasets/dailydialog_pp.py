@@ -51,23 +51,28 @@ def read_contexts(
             f"{files['train']}: found {len(read['train'])} contexts, and unfitting responses are "
             "taken from another: copy the whole file again"
         )
-    told = refuse_shared(
+    notes = refuse_shared(
         (
-            Said(one.group, split, " ".join(one.said), f"{one.location.file}, {one.location.row}")
+            Said(
+                context.group,
+                split,
+                " ".join(context.said),
+                f"{context.location.file}, {context.location.row}",
+            )
             for split, some in read.items()
-            for one in some
+            for context in some
         ),
         "copy the three files again",
         allowed=SHARED,
     )
-    return read, told
+    return read, notes
 
 
 def _context(row: Table, location: Location, split: str, kinds: Sequence[str]) -> Context:
-    said = tuple(text.strip() for text in get_texts(row, "context", location) if text.strip())
+    utterances = tuple(text.strip() for text in get_texts(row, "context", location) if text.strip())
     responses = {kind: get_texts(row, kind, location) for kind in kinds}
-    for key, texts in (("context", said), (FITTING, responses[FITTING])):
+    for key, texts in (("context", utterances), (FITTING, responses[FITTING])):
         if not texts:
             raise location.at(key).error("holds no text")
     name = member(row, "dialog_id" if split == "train" else "id", location)
-    return Context(f"dd++{split}-{name}", said, responses, location)
+    return Context(f"dd++{split}-{name}", utterances, responses, location)

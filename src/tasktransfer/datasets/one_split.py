@@ -68,16 +68,16 @@ def refuse_shared(
     keys = {split: set(side.keys) for split, side in splits.items()}
     told = []
     for first, second in combinations(sorted(splits, key=[*SPLITS, *splits].index), 2):
-        one, other = splits[first], splits[second]
+        earlier, other = splits[first], splits[second]
         if same := names[first] & names[second]:
-            _refuse(one, other, one.names, other.names, same, remedy)
+            _refuse(earlier, other, earlier.names, other.names, same, remedy)
         if not (twice := keys[first] & keys[second]):
             continue
         long = zip(other.keys, other.texts, strict=True)
         counted = {k for k, text in long if k in twice and len(text.split()) >= least_words}
-        sizes = len(one.names), len(other.names)
+        sizes = len(earlier.names), len(other.names)
         if len(counted) > allowed * min(sizes):
-            _refuse(one, other, one.keys, other.keys, counted, remedy)
+            _refuse(earlier, other, earlier.keys, other.keys, counted, remedy)
         elif counted:
             told.append(
                 f"{len(counted):,} dialogues are in {first} and in {second} by their text (of "

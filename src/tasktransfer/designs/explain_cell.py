@@ -137,12 +137,12 @@ def as_text(facts: Facts) -> str:
         lines.append(note)
     for cell in facts["cells"]:
         named = ", ".join(f"{key} {value}" for key, value in cell["names"].items())
-        told = _aligned({**cell["numbers"], **cell["published"]})
+        shown = _aligned({**cell["numbers"], **cell["published"]})
         more = cell["planned_runs"] - len(cell["runs"])
-        told += pairs(
+        shown += pairs(
             [("runs", f"{cell['planned_runs']}" + (f", {more} not listed" if more else ""))]
         )
-        lines += section(named or "the table", told)
+        lines += section(named or "the table", shown)
         for run in cell["runs"]:
             lines += run_lines(run)
     return "\n".join(lines).rstrip() + "\n"

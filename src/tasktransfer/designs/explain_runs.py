@@ -79,8 +79,8 @@ def run_lines(run: Facts) -> list[str]:
     """A run's section: its nodes with state, records and commands."""
     named = ", ".join(f"{key} {value}" for key, value in run["about"].items())
     heading = f"{run['method']}, {run['model']}, seed {run['seed']}: {named or 'of all'}"
-    told: list[str] = []
+    lines: list[str] = []
     for node in run["nodes"]:
-        told += [f"{node['label']}: {node['state']}", *pairs(about(node)), *asked(node)]
-        told += pairs([("again", command) for command in node["commands"]])
-    return section(heading, told)
+        lines += [f"{node['label']}: {node['state']}", *pairs(about(node)), *asked(node)]
+        lines += pairs([("again", command) for command in node["commands"]])
+    return section(heading, lines)

@@ -32,11 +32,11 @@ def load_plugins(document: Document, design: type[Design], add: Callable[[Design
     """
     named = document.get("plugins")
     problems = []
-    for index, place in enumerate(named if isinstance(named, list) else ()):
-        if not isinstance(place, str):
+    for index, plugin in enumerate(named if isinstance(named, list) else ()):
+        if not isinstance(plugin, str):
             continue  # told when the config is checked
         try:
-            module = _imported(place)
+            module = _imported(plugin)
             for dataset in getattr(module, "DATASETS", ()):
                 datasets.add(dataset)
             for selector in getattr(module, "SELECTORS", ()):

@@ -238,12 +238,12 @@ def is_synthetic(folder: Path, manifest: Mapping[str, Any]) -> bool:
         DataError: neither says it.
     """
     instances = instances_of_encoded(folder)
-    said = manifest.get("synthetic", says_synthetic(instances))
-    if isinstance(said, bool):
-        return said
+    synthetic = manifest.get("synthetic", says_synthetic(instances))
+    if isinstance(synthetic, bool):
+        return synthetic
     raise DataError(
-        f"{folder / 'manifest.json'}: synthetic is {said!r}: whether its dialogues are generated "
-        f"cannot be told, from {instances} neither; remove the folder and encode again"
+        f"{folder / 'manifest.json'}: synthetic is {synthetic!r}: whether its dialogues are "
+        f"generated cannot be told, from {instances} neither; remove the folder and encode again"
     )
 
 
@@ -253,9 +253,9 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
     Raises:
         DataError: its files are missing, or others than the folder's manifest was written with.
     """
-    said = json_text.read_object(folder / "manifest.json").get("sha256") or {}
+    recorded = json_text.read_object(folder / "manifest.json").get("sha256") or {}
     names = [f"{task}-{split}.{what}.arrow" for what in ("units", "instances")]
-    examples, rows = (_read_arrow(folder / name, said.get(name)) for name in names)
+    examples, rows = (_read_arrow(folder / name, recorded.get(name)) for name in names)
     nested = _column(examples, "sequences")
     ids = _column(rows, "id").to_pylist()
     has_dialogues = "dialogue_id" in rows.column_names

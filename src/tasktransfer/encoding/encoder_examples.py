@@ -36,7 +36,7 @@ def encoder_examples(
     encoded = _encode_pairs(tokenizer, flat, max_length, shortened)
     for position, (row, its_pairs) in enumerate(zip(rows, pairs, strict=True)):
         read = [next(encoded) for _ in its_pairs]
-        mine = [one for one, _ in read]
+        mine = [example for example, _ in read]
         offsets = _context_offsets(mine[0], bool(its_pairs[0][0])) if task.kind == "span" else []
         yield Example(
             instance=position,
@@ -73,7 +73,9 @@ def _encode_pairs(
     for begin in range(0, len(pairs), TOKENIZED_TOGETHER):
         some = pairs[begin : begin + TOKENIZED_TOGETHER]
         try:
-            yield from ((one, False) for one in _tokenized(tokenizer, some, max_length, shortened))
+            yield from (
+                (encoded, False) for encoded in _tokenized(tokenizer, some, max_length, shortened)
+            )
         except Exception as error:
             # The fast tokenizers raise a bare Exception when a query alone is too long. Then, and
             # only then, the query loses an end too.
@@ -87,7 +89,9 @@ def _one_by_one(
     tokenizer: Tokenizer, pair: tuple[str, str], max_length: int, shortened: str
 ) -> list[tuple[Any, bool]]:
     try:
-        return [(one, False) for one in _tokenized(tokenizer, [pair], max_length, shortened)]
+        return [
+            (encoded, False) for encoded in _tokenized(tokenizer, [pair], max_length, shortened)
+        ]
     except Exception as error:
         if "Truncation error" not in str(error):
             raise
@@ -97,7 +101,7 @@ def _one_by_one(
         pair, strategy = (pair[0], pair[1][:last]), shortened
     else:
         strategy = "longest_first"
-    return [(one, True) for one in _tokenized(tokenizer, [pair], max_length, strategy)]
+    return [(encoded, True) for encoded in _tokenized(tokenizer, [pair], max_length, strategy)]
 
 
 def _tokenized(

@@ -108,7 +108,7 @@ def parts_read(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[st
     """What is left of each text where its last ``max_length`` tokens are read, those that the
     tokenizer adds among them."""
     tokenizer.truncation_side = "left"
-    told = tokenizer(
+    encoded = tokenizer(
         list(texts),
         truncation=True,
         max_length=max_length,
@@ -118,7 +118,7 @@ def parts_read(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[st
     begins = (
         next((begin for (begin, _), added in zip(*both, strict=True) if not added), len(text))
         for text, *both in zip(
-            texts, told["offset_mapping"], told["special_tokens_mask"], strict=True
+            texts, encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True
         )
     )
     return [text[begin:] for text, begin in zip(texts, begins, strict=True)]

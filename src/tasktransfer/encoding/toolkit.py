@@ -33,7 +33,7 @@ def encoder_examples(
     for position, row in enumerate(rows):
         texts = encoder_texts(forms, task, row, tokenizer.sep_token)
         encoded = _cut_at_the_end(tokenizer, [each.text for each in texts], max_length)
-        sequences = [list(one.ids) for one in encoded]
+        sequences = [list(sequence.ids) for sequence in encoded]
         example = Example(position, 0, sequences, [len(ids) for ids in sequences], [], [])
         if task.kind == "span":
             ranges, special = encoded[0].offsets, encoded[0].special_tokens_mask

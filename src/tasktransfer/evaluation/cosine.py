@@ -37,7 +37,7 @@ def cosines(
     task, model = get_task(evaluation.data.name, evaluation.task), outcome.model
     what: Compared = evaluation.settings["cosine"]
     asked = [(_contexts(instance, what), encoder_text(task, instance)[0]) for instance in instances]
-    texts = sorted({text for before, said in asked for text in (*before, said)}, key=len)
+    texts = sorted({text for before, response in asked for text in (*before, response)}, key=len)
     vectors = features(
         Path(places.base(model.name)),
         places.encoded[evaluation.data, model.name] / "tokenizer",
@@ -50,7 +50,8 @@ def cosines(
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     of = dict(zip(texts, vectors, strict=True))
     shares = [
-        (1 + max(float(of[text] @ of[said]) for text in before)) / 2 for before, said in asked
+        (1 + max(float(of[text] @ of[response]) for text in before)) / 2
+        for before, response in asked
     ]
     predictions = rating_texts(task, np.clip(shares, 0, 1).tolist())
     return Answered(list(predictions), [float(text) for (text,) in predictions], _setup(places))

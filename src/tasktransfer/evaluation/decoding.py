@@ -79,8 +79,8 @@ def _step(
     texts, sums, over = [], [], []
     for group in range(groups):
         scores = totals[:, group, :, None] + logp[:, group]
-        told = scores - penalty * chosen[:, None]
-        picked = told.flatten(1).topk(beams, dim=1).indices
+        penalised = scores - penalty * chosen[:, None]
+        picked = penalised.flatten(1).topk(beams, dim=1).indices
         beam, word = picked // words, picked % words
         own = written.view(rows, groups, beams, -1)[:, group]
         before = own.gather(1, beam[..., None].expand(-1, -1, own.shape[-1]))

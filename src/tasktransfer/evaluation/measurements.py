@@ -148,9 +148,9 @@ def losses(measuring: Measuring, task: Task) -> Arrays:
     total, weight = np.zeros(len(split.ids)), np.zeros(len(split.ids))
     with torch.inference_mode():
         for example in range(len(split)):
-            place = int(split.instance[example])
-            total[place] += float(model.loss(split, [example]))
-            weight[place] += model.weight(split, [example])
+            row = int(split.instance[example])
+            total[row] += float(model.loss(split, [example]))
+            weight[row] += model.weight(split, [example])
     return {"losses": total / np.maximum(weight, 1)}
 
 
@@ -170,8 +170,12 @@ def gradients(measuring: Measuring, task: Task) -> Arrays:
     embedded = {
         id(module.weight) for module in model.module.modules() if isinstance(module, nn.Embedding)
     }
-    shared = {name: one for name, one in _shared(model).items() if id(one) not in embedded}
-    total = [torch.zeros_like(one, dtype=torch.float32) for one in shared.values()]
+    shared = {
+        name: parameter
+        for name, parameter in _shared(model).items()
+        if id(parameter) not in embedded
+    }
+    total = [torch.zeros_like(parameter, dtype=torch.float32) for parameter in shared.values()]
     model.module.eval()
     weight = model.weight(split, range(len(split)))
     for examples in model.training_micro_batches(split, range(len(split)), GRADIENT_TOKENS):
@@ -180,7 +184,7 @@ def gradients(measuring: Measuring, task: Task) -> Arrays:
         for index, of in enumerate(of_some):
             if of is not None:
                 total[index] += of.to_dense()
-    return {"gradient": _sketch([one.flatten().cpu().numpy() for one in total])}
+    return {"gradient": _sketch([parameter.flatten().cpu().numpy() for parameter in total])}
 
 
 def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> None:
@@ -212,16 +216,20 @@ def fisher(measuring: Measuring, task: Task) -> Arrays:
     model, _ = measuring.loaded(task)
     split = measuring.split(task.name, FISHER_INSTANCES)
     shared = _shared(model)
-    total = {name: torch.zeros_like(one, dtype=torch.float32) for name, one in shared.items()}
+    total = {
+        name: torch.zeros_like(parameter, dtype=torch.float32) for name, parameter in shared.items()
+    }
     model.module.eval()
     for example in range(len(split)):
         loss = model.loss(split, [example])
         of_one = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)
-        for (name, one), of in zip(total.items(), of_one, strict=True):
+        for (name, parameter), of in zip(total.items(), of_one, strict=True):
             if of is not None:
-                total[name] = one + of.to_dense().float().square()
-    scaled = {name: one / one.max().clamp_min(1e-30) for name, one in total.items()}
-    return {name: one.half().cpu().numpy() for name, one in scaled.items()}
+                total[name] = parameter + of.to_dense().float().square()
+    scaled = {
+        name: parameter / parameter.max().clamp_min(1e-30) for name, parameter in total.items()
+    }
+    return {name: parameter.half().cpu().numpy() for name, parameter in scaled.items()}
 
 
 def _shared(model: FamilyModel) -> dict[str, nn.Parameter]:
@@ -229,7 +237,12 @@ def _shared(model: FamilyModel) -> dict[str, nn.Parameter]:
     parts = {
         name: of for name, of in model.parts().items() if not name.startswith(("head.", "adapter."))
     }
-    return {name: one for of in parts.values() for name, one in of.items() if one.requires_grad}
+    return {
+        name: parameter
+        for of in parts.values()
+        for name, parameter in of.items()
+        if parameter.requires_grad
+    }
 
 
 def _sketch(parts: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float64]:

@@ -39,10 +39,10 @@ def most_frequent(
 ) -> Answers:
     """The most frequent answer of training, the first of several; of traits, one for each."""
     if task.kind == "multi_output":
-        traits = zip(*(one.target for one in train), strict=True)
+        traits = zip(*(instance.target for instance in train), strict=True)
         answer = tuple(Counter(trait).most_common(1)[0][0] for trait in traits)
     else:
-        answer = Counter(_answer(task, one) for one in train).most_common(1)[0][0]
+        answer = Counter(_answer(task, instance) for instance in train).most_common(1)[0][0]
     return [answer] * len(test)
 
 
@@ -51,7 +51,7 @@ def by_frequency(
 ) -> Answers:
     """Answers of training instances, drawn with replacement; of traits, each by itself."""
     draw = random.Random(f"{seed} {task.name}")
-    answers = [_answer(task, one) for one in train]
+    answers = [_answer(task, instance) for instance in train]
     if task.kind == "multi_output":
         columns = list(zip(*answers, strict=True))
         return [tuple(draw.choice(column) for column in columns) for _ in test]
@@ -156,12 +156,12 @@ def _by_label(
     )
     if task.kind == "multi_label":
         given = [
-            _probability(features, [label in one.target for one in train], others, seed)
+            _probability(features, [label in instance.target for instance in train], others, seed)
             for label in task.labels
         ]
-        at_least = min(len(one.target) for one in train)
+        at_least = min(len(instance.target) for instance in train)
         return [_likely(task, row, at_least) for row in np.stack(given, axis=1)]
-    columns = zip(*(one.target for one in train), strict=True)
+    columns = zip(*(instance.target for instance in train), strict=True)
     answers = [_classes(features, list(column), others, seed) for column in columns]
     return list(zip(*answers, strict=True))
 
@@ -204,16 +204,16 @@ def _by_option(
             encoder_option_texts(task, instance),
         )
 
-    right = [task.labels.index(one.target[0]) for one in train]
+    right = [task.labels.index(example.target[0]) for example in train]
     best = _best(list(map(asked, train)), right, list(map(asked, test)), seed)
-    return [(task.labels[place],) for place in best]
+    return [(task.labels[index],) for index in best]
 
 
 def _by_sentence(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    unanswerable = sorted({one.target[0] for one in train if one.starts[:1] == (-1,)})
-    answers = Counter(one.target[0] for one in train if one.starts[:1] != (-1,))
+    unanswerable = sorted({example.target[0] for example in train if example.starts[:1] == (-1,)})
+    answers = Counter(example.target[0] for example in train if example.starts[:1] != (-1,))
     frequent = [answer for answer, _ in answers.most_common(FREQUENT)]
 
     def asked(instance: Instance) -> _Asked:
@@ -224,9 +224,11 @@ def _by_sentence(
         )
 
     given, others = list(map(asked, train)), list(map(asked, test))
-    right = [_nearest(of.candidates, one.target[0]) for of, one in zip(given, train, strict=True)]
+    right = [
+        _nearest(of.candidates, example.target[0]) for of, example in zip(given, train, strict=True)
+    ]
     best = _best(given, right, others, seed)
-    return [(of.candidates[place],) for of, place in zip(others, best, strict=True)]
+    return [(of.candidates[index],) for of, index in zip(others, best, strict=True)]
 
 
 def _sentences(context: str) -> list[str]:
@@ -242,7 +244,7 @@ def _nearest(pieces: Sequence[str], answer: str) -> int:
         words = set(piece.casefold().split())
         return len(words & wanted) / max(1, len(words | wanted))
 
-    return max(range(len(pieces)), key=lambda place: overlap(pieces[place]))
+    return max(range(len(pieces)), key=lambda index: overlap(pieces[index]))
 
 
 def _best(
@@ -251,7 +253,9 @@ def _best(
     """The place of the most probable candidate of each test instance. ``right``: of training."""
     from scipy import sparse
 
-    words = _vectorizer().fit([text for one in train for text in (one.context, *one.candidates)])
+    words = _vectorizer().fit(
+        [text for example in train for text in (example.context, *example.candidates)]
+    )
 
     def features(instances: Sequence[_Asked]) -> Any:
         of = [at for at, instance in enumerate(instances) for _ in instance.candidates]
@@ -266,10 +270,10 @@ def _best(
         return sparse.hstack([pieces, *map(sparse.csr_matrix, shared)]).tocsr()
 
     is_right = [
-        place == chosen
-        for one, chosen in zip(train, right, strict=True)
-        for place in range(len(one.candidates))
+        index == chosen
+        for example, chosen in zip(train, right, strict=True)
+        for index in range(len(example.candidates))
     ]
     given = _probability(features(train), is_right, features(test), seed)
-    ends = np.cumsum([len(one.candidates) for one in test])
+    ends = np.cumsum([len(example.candidates) for example in test])
     return [int(part.argmax()) for part in np.split(given, ends[:-1])]

@@ -223,7 +223,7 @@ def _retrieved(
     for begin in range(0, len(contexts), ROWS_TOGETHER):
         some = torch.from_numpy(contexts[begin : begin + ROWS_TOGETHER])
         best += model.scores(some, candidates).argmax(1).tolist()
-    predictions = [(texts[place], homes[place]) for place in best]
+    predictions = [(texts[index], homes[index]) for index in best]
     return _bleu(instances, [(text,) for text, _ in predictions], predictions)
 
 
@@ -358,8 +358,8 @@ def _written(
 
     def write(some: list[int]) -> list[str]:
         ids = _decoded(asked.settings, inner, split, some)
-        said: list[str] = inner.tokenizer.batch_decode(ids, skip_special_tokens=True)
-        return said
+        texts: list[str] = inner.tokenizer.batch_decode(ids, skip_special_tokens=True)
+        return texts
 
     texts = _over(model, setup, split, range(len(split)), write, share=4)
     replies = [(text.strip(),) for text in texts]

@@ -38,8 +38,8 @@ def content_of(file: Path) -> bytes:
     except FileNotFoundError:
         raise DataError(f"{file}: is missing; put the file there") from None
     except OSError as error:
-        told = "give a readable file"
-        raise DataError(f"{file}: cannot be read ({error.strerror}); {told}") from error
+        remedy = "give a readable file"
+        raise DataError(f"{file}: cannot be read ({error.strerror}); {remedy}") from error
 
 
 def in_zip(file: Path, name: str) -> bytes:

@@ -54,8 +54,8 @@ class Location:
             f"instance {self.instance!r}" if self.instance else "",
             self.path,
         ]
-        told = f"; {remedy or self.remedy}" if remedy or self.remedy else ""
-        return DataError(f"{', '.join(part for part in parts if part)}: {problem}{told}")
+        remedy_text = f"; {remedy or self.remedy}" if remedy or self.remedy else ""
+        return DataError(f"{', '.join(part for part in parts if part)}: {problem}{remedy_text}")
 
 
 def nearest(value: str, valid: Iterable[str]) -> str:

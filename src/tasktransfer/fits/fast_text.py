@@ -52,8 +52,8 @@ class FastText:
     def save(self, folder: Path) -> None:
         """Write it into a folder that is there."""
         save_file({"vectors": self.vectors, "output": self.output}, folder / WEIGHTS)
-        said = {"names": self.names, "words": list(self.vocabulary)}
-        (folder / SETTINGS).write_text(json.dumps(said), encoding="utf-8")
+        content = {"names": self.names, "words": list(self.vocabulary)}
+        (folder / SETTINGS).write_text(json.dumps(content), encoding="utf-8")
 
 
 def fit(

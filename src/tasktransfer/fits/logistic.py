@@ -57,14 +57,14 @@ class Logistic:
     def save(self, folder: Path) -> None:
         """Write it into a folder that is there."""
         save_file({"weights": self.weights}, folder / WEIGHTS)
-        said = {
+        content = {
             "classes": list(self.classes),
             "labels": self.labels,
             "card": self.card,
             "query": self.query,
             "vocabulary": self.vocabulary,
         }
-        (folder / SETTINGS).write_text(json.dumps(said), encoding="utf-8")
+        (folder / SETTINGS).write_text(json.dumps(content), encoding="utf-8")
 
 
 def load(folder: Path) -> Logistic:

@@ -102,5 +102,5 @@ def _held_out(dialogues: Sequence[str], seed: int) -> npt.NDArray[np.bool_]:
         dialogues = names
     count = max(1, round(HELD_OUT * len(names)))
     drawn = np.random.default_rng([seed, len(dialogues)]).permutation(len(names))[:count]
-    held = {names[place] for place in drawn}
+    held = {names[index] for index in drawn}
     return np.array([name in held for name in dialogues])

@@ -84,7 +84,9 @@ def fit_probes(given: Given) -> Fitted:
     for task, read in given.read.items():
         train, test = read["train"], read["test"]
         features = {split: _finite(given, task, read[split]) for split in ("train", "test")}
-        golds = {split: [one.target for one in read[split]] for split in ("train", "test")}
+        golds = {
+            split: [instance.target for instance in read[split]] for split in ("train", "test")
+        }
         _refuse_one_class(task, train)
         _note_unseen(given, task, golds, test)
         measures, answers = _fitted(given, task, features, golds)
@@ -106,7 +108,7 @@ def fit_probes(given: Given) -> Fitted:
         fitted.rows += _rows(f"{task}+{SHUFFLED}", test, guesses, mixed["test"])
         fitted.rows += _rows(f"{task}+{PRIOR}", test, [always] * len(test), golds["test"])
         if given.settings.get("mlp"):
-            learnt = [one.dialogue_id for one in train]
+            learnt = [instance.dialogue_id for instance in train]
             found = fit_mlp(
                 features["train"], golds["train"], learnt, given.seed, one=_has_one(given, task)
             ).answers(features["test"])
@@ -137,13 +139,13 @@ def shuffled_by_type(instances: Sequence[Instance], seed: int) -> list[tuple[str
     """Labels that change places among the turns of all dialogues of one type (the query's field
     ``type``): as frequent as before, and known from the type alone."""
     places: dict[str, list[int]] = {}
-    for place, instance in enumerate(instances):
-        places.setdefault(instance.query.get("type", ""), []).append(place)
+    for index, instance in enumerate(instances):
+        places.setdefault(instance.query.get("type", ""), []).append(index)
     generator = np.random.default_rng([seed, len(instances)])
     labels: list[tuple[str, ...]] = [()] * len(instances)
     for _, of_type in sorted(places.items()):
-        for place, other in zip(of_type, generator.permutation(of_type), strict=True):
-            labels[place] = instances[int(other)].target
+        for index, other in zip(of_type, generator.permutation(of_type), strict=True):
+            labels[index] = instances[int(other)].target
     return labels
 
 
@@ -190,10 +192,10 @@ def _finite(given: Given, task: str, instances: Sequence[Instance]) -> Any:
     values = features.data if hasattr(features, "tocsr") else features
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
-        one = instances[row]
+        instance = instances[row]
         raise DataError(
-            f"{given.folder}: {task}: the representation of instance {one.id}, dialogue "
-            f"{one.dialogue_id}, holds "
+            f"{given.folder}: {task}: the representation of instance {instance.id}, dialogue "
+            f"{instance.dialogue_id}, holds "
             f"{features[row][~np.isfinite(features[row])][0]}; train the stage again with a lower "
             "training.learning_rate, or leave this snapshot out"
         )
@@ -202,7 +204,7 @@ def _finite(given: Given, task: str, instances: Sequence[Instance]) -> Any:
 
 def _refuse_one_class(task: str, train: Sequence[Instance]) -> None:
     """There must be two labels, or two sets of them, to tell apart."""
-    golds = {one.target for one in train}
+    golds = {instance.target for instance in train}
     if len(golds) < 2:
         only = " and ".join(map(repr, train[0].target)) or "no label"
         raise DataError(
@@ -218,7 +220,7 @@ def _note_unseen(
     seen = {label for gold in golds["train"] for label in gold}
     unseen = sorted({label for gold in golds["test"] for label in gold} - seen)
     if unseen:
-        where = next(one for one in test if unseen[0] in one.target)
+        where = next(instance for instance in test if unseen[0] in instance.target)
         given.note(
             f"{task}: {len(unseen)} labels are in the test split only, such as {unseen[0]!r} of "
             f"instance {where.id}, dialogue {where.dialogue_id}; no probe can name them, and they "
@@ -230,7 +232,9 @@ def _without(label: str, answers: Labels, golds: Labels) -> tuple[Labels, Labels
     """Answers and golds without the most frequent label: what is left are minority classes."""
 
     def rest(each: Labels) -> list[tuple[str, ...]]:
-        return [tuple(one for one in labels if one != label) for labels in each]
+        return [
+            tuple(label_kept for label_kept in labels if label_kept != label) for labels in each
+        ]
 
     return rest(answers), rest(golds)
 
@@ -239,8 +243,8 @@ def _rows(task: str, instances: Sequence[Instance], answers: Labels, golds: Labe
     scores = 100 * open_labels.set_f1(open_labels.tally(coded(list(answers)), coded(list(golds))))
     columns = zip(instances, answers, golds, scores, strict=True)
     return [
-        Row(index, task, one.id, answer, gold, float(score), one.dialogue_id)
-        for index, (one, answer, gold, score) in enumerate(columns)
+        Row(index, task, instance.id, answer, gold, float(score), instance.dialogue_id)
+        for index, (instance, answer, gold, score) in enumerate(columns)
     ]
 
 
@@ -249,8 +253,8 @@ def _save(probe: Probe, folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     save_file({"weights": probe.linear.weights.astype(np.float32)}, folder / "probe.safetensors")
-    said = {"labels": probe.labels, "one": probe.one}
-    (folder / "probe.json").write_text(json.dumps(said) + "\n", encoding="utf-8")
+    content = {"labels": probe.labels, "one": probe.one}
+    (folder / "probe.json").write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
 def _project(given: Given) -> None:

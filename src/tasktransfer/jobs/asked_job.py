@@ -83,7 +83,7 @@ def told(study: Study, node: Evaluation, threads: int) -> Told:
     known: Sequence[str] = ()
     if task.kind == "open_labels":
         train = read_instances(inputs.cache(study, node.data), node.task, "train")
-        known = sorted({label for one in train for label in one.target})
+        known = sorted({label for instance in train for label in instance.target})
     given = how.answered(instances, known)
     counts = {"questions": given.questions, "unreadable": given.unreadable, **how.model.counts()}
     setup: Setup | None = getattr(how.model, "setup", None)
@@ -124,14 +124,14 @@ def shown(study: Study, node: Evaluation, number: int) -> dict[str, Any]:
     instances = judged_instances(study, node)
     if not 0 <= number < len(instances):
         raise ConfigError(f"instance {number}: {node.label} asks about 0 to {len(instances) - 1}")
-    one = instances[number]
+    instance = instances[number]
     reader = reader_of(study, node)
-    asked = asking(study, node, reader).questions(one)
+    asked = asking(study, node, reader).questions(instance)
     written: Callable[[Prompt], str] = getattr(reader, "text", lambda prompt: prompt.text)
     return {
         "instance": number,
-        "id": one.id,
-        "right": list(one.target),
+        "id": instance.id,
+        "right": list(instance.target),
         "prompts": [written(each.prompt) for each in asked],
         "choices": [list(each.choices) for each in asked],
     }

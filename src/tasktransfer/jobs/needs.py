@@ -84,10 +84,17 @@ def of(study: Study, node: Node) -> list[str]:
         models = [(data, m) for data in node.read for m in node.model_names]
         released = [node.of.model.name] if node.of.model and not node.of.model.served else []
     if isinstance(node, Fit):
-        needed += _left_by(study, [Start(one) for one in node.reads if isinstance(one, Stage)])
+        needed += _left_by(
+            study,
+            [Start(needed_node) for needed_node in node.reads if isinstance(needed_node, Stage)],
+        )
     needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
     needed += [f"{study.encoded(data, model)}/manifest.json" for data, model in models]
-    under = [one.model.name for one in node.uses if isinstance(one, Stage) and one.model.adapter]
+    under = [
+        needed_node.model.name
+        for needed_node in node.uses
+        if isinstance(needed_node, Stage) and needed_node.model.adapter
+    ]
     needed += [file for name in (*released, *under) for file in _model_files(study, name)]
     return list(dict.fromkeys(needed))
 
@@ -104,8 +111,8 @@ def computes_with_a_model(node: Node) -> bool:
     read: list[Outcome | Node] = [own]
     if own is node:
         read += node.uses
-    fits = [one for one in read if isinstance(one, Fit)]
-    return any(isinstance(one, Outcome | Stage) for one in read) or any(
+    fits = [used for used in read if isinstance(used, Fit)]
+    return any(isinstance(used, Outcome | Stage) for used in read) or any(
         fit.on is not None or "model" in fit.settings for fit in fits
     )
 

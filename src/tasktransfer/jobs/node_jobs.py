@@ -164,7 +164,7 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             classifier.save(folder / name)
             test = read["test"]
             probable = classifier.probabilities(test, _features(study, node, learner, test))
-            golds, predicted = [one.target for one in test], answers(task, probable)
+            golds, predicted = [instance.target for instance in test], answers(task, probable)
             names = [*(metric.key for metric in task.metrics), "score"]
             measures = measured(task, names, predicted, golds, [])
             made.judged(name, measures, len(test), "test")
@@ -192,7 +192,7 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
             _replies(study, node, instances, threads, made)
             return
         kept = kept_instances(len(instances), node.settings.get("limit"))
-        instances = [instances[place] for place in kept]
+        instances = [instances[index] for index in kept]
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, design.learners)
             fitted = node.settings.get("fitted_on", node.task)  # of the same labels
@@ -204,13 +204,13 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
             if "cosine" in node.settings:  # what needs torch is imported where it is used
                 from tasktransfer.evaluation.cosine import cosines  # noqa: PLC0415
 
-                told = cosines(node, node.of, places(study, node, threads), instances)
+                answered_rows = cosines(node, node.of, places(study, node, threads), instances)
             else:
                 from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415
 
-                told = answered(node, node.of, places(study, node, threads))
-            predictions, values = told.predictions, told.values
-            made.computed(told.setup, threads)
+                answered_rows = answered(node, node.of, places(study, node, threads))
+            predictions, values = answered_rows.predictions, answered_rows.values
+            made.computed(answered_rows.setup, threads)
         golds = [instance.target for instance in instances]
         measures = measured(task, node.measures, predictions, golds, values)
         made.judged(node.task, measures, len(instances), node.split)
@@ -221,14 +221,14 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
 
 def _asked(study: Study, node: Evaluation, threads: int, made: Made) -> None:
     """An evaluation of a model that is asked by prompts."""
-    told = asked_job.told(study, node, threads)
-    golds, answers = [instance.target for instance in told.instances], told.given.predictions
-    measures = measured(told.task, node.measures, answers, golds, [])
+    prompts = asked_job.told(study, node, threads)
+    golds, answers = [instance.target for instance in prompts.instances], prompts.given.predictions
+    measures = measured(prompts.task, node.measures, answers, golds, [])
     made.judged(node.task, measures, len(golds), node.split)
-    made.rows, made.report = told.rows(node.split), {"asked": told.counts}
-    made.notes += told.notes
-    if told.setup is not None:
-        made.computed(told.setup, threads)
+    made.rows, made.report = prompts.rows(node.split), {"asked": prompts.counts}
+    made.notes += prompts.notes
+    if prompts.setup is not None:
+        made.computed(prompts.setup, threads)
 
 
 def places(study: Study, node: Evaluation, threads: int = 1) -> Places:
@@ -258,24 +258,24 @@ def _replies(
     pools = {p: read_instances(inputs.cache(study, p.data), p.task, "train") for p in node.pools}
     cache = Path(study.config.results, "data", "embedded")
     asked = Asked(node, node.of, places(study, node, threads), instances, pools, cache)
-    told, setup = judged(asked)
+    judged_replies, setup = judged(asked)
     columns = zip(
-        told.instances,
-        told.predictions,
-        told.golds,
-        told.values,
-        told.gold_values,
-        told.scores,
+        judged_replies.instances,
+        judged_replies.predictions,
+        judged_replies.golds,
+        judged_replies.values,
+        judged_replies.gold_values,
+        judged_replies.scores,
         strict=True,
     )
     made.rows = [
         Row(
-            *(index, node.task, one.id, said, gold, score, one.dialogue_id, node.split),
+            *(index, node.task, instance.id, reply, gold, score, instance.dialogue_id, node.split),
             *(value, wanted),
         )
-        for index, (one, said, gold, value, wanted, score) in enumerate(columns)
+        for index, (instance, reply, gold, value, wanted, score) in enumerate(columns)
     ]
-    measures = {name: told.measures[name] for name in node.measures}
+    measures = {name: judged_replies.measures[name] for name in node.measures}
     made.judged(node.task, measures, len(made.rows), node.split)
     made.computed(setup, threads)
 
@@ -334,11 +334,11 @@ def _job(
         write_record(folder / RECORD, record)
         remember(folder, "finished", digest=node.digest)
     measured_by_task = {task: result["measures"] for task, result in made.results.items()}
-    told = [
+    sentences = [
         f"{task} " + ", ".join(f"{name} {value:.4g}" for name, value in scores.items())
         for task, scores in (measured_by_task or made.report).items()
     ]
-    _say(f"{node.label}: {'; '.join(told)}")
+    _say(f"{node.label}: {'; '.join(sentences)}")
 
 
 def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]) -> Any:
@@ -404,16 +404,25 @@ def _rows(
     values: Sequence[float],
     split: str,
 ) -> list[Row]:
-    golds = [one.target for one in instances]
+    golds = [instance.target for instance in instances]
     gold_values = values_of(task, golds) if task.labels else [None] * len(golds)
     scores = metrics.instance_scores(task, predictions, golds)
     columns = zip(instances, predictions, values, gold_values, scores, strict=True)
     return [
         Row(
-            *(index, task.name, one.id, answer, one.target, score, one.dialogue_id, split),
+            *(
+                index,
+                task.name,
+                instance.id,
+                answer,
+                instance.target,
+                score,
+                instance.dialogue_id,
+                split,
+            ),
             *(value, gold),
         )
-        for index, (one, answer, value, gold, score) in enumerate(columns)
+        for index, (instance, answer, value, gold, score) in enumerate(columns)
     ]
 
 

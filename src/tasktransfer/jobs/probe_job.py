@@ -41,18 +41,18 @@ def fitted(
         read[task] = {"train": train, "test": read_instances(cache, task, "test")}
     if node.on is not None and node.on.stage is not None:
         refuse_mixed(read, held_out(study, node.on.stage, node.data.name), str(cache))
-    rows = [one for splits in read.values() for instances in splits.values() for one in instances]
-    texts = list(dict.fromkeys(one.context for one in rows))
-    place = {text: number for number, text in enumerate(texts)}
-    trained = {one.context for splits in read.values() for one in splits["train"]}
+    rows = [row for splits in read.values() for instances in splits.values() for row in instances]
+    texts = list(dict.fromkeys(row.context for row in rows))
+    position = {text: number for number, text in enumerate(texts)}
+    trained = {row.context for splits in read.values() for row in splits["train"]}
     matrix = (
         _represented(study, node, texts)
         if learner.features
-        else counted(_read_by_encoders(study, node, texts), [one in trained for one in texts])
+        else counted(_read_by_encoders(study, node, texts), [row in trained for row in texts])
     )
 
     def features(instances: Instances) -> Any:
-        return matrix[[place[instance.context] for instance in instances]]
+        return matrix[[position[instance.context] for instance in instances]]
 
     given = Given(read, features, node.settings, node.seed, folder, notes.append)
     return learner.fit(given)
@@ -63,7 +63,7 @@ def limited(instances: Instances, limit: int | None) -> Instances:
     if limit is None or limit >= len(instances):
         return instances
     kept = np.sort(np.random.default_rng(0).permutation(len(instances))[:limit])
-    return [instances[place] for place in kept]
+    return [instances[index] for index in kept]
 
 
 def held_out(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
@@ -129,8 +129,8 @@ def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
     from tasktransfer.encoding.tokenizer import load_tokenizer, parts_read  # noqa: PLC0415
 
     model = _model_with(study, reads["model"], node)
-    place, revision = study.base_model(model.name), study.revision(model.name)
-    tokenizer = load_tokenizer(place, revision, model.family)
+    folder, revision = study.base_model(model.name), study.revision(model.name)
+    tokenizer = load_tokenizer(folder, revision, model.family)
     return parts_read(tokenizer, texts, model.max_length)
 
 

@@ -47,14 +47,14 @@ def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
         stage = start.stage
         model, training, seed = stage.model, stage.training, stage.seed
         of = get_task(stage.data.name, stage.train_tasks[0])
-        place, revision = inputs.weights(study, start), None
+        weights, revision = inputs.weights(study, start), None
     else:
         model = model_of(study, node)
         training, seed, of = Training(), node.seed, None
-        place, revision = study.base_model(model.name), study.revision(model.name)
+        weights, revision = study.base_model(model.name), study.revision(model.name)
     hardware = inputs.hardware(study, precision="float32")
     measuring = Measuring(
-        *(model, training, place, revision, Path(study.encoded(node.data, model.name)), seed, of),
+        *(model, training, weights, revision, Path(study.encoded(node.data, model.name)), seed, of),
         *(node.settings["instances"], hardware, study.beside(model.name)),
     )
     tokens = 0
@@ -79,7 +79,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
     pairs: Mapping[str, Sequence[str]] = node.settings["sources"]
     folders = {
         data.name: inputs.cache(study, data)
-        for data in (node.data, *(one for one in node.reads if isinstance(one, Data)))
+        for data in (node.data, *(used for used in node.reads if isinstance(used, Data)))
     }
     limit = node.settings["instances"]
 
@@ -104,9 +104,9 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
                 f"selector {selector.name}: reads {what} of {of or 'the base model'} on {on}, "
                 f"which its reads {selector.reads} do not offer: name what it reads"
             )
-        place, (_, name) = Path(study.folder(fit)), task_of(node.data.name, on)
-        checked(place, fit.digest, [name])
-        with np.load(place / name / ARRAYS, allow_pickle=False) as arrays:
+        folder, (_, name) = Path(study.folder(fit)), task_of(node.data.name, on)
+        checked(folder, fit.digest, [name])
+        with np.load(folder / name / ARRAYS, allow_pickle=False) as arrays:
             return {name: np.asarray(arrays[name], np.float64) for name in arrays.files}
 
     tasks = sorted({*pairs, *(source for of in pairs.values() for source in of)})

@@ -200,12 +200,12 @@ class _Unpadded(torch.autograd.Function):
         return padded.index_fill_(0, ctx.padding.gaps, 0.0), None
 
 
-def _group_bias(packed: Pack, place: int, dtype: torch.dtype) -> Tensor | None:
+def _group_bias(packed: Pack, number: int, dtype: torch.dtype) -> Tensor | None:
     """What is added to a group's scores; a token does not see later ones, and so no padding, if
     attention is causal. Made once for all layers."""
-    key = (place, dtype)
+    key = (number, dtype)
     if key not in packed.biases:
-        group, device = packed.groups[place], packed.ids.device
+        group, device = packed.groups[number], packed.ids.device
         hidden = group.padding
         if packed.causal:
             hidden = torch.ones(group.width, group.width, dtype=torch.bool, device=device).triu(1)

@@ -26,7 +26,9 @@ def tally(name: str, guesses: Coded, right: Coded) -> Sums:
     sums = np.ones((len(right), 2))
     for row in range(len(right)):
         (guess,) = guesses.of(row)
-        sums[row, 0] = max(metric(words(guess), words(one)) for one in right.of(row))
+        sums[row, 0] = max(
+            metric(words(guess), words(right_answer)) for right_answer in right.of(row)
+        )
     return sums
 
 
@@ -81,11 +83,11 @@ def _precision(guessed: Counter[object], wanted: Counter[object]) -> float:
 
 def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
     lengths = [0] * (len(second) + 1)
-    for one in first:
+    for word in first:
         diagonal = 0
         for index, other in enumerate(second, start=1):
             above = lengths[index]
-            lengths[index] = diagonal + 1 if one == other else max(above, lengths[index - 1])
+            lengths[index] = diagonal + 1 if word == other else max(above, lengths[index - 1])
             diagonal = above
     return lengths[-1]
 
@@ -94,9 +96,9 @@ def _aligned(hypothesis: Words, reference: Words) -> list[tuple[int, int]]:
     """Pairs of equal words, each word once, from the end as NLTK pairs them; in order."""
     free = list(enumerate(reference))
     pairs = []
-    for place in range(len(hypothesis) - 1, -1, -1):
+    for index in range(len(hypothesis) - 1, -1, -1):
         for at in range(len(free) - 1, -1, -1):
-            if free[at][1] == hypothesis[place]:
-                pairs.append((place, free.pop(at)[0]))
+            if free[at][1] == hypothesis[index]:
+                pairs.append((index, free.pop(at)[0]))
                 break
     return pairs[::-1]

@@ -78,16 +78,16 @@ class AdapterBank(nn.Module):
                 f"states; choose 1 to {width}"
             )
         places = [
-            place.dropout
+            module.dropout
             for layer in backbone.encoder.layer
-            for place in (layer.attention.output, layer.output)
+            for module in (layer.attention.output, layer.output)
         ]
         self.banks = nn.ModuleDict(
             {task: _fresh(len(places), width, reduction, seed) for task in tasks}
         )
         self._this_thread = threading.local()
-        for number, place in enumerate(places):
-            place.register_forward_hook(self._hook(number))
+        for number, module in enumerate(places):
+            module.register_forward_hook(self._hook(number))
 
     @contextmanager
     def using(self, task: str) -> Iterator[None]:

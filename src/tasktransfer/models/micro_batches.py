@@ -100,7 +100,7 @@ def even_micro_batches(
     if count >= len(ordered):
         return [[example] for example in ordered]
     places = (np.cumsum(costs) - costs) * count // total
-    return [[ordered[i] for i in np.flatnonzero(places == place)] for place in np.unique(places)]
+    return [[ordered[i] for i in np.flatnonzero(places == index)] for index in np.unique(places)]
 
 
 def micro_batches_of_trees(

@@ -109,8 +109,8 @@ class NextUtterance:
         rows = split.sequences.take(split.sequence_rows(examples))
         answers = split.labels.take(examples)
         targets, _ = padded(answers, IGNORED)
-        said, _ = padded(answers, PAD)
-        arrays = {"targets": targets, "said": np.roll(said, 1, axis=1)}
+        given, _ = padded(answers, PAD)
+        arrays = {"targets": targets, "said": np.roll(given, 1, axis=1)}
         arrays["said"][:, 0] = END
         return Inputs(self._rows(rows, arrays))
 
@@ -129,8 +129,8 @@ class NextUtterance:
         read = self._read(self._rows(rows))
         longest = self.max_answer_tokens[split.task]
         generated = self.decoder.generate(read, END, END, longest).tolist()  # type: ignore[operator]
-        said = [row[: row.index(END)] if END in row else row for row in generated]
-        texts = self.tokenizer.batch_decode(said, skip_special_tokens=True)
+        written = [row[: row.index(END)] if END in row else row for row in generated]
+        texts = self.tokenizer.batch_decode(written, skip_special_tokens=True)
         return [parse_answer(self.tasks[split.task], text) for text in texts]
 
     def _rows(
@@ -170,8 +170,8 @@ class NextUtterance:
 
     def save(self, folder: Path) -> None:
         save_file(self.module.state_dict(), folder / WEIGHTS)
-        said = {"architecture": asdict(self.architecture), "vocabulary": len(self.tokenizer)}
-        (folder / FILE).write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+        content = {"architecture": asdict(self.architecture), "vocabulary": len(self.tokenizer)}
+        (folder / FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def load(
@@ -187,10 +187,10 @@ def load(
     Raises:
         ModelError: a saved one is damaged, or of another vocabulary.
     """
-    said = None if is_recipe(start) else saved_in(Path(start))
-    architecture = of_weights(start) if said is None else Architecture(**said["architecture"])  # type: ignore[arg-type]
+    saved = None if is_recipe(start) else saved_in(Path(start))
+    architecture = of_weights(start) if saved is None else Architecture(**saved["architecture"])  # type: ignore[arg-type]
     network = Network(architecture, len(tokenizer))
-    if said is not None:
+    if saved is not None:
         _fill(network, Path(start) / WEIGHTS)
     if dropout is not None:
         for module in network.modules():

@@ -34,7 +34,7 @@ def parted(sequences: Ragged, second_starts: Ints) -> Ragged:
     Raises:
         ModelError: a sequence has one segment alone.
     """
-    rows = [sequences[place] for place in range(len(second_starts))]
+    rows = [sequences[index] for index in range(len(second_starts))]
     if any(start >= len(row) for row, start in zip(rows, second_starts, strict=True)):
         raise ModelError(
             "a sequence has one segment, and two are compared: use this model for tasks that ask "

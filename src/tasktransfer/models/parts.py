@@ -159,11 +159,11 @@ def ties(base: Tensors, models: Sequence[Tensors]) -> dict[str, Tensor]:
         {name: model[name].detach() - base[name].detach() for name in base} for model in models
     ]
     for change in changes:
-        sizes = torch.cat([one.abs().flatten() for one in change.values()])
+        sizes = torch.cat([moved.abs().flatten() for moved in change.values()])
         kept = max(1, round(TIES_KEPT * len(sizes)))
         least = torch.kthvalue(sizes, len(sizes) - kept + 1).values
-        for name, one in change.items():
-            change[name] = torch.where(one.abs() >= least, one, torch.zeros_like(one))
+        for name, moved in change.items():
+            change[name] = torch.where(moved.abs() >= least, moved, torch.zeros_like(moved))
     merged: dict[str, Tensor] = {}
     for name, parameter in base.items():
         stacked = torch.stack([change[name] for change in changes])

@@ -94,9 +94,9 @@ def coded(rows: pa.Table, task: Task) -> pa.Table | None:
         texts = [
             [_coded(text, codes, phrases) for text in several] for several in rows[name].to_pylist()
         ]
-        place = changed.schema.get_field_index(name)
+        position = changed.schema.get_field_index(name)
         column = pa.array(texts, rows.schema.field(name).type)
-        changed = changed.set_column(place, rows.schema.field(name), column)
+        changed = changed.set_column(position, rows.schema.field(name), column)
     return changed if _alike(rows, changed, task) else None
 
 

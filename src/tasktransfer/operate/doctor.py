@@ -220,9 +220,9 @@ def memory() -> Iterator[Check]:
 
 
 def disk(results: Path) -> Check:
-    place = _there(results)
-    free = shutil.disk_usage(place).free
-    text = f"{in_words(free)} free at {place}"
+    folder = _there(results)
+    free = shutil.disk_usage(folder).free
+    text = f"{in_words(free)} free at {folder}"
     if free >= LEAST_FREE:
         return Check("disk", "fine", f"{text} (`tasktransfer plan` says what a study takes)")
     remedy = "free some space, or put `results` of the config elsewhere"
@@ -236,12 +236,12 @@ def _there(path: Path) -> Path:
 
 def file_system(results: Path, mounts: Path = Path("/proc/mounts")) -> Check:
     """Whether results lie on another machine: thousands of small files are slow there."""
-    place = _there(results).resolve()
+    folder = _there(results).resolve()
     try:
         lines = [line.split() for line in mounts.read_text(encoding="utf-8").splitlines()]
     except OSError:
         return Check("file system", "fine", "this system does not tell")
-    fitting = [words for words in lines if place.is_relative_to(words[1].replace("\\040", " "))]
+    fitting = [words for words in lines if folder.is_relative_to(words[1].replace("\\040", " "))]
     kind = max(fitting, key=lambda words: len(words[1]))[2] if fitting else "unknown"
     if not kind.startswith(NETWORK):
         return Check("file system", "fine", kind)
@@ -251,9 +251,9 @@ def file_system(results: Path, mounts: Path = Path("/proc/mounts")) -> Check:
 
 def kernel_locks(results: Path) -> Check:
     """Whether the kernel's locks work where results are made, and where devices are leased."""
-    for place in (_there(results), lock_folder()):
+    for folder in (_there(results), lock_folder()):
         try:
-            with TemporaryFile(dir=place) as file:
+            with TemporaryFile(dir=folder) as file:
                 if not locks.try_lock(file.fileno()):
                     raise OSError("a new file is locked already")
         except OSError as error:
@@ -261,7 +261,7 @@ def kernel_locks(results: Path) -> Check:
                 "make it writable, or put `results` (and TASKTRANSFER_LOCKS) on a file system with "
                 "flock"
             )
-            text = f"{place}: {error.strerror or error}"
+            text = f"{folder}: {error.strerror or error}"
             return Check("locks", "wrong", text, remedy, StorageError.exit_code)
     return Check("locks", "fine", f"work in {_there(results)} and {lock_folder()}")
 
@@ -303,13 +303,13 @@ def profile(folder: Path) -> Check:
     """The profile that a plain ``snakemake`` takes by itself (docs/running.md)."""
     chosen = os.environ.get("SNAKEMAKE_PROFILE")
     beside = [folder / "profiles/default", folder / "workflow/profiles/default"]
-    place = next((each for each in beside if (each / "config.yaml").is_file()), None)
-    if place is None and chosen is None:
+    found = next((each for each in beside if (each / "config.yaml").is_file()), None)
+    if found is None and chosen is None:
         packaged = Path(__file__).parents[1] / "workflow/profiles/default"
         remedy = f"snakemake --workflow-profile {packaged}: its scheduler waits for no solver"
         return Check("profile", "slow", "none is in force", remedy)
     parts = [f"SNAKEMAKE_PROFILE={chosen}"] * (chosen is not None)
-    parts += [f"{place} ({_settings(place)})"] if place is not None else []
+    parts += [f"{found} ({_settings(found)})"] if found is not None else []
     return Check("profile", "fine", ", then ".join(parts))
 
 

@@ -156,8 +156,8 @@ def _of_any(record: Record) -> Facts:
         "node": node["kind"],
         "label": node["label"],
         "identity": node["identity"],
-        "measures": {task: one["measures"] for task, one in results.items()},
-        "instances": {task: one["instances"] for task, one in results.items()},
+        "measures": {task: result["measures"] for task, result in results.items()},
+        "instances": {task: result["instances"] for task, result in results.items()},
         "sizes": record["sizes"],
         "report": record.get("report", {}),
         "synthetic": record["synthetic"],
@@ -183,8 +183,8 @@ def _of_stage(record: Record) -> Facts:
         "model": node["identity"].get("model"),
         "scores": {task: result["score"] for task, result in record["results"].items()},
         "selections": [
-            {key: one[key] for key in ("select_on", "round", "dev_score")}
-            for one in course["selections"]
+            {key: selection[key] for key in ("select_on", "round", "dev_score")}
+            for selection in course["selections"]
         ],
         "epochs": len(course["rounds"]),
         "parameters": record["provenance"].get("training", {}).get("parameters"),

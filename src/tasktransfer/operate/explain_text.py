@@ -26,17 +26,17 @@ def as_text(facts: Facts) -> str:
 
 def asked(facts: Facts) -> list[str]:
     """What a model that is only asked is given to read of an instance; nothing of other nodes."""
-    told = facts.get("asked")
-    if not told:
+    question = facts.get("asked")
+    if not question:
         return []
-    if "lacking" in told:
-        return section("Prompt", [f"cannot be shown: {told['lacking']}"])
+    if "lacking" in question:
+        return section("Prompt", [f"cannot be shown: {question['lacking']}"])
     lines: list[str] = []
-    for prompt, choices in zip(told["prompts"], told["choices"], strict=True):
+    for prompt, choices in zip(question["prompts"], question["choices"], strict=True):
         lines += [*prompt.splitlines(), ""]
         lines += pairs([("choices", "; ".join(choices) or "none: the answer is written")])
-    lines += pairs([("right", ", ".join(told["right"]))])
-    return section(f"Prompt of instance {told['instance']} ({told['id']})", lines)
+    lines += pairs([("right", ", ".join(question["right"]))])
+    return section(f"Prompt of instance {question['instance']} ({question['id']})", lines)
 
 
 def section(heading: str, lines: Sequence[str]) -> list[str]:
@@ -138,8 +138,8 @@ def made_with(facts: Facts) -> dict[str, str]:
         lines["trained with"] = ", ".join(f"{name} {value}" for name, value in hyperparameters)
         if adapter := (facts["model"] or {}).get("adapter"):
             started = {"start": facts["identity"].get("adapter_start", "continue")}
-            told = {**adapter, **(started if facts["parents"] else {})}
-            lines["adapter"] = ", ".join(f"{name} {value}" for name, value in told.items())
+            settings = {**adapter, **(started if facts["parents"] else {})}
+            lines["adapter"] = ", ".join(f"{name} {value}" for name, value in settings.items())
         if counts := facts["parameters"]:
             share = counts["trained"] / counts["all"]
             lines["parameters"] = (

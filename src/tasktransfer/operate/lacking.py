@@ -59,12 +59,12 @@ def refuse_lacking(study: Study, dataset: str | None = None) -> None:
 
 
 def _absent_files(named: Mapping[str, str]) -> Iterator[str]:
-    for key, place in named.items():
-        file = Path(on_disk(place))
+    for key, path in named.items():
+        file = Path(on_disk(path))
         if not file.exists():
-            yield f"{place}: is missing, and {key} names it: put it there, or change {key}"
+            yield f"{path}: is missing, and {key} names it: put it there, or change {key}"
         elif file.is_file() and not file.stat().st_size:
-            yield f"{place}: is empty, and {key} names it: give the whole file, or change {key}"
+            yield f"{path}: is empty, and {key} names it: give the whole file, or change {key}"
 
 
 def _lacking(study: Study, dataset: str) -> Iterator[str]:
@@ -214,13 +214,13 @@ def _message(study: Study, dataset: str, task: str, splits: list[str] | None) ->
     """``splits``: those without an instance; None: the release does not annotate the task."""
     reader = DATASETS[dataset].reader
     try:
-        place = reader.find(Path(study.release_of(dataset)))
+        where = reader.find(Path(study.release_of(dataset)))
     except DataError:
-        place = f"{study.instances(dataset)}/manifest.json"
+        where = f"{study.instances(dataset)}/manifest.json"
     absent = None if splits is None else tuple(splits)
     what = reader.missing(task, absent, study.config.data.few_sample)
     remedy = study.config.how_to_leave_out(dataset, task)
     return (
-        f"{place}: {what}. {study.config_file} needs it: {remedy}, or give a release that has it "
+        f"{where}: {what}. {study.config_file} needs it: {remedy}, or give a release that has it "
         "(data.release)"
     )

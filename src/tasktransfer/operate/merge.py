@@ -128,10 +128,10 @@ def _merged(
 ) -> dict[str, Any]:
     """Take what is offered and wanted, what others use last."""
     _in_order(steps, study)
-    told: list[dict[str, Any]] = []
+    outcomes: list[dict[str, Any]] = []
     for step in with_progress([*reversed(steps)], f"taking records of {other}"):
         outcome, reasons, by = _merge_one(step, dry_run=dry_run)
-        told.insert(
+        outcomes.insert(
             0, {"stage": step.node_folder.path, "outcome": outcome, "reasons": reasons, "made_by": by}
         )
     own, there = Path(study.config.results), {step.node_folder.digest for step in steps}
@@ -142,10 +142,10 @@ def _merged(
     return {
         "other": str(other),
         "results": study.config.results,
-        "counts": {name: sum(t["outcome"] == name for t in told) for name in OUTCOMES},
+        "counts": {name: sum(t["outcome"] == name for t in outcomes) for name in OUTCOMES},
         "tables": taken,
         "lacking": sum(not is_whole(study, study.node(digest)) for digest in lacking),
-        "stages": told,
+        "stages": outcomes,
     }
 
 
@@ -271,10 +271,10 @@ def _other_rows(step: Step, ours: Record, theirs: Record) -> list[str]:
 def _compared(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
     """What of rows has to be equal; of some tasks alone where others were not asked for both here
     and there."""
-    told = rows.select(COMPARED).replace_schema_metadata()
+    compared = rows.select(COMPARED).replace_schema_metadata()
     if tasks is None:
-        return told
-    of_tasks = told.filter(pc.is_in(told["task"], pa.array(sorted(tasks), pa.string())))
+        return compared
+    of_tasks = compared.filter(pc.is_in(compared["task"], pa.array(sorted(tasks), pa.string())))
     return of_tasks.drop_columns(["index"])
 
 

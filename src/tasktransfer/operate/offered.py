@@ -44,8 +44,8 @@ def offered(node_folder: NodeFolder, node: Node | None) -> Record:
         untested = [task for task in node.tested if task not in record["results"]]
         problem = without_selection(node, record)
         if problem is None and untested:
-            said = ", ".join(record["results"]) or "no task"
-            problem = f"results: {said}, expected {', '.join(node.tested)}"
+            tasks = ", ".join(record["results"]) or "no task"
+            problem = f"results: {tasks}, expected {', '.join(node.tested)}"
     if problem:
         raise RecordError(f"{node_folder.folder / RECORD}: {problem}")
     return record

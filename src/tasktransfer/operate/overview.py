@@ -67,8 +67,8 @@ def overview(
 
 def _synthetic(study: Study) -> bool | None:
     """Whether dialogues of the study are generated; None: not known before they are prepared."""
-    said = [study.synthetic(dataset) for dataset in study.config.dataset_names]
-    return None if None in said and True not in said else True in said
+    synthetic = [study.synthetic(dataset) for dataset in study.config.dataset_names]
+    return None if None in synthetic and True not in synthetic else True in synthetic
 
 
 # --- counts -------------------------------------------------------------------------------------
@@ -174,18 +174,18 @@ def _devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
 
 def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
     """Per model: its size, and what its speed stands on."""
-    told = {}
+    sources = {}
     for model in estimates.study.config.models:
         precision = estimates.precision(model.name, estimates.study.config.training.precision)
         size, speed = estimates.model(model.name), estimates.speed(model.name, precision)
-        told[model.name] = {
+        sources[model.name] = {
             "parameters": size.parameters,
             "parameters_from": size.basis,
             "trained_parameters": size.trained,
             "speed_from": speed.basis,
             "precision": precision,
         }
-    return told
+    return sources
 
 
 def _others_left(study: Study, there: OnDisk) -> list[Node]:

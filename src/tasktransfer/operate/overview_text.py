@@ -108,7 +108,7 @@ def _estimated(estimate: dict[str, Any]) -> list[str]:
         "(--devices N --on cpu|gpu)",
         f"  sizes from {', '.join(estimate['sizes_from'])}; samples and tokens over all epochs",
         *_besides(estimate),
-        *(_basis(name, said) for name, said in estimate["speed_from"].items()),
+        *(_basis(name, basis) for name, basis in estimate["speed_from"].items()),
         f"  matrix products on {estimate['rates']}",
     ]
 
@@ -120,12 +120,12 @@ def _besides(estimate: dict[str, Any]) -> list[str]:
     return [f"  in it for evaluations, fits and derived data: {besides:.2g} hours"]
 
 
-def _basis(name: str, said: dict[str, Any]) -> str:
-    parameters, trained = said["parameters"], said["trained_parameters"]
+def _basis(name: str, basis: dict[str, Any]) -> str:
+    parameters, trained = basis["parameters"], basis["trained_parameters"]
     share = f", {trained / 1e6:,.1f}M of them trained" if trained < parameters else ""
     return (
-        f"  {name}: {parameters / 1e6:,.1f}M parameters ({said['parameters_from']}){share}, in "
-        f"{said['precision']}, speed from {BASES[said['speed_from']]}"
+        f"  {name}: {parameters / 1e6:,.1f}M parameters ({basis['parameters_from']}){share}, in "
+        f"{basis['precision']}, speed from {BASES[basis['speed_from']]}"
     )
 
 
@@ -169,8 +169,8 @@ def _progress(seen: dict[str, Any]) -> list[str]:
 def others(rows: Sequence[dict[str, Any]]) -> list[str]:
     """What is no training, on a line."""
     names = {"data": "derived data", "fit": "fits", "evaluation": "evaluations"}
-    told = (f"{row['done']:,} of {row['total']:,} {names[row['kind']]}" for row in rows)
-    return [f"made besides: {', '.join(told)}"] if rows else []
+    counts = (f"{row['done']:,} of {row['total']:,} {names[row['kind']]}" for row in rows)
+    return [f"made besides: {', '.join(counts)}"] if rows else []
 
 
 def damaged(problems: Sequence[str]) -> list[str]:

@@ -86,9 +86,9 @@ def pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> d
     window = max(now - WINDOW_SECONDS, min(begun, default=now))
     span = max(1.0, now - window)
     done = sum(piece.within(window) for piece in (*ended, *running))
-    told = done and (ended or span > EARLY_SECONDS)
+    reliable = done and (ended or span > EARLY_SECONDS)
     # Too early to tell: as if each of those that run did a second of work a second.
-    speed = done / span if told else float(len(running))
+    speed = done / span if reliable else float(len(running))
     return {
         "finished_last_hour": len(ended),
         "per_hour": len(ended) / span * 3600,

@@ -190,9 +190,9 @@ def _sbatch(path: Path, after: list[str], before: Mapping[str, str]) -> str:
             f"{path}: no sbatch on this machine; submit the scripts where there is one"
         ) from error
     except subprocess.SubprocessError as error:
-        said = getattr(error, "stderr", None) or str(error)
+        message = getattr(error, "stderr", None) or str(error)
         submitted = ", ".join(f"{name} {number}" for name, number in before.items()) or "nothing"
         raise ConfigError(
-            f"{path}: sbatch refused it: {said.strip()}; submitted already: {submitted}"
+            f"{path}: sbatch refused it: {message.strip()}; submitted already: {submitted}"
         ) from error
     return done.stdout.strip().split(";")[0]

@@ -61,16 +61,16 @@ def rekeyed(study: Study, other: Path) -> Iterator[Rekeyed]:
     """The records of older releases in a results folder that are nodes of a study today, as a
     results folder of today, for as long as it is open."""
     with tempfile.TemporaryDirectory(prefix="tasktransfer-") as folder:
-        told = Rekeyed(Path(folder))
+        outcome = Rekeyed(Path(folder))
         for node, halves in _former_places(study, other):
-            told.taken |= {node_folder.digest for node_folder, _ in halves}
+            outcome.taken |= {node_folder.digest for node_folder, _ in halves}
             try:
                 _refuse_other_cards(node)
-                _write(node, [Half(p, _record(p), tasks) for p, tasks in halves], told.folder)
-                told.nodes, told.records = told.nodes + 1, told.records + len(halves)
+                _write(node, [Half(p, _record(p), tasks) for p, tasks in halves], outcome.folder)
+                outcome.nodes, outcome.records = outcome.nodes + 1, outcome.records + len(halves)
             except RecordError as error:
-                told.refused |= {node_folder.path: str(error) for node_folder, _ in halves}
-        yield told
+                outcome.refused |= {node_folder.path: str(error) for node_folder, _ in halves}
+        yield outcome
 
 
 def _former_places(
@@ -132,7 +132,9 @@ def _write(node: Node, halves: Sequence[Half], folder: Path) -> None:
         if (rows := half.record["rows"])
     ]
     if tables:
-        table = pa.concat_tables([one.replace_schema_metadata() for one in tables])
+        table = pa.concat_tables(
+            [table_of_half.replace_schema_metadata() for table_of_half in tables]
+        )
         dataset = first.record["node"]["dataset"]
         record["rows"] = write_table(out, table, digest=node.digest, dataset=dataset)
     record.pop("artefacts", None)
@@ -151,14 +153,16 @@ def _refuse_unequal(stage: Stage, halves: Sequence[Half]) -> None:
     for half in halves:
         if selected_on(half.record) != [half.select_on]:
             raise RecordError(f"{half.node_folder.path}: its round was chosen on other tasks")
-    lacks = {one.tasks for one in stage.selections} - {half.select_on for half in halves}
+    lacks = {entry.tasks for entry in stage.selections} - {half.select_on for half in halves}
     if lacks:
         tasks = ", ".join("+".join(each) for each in sorted(lacks))
         raise RecordError(
             f"{halves[0].node_folder.path}: the training is one with that which chose its round on "
             f"{tasks}, and no record of this is there: it has to be trained once more"
         )
-    losses = [[one["train_loss"] for one in half.record["training"]["rounds"]] for half in halves]
+    losses = [
+        [entry["train_loss"] for entry in half.record["training"]["rounds"]] for half in halves
+    ]
     rounds = min(map(len, losses))
     if any(course[:rounds] != losses[0][:rounds] for course in losses):
         paths = " and ".join(half.node_folder.path for half in halves)
@@ -172,15 +176,15 @@ def _course(halves: Sequence[Half]) -> TrainingResult:
         RecordError: a selection's training ended earlier than another's, so that it lacks scores.
     """
     longest = max((half.record["training"]["rounds"] for half in halves), key=len)
-    selections = [one for half in halves for one in half.record["training"]["selections"]]
-    if any(len(one["scores"]) != len(longest) for one in selections):
+    selections = [entry for half in halves for entry in half.record["training"]["selections"]]
+    if any(len(entry["scores"]) != len(longest) for entry in selections):
         paths = " and ".join(half.node_folder.path for half in halves)
         raise RecordError(f"{paths}: are one training today, and went on for different times")
     dev = [
         _united(half.record["training"]["rounds"][index]["dev"] for half in halves)
         for index in range(len(longest))
     ]
-    rounds = [{**one, "dev": measured} for one, measured in zip(longest, dev, strict=True)]
+    rounds = [{**entry, "dev": measured} for entry, measured in zip(longest, dev, strict=True)]
     return cast(TrainingResult, {"rounds": rounds, "selections": selections})
 
 
@@ -207,13 +211,16 @@ def _weights(node: Node, halves: Sequence[Half], out: Path) -> Mapping[str, Arte
     if not isinstance(node, Stage):
         return artefacts
     for half in halves:
-        source, said = half.node_folder.folder / CHECKPOINT, half.record.get("artefacts", {})
+        source, artefacts_there = (
+            half.node_folder.folder / CHECKPOINT,
+            half.record.get("artefacts", {}),
+        )
         if not source.is_dir():
             return {}
-        own = next(one for one in node.selections if one.tasks == half.select_on)
+        own = next(entry for entry in node.selections if entry.tasks == half.select_on)
         chosen = choice_folder(Path(CHECKPOINT), node.told_apart(own))
         shutil.copytree(source, out / chosen, symlinks=True, dirs_exist_ok=True)
-        for name, one in said.items():
+        for name, entry in artefacts_there.items():
             if name.startswith(f"{CHECKPOINT}/"):
-                artefacts[(chosen / name.removeprefix(f"{CHECKPOINT}/")).as_posix()] = one
+                artefacts[(chosen / name.removeprefix(f"{CHECKPOINT}/")).as_posix()] = entry
     return artefacts

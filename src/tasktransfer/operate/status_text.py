@@ -84,10 +84,10 @@ def _inputs(seen: dict[str, Any], state: str) -> list[str]:
 def _running(item: dict[str, Any]) -> str:
     if item["model"] is None:
         return f"{_name(item)} ({item['host'] or '?'})"
-    place = item["device"] or "waiting for a device"
+    device = item["device"] or "waiting for a device"
     how_far = "starting" if item["percent"] is None else f"{item['percent']} %"
     left = f", {item['left']} left" if item["left"] else ""
-    return f"{_name(item)}: {how_far}{left} ({place}, {item['host'] or '?'})"
+    return f"{_name(item)}: {how_far}{left} ({device}, {item['host'] or '?'})"
 
 
 def _failed(item: dict[str, Any]) -> str:

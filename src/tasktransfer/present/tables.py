@@ -93,13 +93,13 @@ def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
         layout = listed(shape, frame) if isinstance(shape, Listed) else shape(view, frame)
         words = [[words_of(table.keys, row)] * len(layout.head) for row in records(frame)]
     marks = [] if table.cited else marks_of(view.metadata)
-    told = notes_of(frame, view.metadata, table.paper) if table.paper else []
+    published_notes = notes_of(frame, view.metadata, table.paper) if table.paper else []
     return Printed(
         table.name,
         table.title,
         caption_of(shown, table.name, table.caption),
         badges(marks),
-        notes(marks, [*told, *table.notes(view, frame)]),
+        notes(marks, [*published_notes, *table.notes(view, frame)]),
         frame,
         layout,
         words,

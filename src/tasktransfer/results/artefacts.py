@@ -56,7 +56,7 @@ def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str |
     """
     written = _written(folder / RECORD)
     kept = {Path(name).parent for name in artefacts if os.path.lexists(folder / name)}
-    for name, said in artefacts.items():
+    for name, recorded in artefacts.items():
         file = folder / name
         try:
             seen = file.stat()
@@ -64,9 +64,11 @@ def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str |
             if Path(name).parent in kept:
                 return f"{file}: no such file, its record names it"
             continue
-        if seen.st_size != said["bytes"]:
-            return f"{file}: {seen.st_size:,} bytes, {said['bytes']:,} in the record of its node"
-        if (every or seen.st_mtime_ns > written) and sha256_of(file) != said["sha256"]:
+        if seen.st_size != recorded["bytes"]:
+            return (
+                f"{file}: {seen.st_size:,} bytes, {recorded['bytes']:,} in the record of its node"
+            )
+        if (every or seen.st_mtime_ns > written) and sha256_of(file) != recorded["sha256"]:
             return f"{file}: its SHA-256 is not the one in the record of its node"
     return None
 
@@ -82,18 +84,18 @@ def checked(folder: Path, digest: str, parts: Iterable[str]) -> None:
         RecordError: the record is of another node, or a file is missing, left over, or another one
             than the node has left; names the file and the remedy.
     """
-    said = _said_by(folder / RECORD)
-    if said is None:
+    in_record = _said_by(folder / RECORD)
+    if in_record is None:
         return
-    recorded = said[0]
+    recorded = in_record[0]
     if recorded != digest:
         raise RecordError(_refusal(folder, f"is the record of {recorded[:12]}, not {digest[:12]}"))
-    if said[1] is None:
+    if in_record[1] is None:
         return
     wanted = [part.rstrip("/") for part in parts]
     of_parts = {
-        name: one
-        for name, one in said[1].items()
+        name: artefact
+        for name, artefact in in_record[1].items()
         if any(name == part or name.startswith(f"{part}/") for part in wanted)
     }
     found = problem(folder, of_parts, every=True)

@@ -112,9 +112,9 @@ class Collected:
     @cached_property
     def synthetic(self) -> dict[str, bool]:
         """Dataset → whether its dialogues are generated, as records or prepared data say."""
-        said = {r["node"]["dataset"]: r["synthetic"] for r in self.records.values()}
+        synthetic = {r["node"]["dataset"]: r["synthetic"] for r in self.records.values()}
         known = {name: self.study.synthetic(name) for name in self.study.config.dataset_names}
-        return {**{k: bool(v) for k, v in known.items() if v is not None}, **said}
+        return {**{k: bool(v) for k, v in known.items() if v is not None}, **synthetic}
 
     @property
     def cuts(self) -> str:
@@ -124,22 +124,22 @@ class Collected:
             for record in self.records.values()
             for key, limit in record["provenance"].get("cuts", {}).items()
         }
-        place = {f"limit_{split}": number for number, split in enumerate(SPLITS)}
-        ordered = sorted(limits, key=lambda one: (place.get(one[0], len(place)), one))
+        order = {f"limit_{split}": number for number, split in enumerate(SPLITS)}
+        ordered = sorted(limits, key=lambda cut: (order.get(cut[0], len(order)), cut))
         return ", ".join(f"{key} {limit}" for key, limit in ordered)
 
     @property
     def stand_ins(self) -> dict[str, str]:
         """What stands in for what, as the records name it."""
-        told: dict[str, str] = {}
+        found: dict[str, str] = {}
         for record in self.records.values():
-            told |= record["provenance"].get("stand_ins", {})
-        return told
+            found |= record["provenance"].get("stand_ins", {})
+        return found
 
     def holes(self) -> list[str]:
         """A line for each run that lacks something, and for each damaged record."""
-        place = self.study.config.results
-        lines = [f"{place}/{m.wanted.path}: {m.reason}; {m.remedy}" for m in self.missing]
+        results = self.study.config.results
+        lines = [f"{results}/{m.wanted.path}: {m.reason}; {m.remedy}" for m in self.missing]
         damaged = [f"damaged: {error}" for _, error in self.problems]
         return list(dict.fromkeys([*damaged, *lines]))
 
@@ -315,8 +315,8 @@ def _misplaced(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[str, s
 def records_under(folder: Path) -> list[Path]:
     """Everything below a folder that is called like a record, sorted; folders and links too."""
     return sorted(
-        Path(place, RECORD)
-        for place, folders, files in os.walk(folder)
+        Path(path, RECORD)
+        for path, folders, files in os.walk(folder)
         if RECORD in files or RECORD in folders
     )
 
@@ -359,10 +359,10 @@ def _holes_in(study: Study, run: Run, stage: Stage, record: Record) -> Iterator[
 
 
 def _reason(node: Node, state: str, error: str | None, *, parent: bool) -> str:
-    said = f"{state}: {error}" if error else state
+    reason = f"{state}: {error}" if error else state
     if state == WAITING:
         return NO_RECORD
-    return f"its parent {node.label} {_VERBS.get(state, '')}{said}" if parent else said
+    return f"its parent {node.label} {_VERBS.get(state, '')}{reason}" if parent else reason
 
 
 def _remedy(study: Study, node: Node) -> str:

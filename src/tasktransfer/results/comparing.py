@@ -38,12 +38,12 @@ def _comparable(record: Record, shared: set[str] | None) -> dict[str, Any]:
     kept = comparable(record)
     if "training" in kept:
         # The untrained model is measured where it is asked for, and that is no part of a training.
-        rounds = [one for one in kept["training"]["rounds"] if one["round"] > 0]
+        rounds = [entry for entry in kept["training"]["rounds"] if entry["round"] > 0]
         if shared is not None:
             return _of_tasks(kept, rounds, shared)
         selections = [
-            {**one, "scores": one["scores"][-len(rounds) :]}
-            for one in kept["training"]["selections"]
+            {**entry, "scores": entry["scores"][-len(rounds) :]}
+            for entry in kept["training"]["selections"]
         ]
         kept["training"] = {"rounds": rounds, "selections": selections}
     else:
@@ -59,12 +59,12 @@ def _of_tasks(
     selections = kept["training"]["selections"]
     return {
         "node": kept["node"],
-        "losses": [one["train_loss"] for one in rounds],
-        "dev": [{t: v for t, v in one["dev"].items() if t in tasks} for one in rounds],
+        "losses": [entry["train_loss"] for entry in rounds],
+        "dev": [{t: v for t, v in entry["dev"].items() if t in tasks} for entry in rounds],
         "chosen": {
-            one["select_on"][0]: [one["round"], one["dev_score"]]
-            for one in selections
-            if {*one["select_on"]} <= tasks
+            entry["select_on"][0]: [entry["round"], entry["dev_score"]]
+            for entry in selections
+            if {*entry["select_on"]} <= tasks
         },
         "results": {t: v for t, v in kept["results"].items() if t in tasks},
     }

@@ -38,11 +38,11 @@ def cost_in(record: Path) -> Cost | None:
     try:
         provenance = json_text.loads(record.read_bytes())["provenance"]
         provenance |= provenance.get("training", {})  # older records have it all in one
-        told = {name: float(value) for name, value in provenance["seconds"].items()}
-        seconds = {name: told.get(name, 0.0) for name in PHASES}
-        besides = sum(told.get(name, 0.0) for name in ("read", "load", "save"))
+        spent = {name: float(value) for name, value in provenance["seconds"].items()}
+        seconds = {name: spent.get(name, 0.0) for name in PHASES}
+        besides = sum(spent.get(name, 0.0) for name in ("read", "load", "save"))
         # A resumed training's total is that of its last process, its phases are those of all.
-        seconds["other"] = max(besides, told.get("total", 0.0) - sum(seconds.values()))
+        seconds["other"] = max(besides, spent.get("total", 0.0) - sum(seconds.values()))
         gpu, joules = provenance.get("peak_gpu_memory_mb"), provenance.get("energy_joules")
         return Cost(
             seconds=seconds,

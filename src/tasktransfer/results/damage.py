@@ -193,8 +193,8 @@ class Checked:
     def selections(self, stage: Stage, folder: str) -> set[tuple[str, ...]]:
         """The tasks of each selection of a training whose record is right."""
         right = self._right.get(stage.path)
-        said = right["selections"] if right else _selections_in(folder, stage)
-        return {tuple(tasks) for tasks in said}
+        recorded = right["selections"] if right else _selections_in(folder, stage)
+        return {tuple(tasks) for tasks in recorded}
 
     def save(self) -> None:
         """Keep what was found right since the last time; where that cannot be written, the next

@@ -122,7 +122,7 @@ def _lacking(study: Study, stage: Stage) -> list[str]:
         )
         for start in starts
     }
-    return sorted(place for place in places if not os.path.lexists(place))
+    return sorted(path for path in places if not os.path.lexists(path))
 
 
 def is_whole(study: Study, node: Node) -> bool:

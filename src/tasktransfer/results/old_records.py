@@ -40,15 +40,19 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
 
 def _with_selection(course: dict[str, Any], select_on: Any) -> dict[str, Any]:
     """The course of a training that had one selection."""
-    said = course.get("rounds")
-    rounds = [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+    recorded = course.get("rounds")
+    rounds = (
+        [entry for entry in recorded if isinstance(entry, dict)]
+        if isinstance(recorded, list)
+        else []
+    )
     chosen = {
         "select_on": select_on,
         "round": course.get("best_round"),
         "dev_score": course.get("dev_score"),
-        "scores": [one.get("selection_score") for one in rounds],
+        "scores": [entry.get("selection_score") for entry in rounds],
     }
-    without = [{k: v for k, v in one.items() if k != "selection_score"} for one in rounds]
+    without = [{k: v for k, v in entry.items() if k != "selection_score"} for entry in rounds]
     rest = {k: v for k, v in course.items() if k not in ("best_round", "dev_score")}
     # What is no list of rounds is left for the check of schema 4 to name.
     return {**rest, **({"rounds": without} if rounds else {}), "selections": [chosen]}
@@ -77,7 +81,7 @@ def _training(old: dict[str, Any]) -> dict[str, Any]:
         "schema": 3,
         "node": {"kind": "stage", **named},
         "training": course,
-        "results": {task: _result(task, one) for task, one in _part(old, "test").items()},
+        "results": {task: _result(task, result) for task, result in _part(old, "test").items()},
         **({"rows": old["predictions"]} if "predictions" in old else {}),
         "provenance": {
             **{key: value for key, value in provenance.items() if key not in COST},

@@ -19,7 +19,7 @@ def as_prepared(record: Record, results: Path, says: Says = says_synthetic) -> R
     """
     dataset, revision = record["node"]["dataset"], record["data_revision"]
     folder = instances_folder(results, dataset, revision, few_sample=record["few_sample"])
-    said = says(Path(folder))
-    if said is None or said == record["synthetic"]:
+    synthetic = says(Path(folder))
+    if synthetic is None or synthetic == record["synthetic"]:
         return record
-    return {**record, "synthetic": said}
+    return {**record, "synthetic": synthetic}

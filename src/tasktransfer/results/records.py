@@ -96,7 +96,7 @@ def record_of(
 
 def identity_of(node: Node) -> Any:
     """What a record says of its node."""
-    said: dict[str, Any] = {
+    identity: dict[str, Any] = {
         "kind": NOUNS[type(node)],
         "digest": node.digest,
         "label": node.label,
@@ -104,8 +104,8 @@ def identity_of(node: Node) -> Any:
         "identity": node.identity,
     }
     if not isinstance(node, Stage):
-        return said
-    return said | {
+        return identity
+    return identity | {
         "step": node.kind,
         "model": node.model.name,
         "family": node.model.family,
@@ -147,11 +147,11 @@ def chosen_round(record: Record, select_on: Sequence[str]) -> Chosen:
         RecordError: no round of the training was chosen on them.
     """
     course = record["training"]
-    for one in course["selections"]:
-        if tuple(one["select_on"]) == tuple(select_on):
-            best = course["rounds"][one["round"] - course["rounds"][0]["round"]]
+    for selection in course["selections"]:
+        if tuple(selection["select_on"]) == tuple(select_on):
+            best = course["rounds"][selection["round"] - course["rounds"][0]["round"]]
             dev = {task: best["dev"][task] for task in select_on if task in best["dev"]}
-            return Chosen(best["round"], one["dev_score"], dev)
+            return Chosen(best["round"], selection["dev_score"], dev)
     raise RecordError(
         f"{record['node']['label']}: no round was chosen on {'+'.join(select_on)}, but on "
         f"{', '.join('+'.join(tasks) for tasks in selected_on(record))}"
@@ -160,7 +160,7 @@ def chosen_round(record: Record, select_on: Sequence[str]) -> Chosen:
 
 def selected_on(record: Record) -> list[tuple[str, ...]]:
     """The tasks of every selection of a training, as it says."""
-    return [tuple(one["select_on"]) for one in record["training"]["selections"]]
+    return [tuple(selection["select_on"]) for selection in record["training"]["selections"]]
 
 
 def without_selection(stage: Stage, record: Record) -> str | None:
@@ -206,8 +206,8 @@ def comparable(record: Record) -> dict[str, Any]:
     kept: dict[str, Any] = {key: value for key, value in record.items() if key not in left_out}
     if "training" in kept:
         rounds = [
-            {key: value for key, value in one.items() if key != "seconds"}
-            for one in record["training"]["rounds"]
+            {key: value for key, value in entry.items() if key != "seconds"}
+            for entry in record["training"]["rounds"]
         ]
         kept["training"] = {**record["training"], "rounds": rounds}
     return kept
@@ -311,7 +311,7 @@ def _contradictions(record: Record) -> Iterator[str]:
 
 def _rounds_disagree(training: TrainingResult) -> Iterator[str]:
     rounds = training["rounds"]
-    numbers = [one["round"] for one in rounds]
+    numbers = [entry["round"] for entry in rounds]
     if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         yield f"training.rounds: must be numbered one after the other, found {numbers}"
     elif numbers[0] > 1:
@@ -320,8 +320,8 @@ def _rounds_disagree(training: TrainingResult) -> Iterator[str]:
             f"{numbers[0]}"
         )
     else:
-        for index, one in enumerate(training["selections"]):
-            yield from _selection_disagrees(f"training.selections[{index}]", one, numbers)
+        for index, entry in enumerate(training["selections"]):
+            yield from _selection_disagrees(f"training.selections[{index}]", entry, numbers)
 
 
 def _selection_disagrees(key: str, one: Selected, numbers: Sequence[int]) -> Iterator[str]:
@@ -331,8 +331,8 @@ def _selection_disagrees(key: str, one: Selected, numbers: Sequence[int]) -> Ite
     elif best not in numbers:
         yield f"{key}.round: {best}, but the rounds are {numbers[0]} to {numbers[-1]}"
     elif scores[best - numbers[0]] != one["dev_score"]:
-        said, of_round = one["dev_score"], scores[best - numbers[0]]
-        yield f"{key}.dev_score: {said}, but that of its round is {of_round}"
+        recorded, of_round = one["dev_score"], scores[best - numbers[0]]
+        yield f"{key}.dev_score: {recorded}, but that of its round is {of_round}"
 
 
 def _out_of_range(record: Record) -> Iterator[str]:
@@ -364,11 +364,11 @@ def _node_disagrees(record: Record) -> Iterator[str]:
 def _identity_disagrees(record: Record) -> Iterator[str]:
     """Where a record says something else than the identity that its digest is taken of."""
     node, identity = cast(dict[str, Any], record["node"]), record["node"]["identity"]
-    said = {f"node.{key}": node[key] for key in _SAID_TWICE if key in node}
-    said["data_revision"] = record["data_revision"]
-    said["few_sample"] = record["few_sample"]
-    said["provenance.recipe"] = record["provenance"]["recipe"]
-    for key, value in said.items():
+    repeated = {f"node.{key}": node[key] for key in _SAID_TWICE if key in node}
+    repeated["data_revision"] = record["data_revision"]
+    repeated["few_sample"] = record["few_sample"]
+    repeated["provenance.recipe"] = record["provenance"]["recipe"]
+    for key, value in repeated.items():
         name = key.rpartition(".")[2]
         if name == "recipe" and node["kind"] != "stage":
             continue

@@ -100,10 +100,10 @@ def remember_revisions(
         models: model name → weights, as ``ModelSpec`` has them.
     """
     inputs = _Inputs(config, need_inputs=False)
-    told = {
+    remembered = {
         _data_key(config, name): data[name] for name in config.dataset_names if name in data
     } | {_model_key(model): models[model.name] for model in config.models if model.name in models}
-    inputs.seen = {key: value for key, value in told.items() if key not in inputs.remembered}
+    inputs.seen = {key: value for key, value in remembered.items() if key not in inputs.remembered}
     inputs.remember()
 
 
@@ -154,7 +154,7 @@ class _Inputs:
         return self.seen[key]
 
     def model_spec(self, model: ModelConfig) -> ModelSpec:
-        beside = next((one for one in self.config.models if one.name == model.second), None)
+        beside = next((other for other in self.config.models if other.name == model.second), None)
         return ModelSpec(
             model.name,
             model.family,
@@ -178,8 +178,8 @@ class _Inputs:
             return f"built:{digest_of(self._recipe(model.name, model.built))}"
         if is_hub_name(model.checkpoint):
             return self._on_the_hub(model.checkpoint, hub_revision(model))
-        place, one_file = Path(on_disk(model.checkpoint)), is_gguf(model.checkpoint)
-        if not (place.is_file() if one_file else place.is_dir()):
+        path, one_file = Path(on_disk(model.checkpoint)), is_gguf(model.checkpoint)
+        if not (path.is_file() if one_file else path.is_dir()):
             what = "file" if one_file else "folder"
             held = "" if one_file else " (config.json, tokenizer files, *.safetensors)"
             error = ModelError(
@@ -187,7 +187,7 @@ class _Inputs:
                 f"{held} or give another checkpoint"
             )
             return self._absent(model.checkpoint, error)
-        digest = (file_digest if one_file else directory_digest)(place, self.memo)
+        digest = (file_digest if one_file else directory_digest)(path, self.memo)
         self.seen[model.checkpoint] = f"sha256:{digest}"
         return self.seen[model.checkpoint]
 

@@ -235,10 +235,10 @@ class Study:
 
     def encoded(self, data: Data, model: str) -> str:
         """Folder of the instances of some data as token ids of a model."""
-        place = self._encoded.get((data.digest, model))
-        if place is None:
-            place = self._encoded[data.digest, model] = self._encoded_folder(data, model)
-        return place
+        folder = self._encoded.get((data.digest, model))
+        if folder is None:
+            folder = self._encoded[data.digest, model] = self._encoded_folder(data, model)
+        return folder
 
     @cached_property
     def _encoded(self) -> dict[tuple[str, str], str]:

@@ -146,9 +146,9 @@ def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: 
 
 def _agree(file: Path, name: str, result: TaskResult, again: Mapping[str, metrics.Sums]) -> None:
     """Hold a recorded result against the one computed again."""
-    said = {**result["measures"], "score": result["score"]}
+    recorded_measures = {**result["measures"], "score": result["score"]}
     for key, value in again.items():
-        recorded = said.get(key)
+        recorded = recorded_measures.get(key)
         if recorded is None or not abs(recorded - value) <= _AGREE:
             raise RecordError(
                 f"{file}: its predictions have {key} {float(value):.6f} on {name}, the record "

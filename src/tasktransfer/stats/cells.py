@@ -161,43 +161,45 @@ def _cell(of_seeds: Mapping[int, Scored]) -> Cell:
     return Cell(Trainings(tuple(seeds), scores, resampled), units, runs[0].scale)
 
 
-def _same(one: Units | None, other: Units | None) -> Units | None:
+def _same(units: Units | None, other: Units | None) -> Units | None:
     """What is drawn of a test set that two share; None: they have two."""
-    if one is None or other is None:
+    if units is None or other is None:
         return None
-    return one if (one.names, one.digest) == (other.names, other.digest) else None
+    return units if (units.names, units.digest) == (other.names, other.digest) else None
 
 
 def mean_of(several: Sequence[Cell]) -> Cell:
     """The mean of cells whose other test sets are drawn at random, seed by seed; of the seeds that
     all of them have. Its test set is the one with the fewest clusters: degrees of freedom on the
     safe side."""
-    shared = set.intersection(*(set(one.trainings.seeds) for one in several))
-    parts = [one.trainings.of(sorted(shared)) for one in several]
-    units = [one.units for one in several if one.units is not None]
-    drawn = [one.resampled for one in parts if one.resampled is not None]
+    shared = set.intersection(*(set(cell.trainings.seeds) for cell in several))
+    parts = [cell.trainings.of(sorted(shared)) for cell in several]
+    units = [cell.units for cell in several if cell.units is not None]
+    drawn = [cell.resampled for cell in parts if cell.resampled is not None]
     known = len(units) == len(drawn) == len(several)
     trainings = Trainings(
         parts[0].seeds,
-        np.mean([one.scores for one in parts], axis=0),
+        np.mean([cell.scores for cell in parts], axis=0),
         np.mean(drawn, axis=0) if known else None,
     )
-    smallest = min(units, key=lambda one: one.count) if known else None
+    smallest = min(units, key=lambda cell: cell.count) if known else None
     return Cell(trainings, smallest, several[0].scale)
 
 
 def mean_over_test_sets(several: Sequence[Cell]) -> Cell:
     """The mean of cells with a test set each, in which the same cluster may be: it is left out of
     all of them at once. Of the seeds that all of them have."""
-    shared = sorted(set.intersection(*(set(one.trainings.seeds) for one in several)))
-    parts = [one.trainings.of(shared) for one in several]
-    scores = np.mean([one.scores for one in parts], axis=0)
+    shared = sorted(
+        set.intersection(*(set(cell_or_part.trainings.seeds) for cell_or_part in several))
+    )
+    parts = [cell_or_part.trainings.of(shared) for cell_or_part in several]
+    scores = np.mean([cell_or_part.scores for cell_or_part in parts], axis=0)
     names: list[str] = []
     pulls: dict[str, Floats] = {}
     for cell, part in zip(several, parts, strict=True):
         if cell.units is None or part.resampled is None or cell.units.count < 2:
             return Cell(Trainings(tuple(shared), scores), None, several[0].scale)
-        names += [cell.units.names[place] for place in cell.units.of_instance]
+        names += [cell.units.names[index] for index in cell.units.of_instance]
         # So that the squares of what clusters pull sum up to the variance.
         pulled = part.moved.T / (cell.units.count - 1) ** 0.5 / len(several)
         for name, pull in zip(cell.units.names, pulled, strict=True):
@@ -238,9 +240,15 @@ def cells(
         if (other := tuple(map(change.get, by, key))) in references and other != key
     ]
     sure = confidences([estimated for *_, estimated in pairs])
-    for (key, name, cell, estimated), one in zip(pairs, sure, strict=True):
+    for (key, name, cell, estimated), confidence in zip(pairs, sure, strict=True):
         unit = 100 if cell.scale == "logarithm" else 1
-        numbers = (estimated.delta / unit, _sd(cell), one.low / unit, one.high / unit, one.p)
+        numbers = (
+            estimated.delta / unit,
+            _sd(cell),
+            confidence.low / unit,
+            confidence.high / unit,
+            confidence.p,
+        )
         rows.append((*key, name, estimated.seeds, *numbers, _clusters(cell)))
     table = pd.DataFrame(rows, columns=[*by, *COLUMNS[:-1]])
     families: dict[object, list[int]] = {}

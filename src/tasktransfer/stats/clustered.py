@@ -118,16 +118,16 @@ def split_half(ratings: list[list[float]], seed: int = 0, splits: int = 100) -> 
     """How far half of the annotators agree with the other half: Spearman's correlation of the two
     means, over random halves of each item's ratings. Items with one rating are left out; NaN where
     fewer than three are left."""
-    several = [one for one in ratings if len(one) > 1]
+    several = [rating for rating in ratings if len(rating) > 1]
     if len(several) < 3:
         return math.nan
     chance = np.random.default_rng(seed)
     found = []
     for _ in range(splits):
         halves = np.empty((2, len(several)))
-        for index, one in enumerate(several):
-            order = chance.permutation(one)
-            halves[:, index] = order[: len(one) // 2].mean(), order[len(one) // 2 :].mean()
+        for index, rating in enumerate(several):
+            order = chance.permutation(rating)
+            halves[:, index] = order[: len(rating) // 2].mean(), order[len(rating) // 2 :].mean()
         if halves.std(axis=1).min() > 0:
             found.append(float(stats.spearmanr(*halves).statistic))
     return float(np.mean(found)) if found else math.nan

@@ -106,8 +106,8 @@ def _between(models: Sequence[Model]) -> float:
 
 def _within(models: Sequence[Model]) -> float:
     values = [of_points(np.concatenate(model)) for model in models]
-    told = [value for value in values if not math.isnan(value)]
-    return float(np.mean(told)) if told else math.nan
+    known = [value for value in values if not math.isnan(value)]
+    return float(np.mean(known)) if known else math.nan
 
 
 _STATISTICS: dict[Over, Callable[[Sequence[Model]], float]] = {

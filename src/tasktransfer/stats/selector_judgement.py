@@ -155,7 +155,7 @@ def with_seeds_left_out(
     seeds = scores.shape[-1]
     kept = [list(range(seeds))]
     if seeds > 1:
-        kept += [[one for one in range(seeds) if one != left] for left in range(seeds)]
+        kept += [[seed for seed in range(seeds) if seed != left] for left in range(seeds)]
     by_seed = values.ndim == scores.ndim
     return measures(
         np.stack([_mean_over_seeds(values[..., some]) if by_seed else values for some in kept]),

@@ -81,11 +81,11 @@ def best_of(values: Floats, scores: Floats, k: int) -> Floats:
     low = np.where(sure, scores, -np.inf).max(axis=-1, keepdims=True)
     ordered = np.sort(np.where(group, scores, -np.inf), axis=-1)
     of, sources = group.sum(axis=-1, keepdims=True), scores.shape[-1]
-    place = np.arange(1, sources + 1) - (sources - of)
+    rank = np.arange(1, sources + 1) - (sources - of)
     counts = _comb(sources)
     drawn = np.maximum(drawn, 1)
-    shares = counts[np.maximum(place - 1, 0), drawn - 1] / counts[of, drawn]
-    shares = np.where(place > 0, shares, 0.0)
+    shares = counts[np.maximum(rank - 1, 0), drawn - 1] / counts[of, drawn]
+    shares = np.where(rank > 0, shares, 0.0)
     best = np.where(shares > 0, np.maximum(ordered, low), 0.0)
     result: Floats = (shares * best).sum(axis=-1)
     return result

@@ -148,7 +148,7 @@ def _resources(collected: Collected, node: Node) -> Row:
     host = provenance.get("host")
     rounds = None
     if isinstance(node, Stage):
-        rounds = sum(one["round"] > 0 for one in record["training"]["rounds"])
+        rounds = sum(entry["round"] > 0 for entry in record["training"]["rounds"])
     return (
         record["node"]["kind"],
         node.label,
@@ -203,7 +203,9 @@ def metadata_of(
         len(collected.records),
         shorts=shorts or {},
         order=order or {},
-        real=sorted(name for name, said in synthetic.items() if not said) if generated else [],
+        real=sorted(name for name, is_synthetic in synthetic.items() if not is_synthetic)
+        if generated
+        else [],
         facts={
             **{f"stand-in: {name}": text for name, text in named.items()},
             **_makers(collected),

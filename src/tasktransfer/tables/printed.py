@@ -39,12 +39,12 @@ class Layout:
 
     def without(self, *columns: int) -> Layout:
         """The same without some text columns, and with the first line of each entry only."""
-        keep = [place for place in range(len(self.head)) if place not in columns]
+        keep = [index for index in range(len(self.head)) if index not in columns]
         blocks = tuple(
-            tuple((tuple(entry[0][place] for place in keep),) for entry in block)
+            tuple((tuple(entry[0][index] for index in keep),) for entry in block)
             for block in self.blocks
         )
-        head = tuple(self.head[place] for place in keep)
+        head = tuple(self.head[index] for index in keep)
         return Layout(head, self.numbers - sum(c < self.numbers for c in columns), blocks)
 
 

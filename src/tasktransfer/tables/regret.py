@@ -76,10 +76,10 @@ def sentence(group: pd.DataFrame) -> str:
 
 def _below(rows: pd.DataFrame, names: Sequence[str], reference: str, called: str) -> str:
     q, difference = rows[f"to_{reference}_q"].to_dict(), rows[f"to_{reference}"].to_dict()
-    told = [name for name in names if q[name] <= LEVEL]
-    below = [name for name in told if difference[name] < 0]
-    above = [name for name in told if name not in below]
-    if not told:
+    better = [name for name in names if q[name] <= LEVEL]
+    below = [name for name in better if difference[name] < 0]
+    above = [name for name in better if name not in below]
+    if not better:
         return f"no selector is told from {called}"
     parts = [f"{_listed(some)} {how} {called}" for some, how in _ways(below, above)]
     return ", and ".join(parts)

@@ -57,7 +57,7 @@ class Prompt:
     def text(self) -> str:
         """As one text, to be continued with a space and the answer."""
         pairs = zip(self.turns[::2], self.turns[1::2], strict=False)
-        return "".join(f"{asked} {said}\n\n" for asked, said in pairs) + self.turns[-1]
+        return "".join(f"{asked} {answer}\n\n" for asked, answer in pairs) + self.turns[-1]
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -130,33 +130,33 @@ def _instruction(task: Task, wording: Wording, instance: Instance) -> str:
 
 
 def _turn(task: Task, wording: Wording, instance: Instance, output: int, listed: bool) -> str:
-    said = {**instance.query, "labels": _labels_said(task, wording)}
+    fields = {**instance.query, "labels": _labels_said(task, wording)}
     if task.outputs:
         trait = task.outputs[output]
-        said["trait"] = wording.traits.get(trait, trait)
+        fields["trait"] = wording.traits.get(trait, trait)
     if instance.options:
-        said["options"] = "\n".join(f"- {option}" for option in instance.options)
+        fields["options"] = "\n".join(f"- {option}" for option in instance.options)
     if "{asked}" in wording.question:
-        said["asked"] = _asked(task, instance, said)
+        fields["asked"] = _asked(task, instance, fields)
     lines = [
         f"Dialogue: {instance.context}",
-        filled(task, instance, wording.question, said),
+        filled(task, instance, wording.question, fields),
         _choices_said(task, wording, instance) if listed and chosen_from(task) else "",
-        filled(task, instance, wording.answer, said),
+        filled(task, instance, wording.answer, fields),
     ]
     return "\n".join(line for line in lines if line)
 
 
-def _asked(task: Task, instance: Instance, said: dict[str, str]) -> str:
+def _asked(task: Task, instance: Instance, fields: dict[str, str]) -> str:
     """The card's own prompt, with the labels where it does not name them."""
     template = task.prompt.template
-    text = filled(task, instance, template, said).strip(": ")
+    text = filled(task, instance, template, fields).strip(": ")
     if task.kind == "utterance_classification" and not instance.query:
         text += " of the last utterance"
     shown = "options" if task.kind == "multiple_choice" else "labels"
-    if f"{{{shown}}}" in template or not said.get(shown):
+    if f"{{{shown}}}" in template or not fields.get(shown):
         return text
-    return f"{text}\n{said[shown]}" if shown == "options" else f"{text}: {said[shown]}?"
+    return f"{text}\n{fields[shown]}" if shown == "options" else f"{text}: {fields[shown]}?"
 
 
 def _choices_said(task: Task, wording: Wording, instance: Instance) -> str:
@@ -216,20 +216,20 @@ def read_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
     Case, white space, quotes and a full stop do not count. Nothing is guessed: a text that has a
     choice among other words is none.
     """
-    said = _bare(text)
+    text_read = _bare(text)
     for answer, words in zip(choice_answers(task), choices, strict=True):
-        if said == _bare(words):
+        if text_read == _bare(words):
             return answer
     return None
 
 
 def read_written(task: Task, text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
     """The prediction that a written text is. ``known``: labels of an ``open_labels`` task."""
-    said = text.strip().strip("\"“”'").strip()
+    answer = text.strip().strip("\"“”'").strip()
     if task.kind != "open_labels":
-        return (said,)
+        return (answer,)
     names = {plain(name): name for name in known}
-    parts = (plain(part) for part in said.split(","))
+    parts = (plain(part) for part in answer.split(","))
     return tuple(dict.fromkeys(names[part] for part in parts if part in names))
 
 

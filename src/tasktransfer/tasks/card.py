@@ -209,8 +209,8 @@ def card_digest(task: Task) -> str:
     """Digest of what of a card changes numbers: kind, labels, texts, how it is scored. A field at
     its default stays out, so that a new field leaves old digests alone; so do the versions of its
     measures until they are raised."""
-    said = _not_at_default(task)
-    numbers = {key: value for key, value in said.items() if key not in CHANGES_NO_NUMBER}
+    content = _not_at_default(task)
+    numbers = {key: value for key, value in content.items() if key not in CHANGES_NO_NUMBER}
     measures = raised("measure", ("score", *(spec.key for spec in task.metrics)))
     if measures:
         numbers["versions"] = measures

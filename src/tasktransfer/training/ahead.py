@@ -88,8 +88,10 @@ class Ahead:
         made = micro_batches(self._model, self._splits, update, tokens)
         return [
             [
-                MicroBatch(one.examples, self._model.prepare(self._splits[b.task], one.examples))
-                for one in of_batch
+                MicroBatch(
+                    examples.examples, self._model.prepare(self._splits[b.task], examples.examples)
+                )
+                for examples in of_batch
             ]
             for b, of_batch in zip(update, made, strict=True)
         ]

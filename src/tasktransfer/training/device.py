@@ -80,9 +80,9 @@ def _machine(program: str) -> str:
     """What the list of GPUs depends on: the start of the machine, the devices that this container
     has, and the program that lists them."""
     boot = Path("/proc/sys/kernel/random/boot_id")
-    said = boot.read_text() if boot.is_file() else ""
+    boot_id = boot.read_text() if boot.is_file() else ""
     devices = sorted(path.name for path in Path("/dev").glob("nvidia*"))
-    return digest_of([said, devices, program, Path(program).stat().st_mtime_ns])[:16]
+    return digest_of([boot_id, devices, program, Path(program).stat().st_mtime_ns])[:16]
 
 
 def batch_job() -> str | None:

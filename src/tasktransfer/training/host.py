@@ -157,17 +157,17 @@ class _Host:
 
     def connection(self, program: list[str]) -> socket.socket:
         """A connection to it, running or just started. Raises OSError where that cannot be."""
-        place = self._place()
+        path = self._place()
         with suppress(FileNotFoundError, ConnectionRefusedError):
-            return _connected(place)
-        with (place.parent / ".lock").open("a") as stream:
+            return _connected(path)
+        with (path.parent / ".lock").open("a") as stream:
             locks.wait(stream.fileno(), lambda: None)
             with suppress(FileNotFoundError, ConnectionRefusedError):
-                return _connected(place)  # another client was quicker
-            _sweep(place.parent)
-            place.unlink(missing_ok=True)
-            self._start(place, program)
-            return _connected(place)
+                return _connected(path)  # another client was quicker
+            _sweep(path.parent)
+            path.unlink(missing_ok=True)
+            self._start(path, program)
+            return _connected(path)
 
     def _place(self) -> Path:
         package = Path(tasktransfer.__file__).parent
@@ -210,15 +210,15 @@ def _connected(path: Path) -> socket.socket:
 
 def _sweep(folder: Path) -> None:
     """Remove the sockets of hosts that were killed, and whose workflows are gone too."""
-    for place in folder.glob("*.sock"):
-        if not Path(f"/proc/{place.name.partition('-')[0]}").exists():
-            place.unlink(missing_ok=True)
+    for path in folder.glob("*.sock"):
+        if not Path(f"/proc/{path.name.partition('-')[0]}").exists():
+            path.unlink(missing_ok=True)
 
 
 def _is_of_this_user(connection: socket.socket) -> bool:
     size = struct.calcsize("3i")
-    said = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    return bool(struct.unpack("3i", said)[1] == os.getuid())
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    return bool(struct.unpack("3i", credentials)[1] == os.getuid())
 
 
 # --- the host -----------------------------------------------------------------------------------

@@ -222,7 +222,15 @@ def _train_round(
             def gradients(tokens: int, turn: tuple[int, Update, list[int]] = turn) -> Any:
                 index, update, taken = turn
                 made = ahead.of(index, tokens)
-                given = (model, moving, splits, update, [made[one] for one in taken], setup, halves)
+                given = (
+                    model,
+                    moving,
+                    splits,
+                    update,
+                    [made[number] for number in taken],
+                    setup,
+                    halves,
+                )
                 return set_gradients_of_two(*given) if bandit else (set_gradients(*given), None)
 
             of_batches, alike = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
@@ -300,16 +308,16 @@ def _resumed(
     optimiser.load_state_dict(kept["optimiser"])
     restore_random_state(kept["random"])
     history, newest = kept["history"], copy_moving(model.module)
-    rounds = [Round(**one) for one in history["rounds"]]
+    rounds = [Round(**entry) for entry in history["rounds"]]
     best = [
         Best(
-            one.selection,
-            said["score"],
-            said["round"],
-            kept["best_weights"].get(said["round"], newest),
-            said["scores"],
+            entry.selection,
+            saved["score"],
+            saved["round"],
+            kept["best_weights"].get(saved["round"], newest),
+            saved["scores"],
         )
-        for one, said in zip(fresh.best, history["best"], strict=True)
+        for entry, saved in zip(fresh.best, history["best"], strict=True)
     ]
     bandit = Bandit(**history["bandit"]) if fresh.bandit else None
     trained = Trained(**history | {"rounds": rounds, "best": best, "bandit": bandit})

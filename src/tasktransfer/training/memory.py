@@ -82,4 +82,4 @@ def is_shortage(error: RuntimeError) -> bool:
     """Whether an error of torch says that memory ran out, on a GPU or on the CPU."""
     if isinstance(error, torch.OutOfMemoryError):
         return True
-    return any(said in str(error) for said in SHORTAGES)
+    return any(phrase in str(error) for phrase in SHORTAGES)

@@ -144,7 +144,9 @@ def train_stage(job: Job) -> Record:
     )
     write_record(job.out / RECORD, record)
     snapshots.clear()
-    scores = ", ".join(f"{task} {one['score']:.2f}" for task, one in record["results"].items())
+    scores = ", ".join(
+        f"{task} {result['score']:.2f}" for task, result in record["results"].items()
+    )
     dev = ", ".join(f"{best.score:.2f}" for best in trained.best)
     progress.say(f"done: dev {dev}, test {scores or 'not scored'}")
     return record
@@ -225,9 +227,9 @@ def _tested(
 
 def _save(model: FamilyModel, stage: Stage, best: Best, folder: Path) -> None:
     """The model of a best round, in its place in a checkpoint's folder."""
-    place = choice_folder(folder, stage.told_apart(best.selection))
-    place.mkdir(exist_ok=True)
-    model.save(place)
+    path = choice_folder(folder, stage.told_apart(best.selection))
+    path.mkdir(exist_ok=True)
+    model.save(path)
 
 
 def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> None:

@@ -128,7 +128,7 @@ def _as_drawn(
     tasks = sorted(sizes)
     waiting: dict[str, list[Batch]] = {task: [] for task in tasks}
     updates: list[Update] = []
-    for task in (tasks[place] for place in drawn):
+    for task in (tasks[index] for index in drawn):
         if not waiting[task]:
             waiting[task] = _shuffled(generator, task, sizes[task], step)
         updates.append((waiting[task].pop(0),))
@@ -301,8 +301,8 @@ class Schedule:
         """The updates of a round, from 1."""
         last = min(number * self._in_round, self.training.epochs * self._in_epoch)
         for update in range((number - 1) * self._in_round, last):
-            epoch, place = divmod(update, self._in_epoch)
-            yield self._updates(epoch + 1)[place]
+            epoch, position = divmod(update, self._in_epoch)
+            yield self._updates(epoch + 1)[position]
 
     @property
     def _in_round(self) -> int:
@@ -356,9 +356,9 @@ def check_same_instances(splits: Mapping[str, EncodedSplit]) -> None:
         pairs = enumerate(zip(split.ids, other.ids, strict=True))
         different = next(((i, pair) for i, pair in pairs if pair[0] != pair[1]), None)
         if different:
-            place, (one, another) = different
+            index, (other_name, another) = different
             raise DataError(
-                f"sampler together: instance {place} of {first} is {one!r}, of {task} "
+                f"sampler together: instance {index} of {first} is {other_name!r}, of {task} "
                 f"{another!r}; give tasks that share their instances in the same order, or use "
                 "another sampler"
             )

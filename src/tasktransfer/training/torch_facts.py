@@ -38,7 +38,7 @@ def torch_facts() -> TorchFacts:
     return TorchFacts(
         torch.__version__,
         torch.version.cuda,
-        tuple(Gpu(one.name, one.total_memory, has) for one in seen),
+        tuple(Gpu(gpu.name, gpu.total_memory, has) for gpu in seen),
         tuple(bfloat16_units()),
         torch.backends.cpu.get_cpu_capability(),
     )

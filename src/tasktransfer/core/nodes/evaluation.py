@@ -185,8 +185,8 @@ class Evaluation:
         """How a model as released is asked by a prompt (``evaluation.prompting``): ``shots``,
         ``wording`` (its place in the card) and ``prompt`` (its digest), ``seed`` of the shots, and
         what is not at its default. None: nothing is asked by a prompt."""
-        said: Settings | None = self.settings.get("asked")
-        return said
+        settings: Settings | None = self.settings.get("asked")
+        return settings
 
     @property
     def label(self) -> str:

@@ -222,7 +222,9 @@ class Stage:
     @property
     def selections(self) -> tuple[Selection, ...]:
         """All that choose a round of it, sorted by their tasks."""
-        return tuple(sorted((self.selection, *self.also_selected), key=lambda one: one.tasks))
+        return tuple(
+            sorted((self.selection, *self.also_selected), key=lambda selection: selection.tasks)
+        )
 
     @property
     def measured_on(self) -> tuple[str, ...]:

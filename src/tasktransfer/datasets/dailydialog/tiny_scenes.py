@@ -187,12 +187,12 @@ def _inferences(dialogue_id: str, facts: list[Fact], unsaid: list[str]) -> list[
     return [
         {
             "head": first,
-            "relation": said,
+            "relation": middle,
             "tail": last,
             "label": label,
             "instance_id": f"{dialogue_id}_dnli{number}",
         }
-        for number, (first, said, last, label) in enumerate(triples)
+        for number, (first, middle, last, label) in enumerate(triples)
     ]
 
 

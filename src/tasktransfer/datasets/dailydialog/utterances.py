@@ -32,10 +32,10 @@ def read_dialogues(release: Path, split_file: Path) -> Iterator[Dialogue]:
         DataError: names file, dialogue, turn, key and remedy; or a dialogue has no split.
     """
     split_of = _read_splits(split_file)
-    for name, said in _read_utterances(release):
+    for name, utterances in _read_utterances(release):
         if name not in split_of:
             raise DataError(f"{split_file}: no split for {name}; add a line")
-        yield Dialogue(name, split_of[name], said)
+        yield Dialogue(name, split_of[name], utterances)
 
 
 def _read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:
@@ -46,8 +46,8 @@ def _read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:
     for table, spot in each_table(as_table(parsed(content, file), location), "data", location):
         name = get_name(table, "dialogue_id", spot)
         here = Location(str(file), dialogue=name, remedy=AGAIN)
-        said = map(str.strip, each_text(table, "dialogue", "utterance", here))
-        dialogues.append((name, tuple(text for text in said if text)))
+        utterances = map(str.strip, each_text(table, "dialogue", "utterance", here))
+        dialogues.append((name, tuple(text for text in utterances if text)))
     return dialogues
 
 

@@ -36,10 +36,10 @@ class TaskReader:
     fields: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        said = {"label": self.section.label, "question": self.section.question}
-        said |= {"options": self.section.options, **self.section.fields}
-        said |= {f"output.{trait}": path for trait, path in (self.section.outputs or {}).items()}
-        self.fields = {name: path for name, path in said.items() if path is not None}
+        paths = {"label": self.section.label, "question": self.section.question}
+        paths |= {"options": self.section.options, **self.section.fields}
+        paths |= {f"output.{trait}": path for trait, path in (self.section.outputs or {}).items()}
+        self.fields = {name: path for name, path in paths.items() if path is not None}
 
     @property
     def listed(self) -> str:
@@ -226,7 +226,7 @@ class TaskReader:
             return None
         if not isinstance(value, list | tuple):
             value = [value]
-        labels = [self._plain(one, path, item) for one in value]
+        labels = [self._plain(given_label, path, item) for given_label in value]
         if not labels:  # no model answers with nothing
             self._refuse_missing(path, item.location)
         return tuple(dict.fromkeys(label for label in labels if label is not None)) or None

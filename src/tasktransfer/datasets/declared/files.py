@@ -116,7 +116,7 @@ def _in_folder(folder: Path, key: str) -> FilesBySplit:
         if split is None or path.name.startswith("."):
             continue
         inner = [path] if path.is_file() or _is_saved(path) else sorted(path.iterdir())
-        found.setdefault(split, []).extend(data_file(one, key) for one in inner)
+        found.setdefault(split, []).extend(data_file(file, key) for file in inner)
     if "train" not in found:
         raise DataError(
             f"{folder}: has no file whose name begins with train, and {key} names it; name its "

@@ -77,7 +77,9 @@ def guess(rows: Sequence[Table], location: str) -> Guess:
         while plain in tasks:
             plain += "_2"
         tasks[plain] = section
-        flat = [one for v in values for one in (v if isinstance(v, list | tuple) else [v])]
+        flat = [
+            flat_value for v in values for flat_value in (v if isinstance(v, list | tuple) else [v])
+        ]
         counts[plain] = Counter(map(_plain, (v for v in flat if not _is_null(v))))
         if "numbers" in (types := _types(flat)):
             numbers[plain] = " and ".join(types)
@@ -144,7 +146,9 @@ def _differs_within(
     key: str, columns: Mapping[str, list[Any]], rows: Sequence[Table], taken: set[str]
 ) -> bool:
     """Whether a column has several values in a dialogue, where a row is an utterance."""
-    name = next((one for one in taken if one in columns and one.lower().endswith("id")), None)
+    name = next(
+        (column for column in taken if column in columns and column.lower().endswith("id")), None
+    )
     seen: dict[Any, Any] = {}
     for row in rows:
         value = row.get(key)
@@ -194,8 +198,8 @@ def _unpacked(turns: Any) -> Any:
         except ValueError:
             return turns
     lines = [LINE.fullmatch(line.strip()) for line in turns.splitlines() if line.strip()]
-    said = [{"speaker": line[1], "text": line[2]} for line in lines if line]
-    return said if len(said) == len(lines) > 1 else turns
+    spoken = [{"speaker": line[1], "text": line[2]} for line in lines if line]
+    return spoken if len(spoken) == len(lines) > 1 else turns
 
 
 def _by_place(turn: Any) -> Any:
@@ -257,7 +261,7 @@ def _id(columns: Mapping[str, list[Any]], rows: Sequence[Table], *, repeats: boo
         named = [v for v in values if isinstance(v, str | int) and not isinstance(v, bool)]
         if len(named) < MOST * len(rows):
             continue
-        changes = 1 + sum(one != other for one, other in pairwise(named))
+        changes = 1 + sum(before != other for before, other in pairwise(named))
         stays = changes < len(named) or len(rows) == 1
         if len(set(named)) >= MOST * changes and (stays or not repeats):
             return name
@@ -267,17 +271,17 @@ def _id(columns: Mapping[str, list[Any]], rows: Sequence[Table], *, repeats: boo
 
 def _are_labels(values: Sequence[Any]) -> bool:
     """A few short texts, numbers or yes and no, each several times."""
-    said = [value for value in values if not _is_null(value)]
-    if not _mostly(isinstance(value, str | int | float) for value in said):
+    given = [value for value in values if not _is_null(value)]
+    if not _mostly(isinstance(value, str | int | float) for value in given):
         return False
-    said = [value for value in said if isinstance(value, str | int | float)]
-    distinct = set(map(_plain, said))
-    few = 2 <= len(distinct) <= MOST_LABELS and 2 * len(distinct) <= len(said)
-    return few and _words([str(value) for value in said]) <= LABEL_WORDS
+    given = [value for value in given if isinstance(value, str | int | float)]
+    distinct = set(map(_plain, given))
+    few = 2 <= len(distinct) <= MOST_LABELS and 2 * len(distinct) <= len(given)
+    return few and _words([str(value) for value in given]) <= LABEL_WORDS
 
 
 def _are_short_texts(value: Any) -> bool:
-    is_list = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    is_list = isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
     return is_list and _words(value) <= LABEL_WORDS
 
 

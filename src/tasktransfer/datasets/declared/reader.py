@@ -143,8 +143,8 @@ class _Asked:
 
 
 def _revision(declaration: Declaration, digest: str, splits: Sequence[str]) -> str:
-    said = {"version": VERSION, "splits": list(splits), **declaration.reading}
-    return combined({"files": digest, "reading": digest_of(said)})
+    content = {"version": VERSION, "splits": list(splits), **declaration.reading}
+    return combined({"files": digest, "reading": digest_of(content)})
 
 
 # --- cards and sizes ----------------------------------------------------------------------------

@@ -48,7 +48,7 @@ class Files:
 
     @property
     def location(self) -> str:
-        return ", ".join(str(one.path) for some in self.files.values() for one in some)
+        return ", ".join(str(file.path) for some in self.files.values() for file in some)
 
     def digest(self, memo: Path | None) -> str:
         with remembering(memo) as digests:
@@ -56,8 +56,8 @@ class Files:
                 {
                     f"{split}/{number}/{name}": digests.of_file(part)
                     for split, some in self.files.items()
-                    for number, one in enumerate(some)
-                    for name, part in one.parts().items()
+                    for number, file in enumerate(some)
+                    for name, part in file.parts().items()
                 }
             )
 

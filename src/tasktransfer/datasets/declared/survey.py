@@ -81,8 +81,8 @@ def survey_of(
 
 def memo_file(folder: Path, name: str, declaration: Declaration) -> Path:
     """Where the survey of a declaration is remembered, in a folder of the study's results."""
-    said = digest_of({"version": VERSION, **declaration.model_dump()})[:12]
-    return folder / f"{name}-{said}.json"
+    digest = digest_of({"version": VERSION, **declaration.model_dump()})[:12]
+    return folder / f"{name}-{digest}.json"
 
 
 def remembered(memo: Path) -> Survey | None:

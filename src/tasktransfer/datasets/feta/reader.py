@@ -63,7 +63,7 @@ class _Format:
         parsed = parse_release(folder, self.dataset, self.tasks)
         full = full_split_of(parsed.ids)
         location = parsed.source.location(json_file(self.dataset))
-        told = refuse_shared(
+        notes = refuse_shared(
             (
                 Said(
                     dialogue.id,
@@ -87,7 +87,7 @@ class _Format:
             turns=_turns(parsed, few_sample),
             synthetic=parsed.synthetic,
             source_kind=parsed.source.kind,
-            told=told,
+            told=notes,
         )
 
 

@@ -105,12 +105,12 @@ def _check_name(metadata: Table, dataset: str, location: Location) -> None:
 def _is_synthetic(metadata: Table, location: Location) -> bool:
     """The official release has no such key. Whatever else stands there is not guessed at: a
     generated world must not pass for real dialogues."""
-    said = metadata.get("synthetic", False)
-    if isinstance(said, bool):
-        return said
+    synthetic = metadata.get("synthetic", False)
+    if isinstance(synthetic, bool):
+        return synthetic
     raise location.at("synthetic").error(
-        f"is {said!r:.60} and neither true nor false; write true if the dialogues are generated, "
-        "and leave the key out if they are real"
+        f"is {synthetic!r:.60} and neither true nor false; write true if the dialogues are "
+        "generated, and leave the key out if they are real"
     )
 
 

@@ -129,8 +129,8 @@ def _portrait(dialogue: Json, role: Role, company: Company, rng: Random) -> None
 def _introduce(dialogue: Json, speaker: str, count: int, rng: Random) -> list[str]:
     """Let the speaker say a word for each of ``count`` traits, two a turn; return the traits."""
     present = shuffled(rng, tuple(words.TRAITS))[:count]
-    said = [pick(rng, words.TRAITS[trait]) for trait in present]
-    for first, second in zip_longest(said[::2], said[1::2]):
+    traits = [pick(rng, words.TRAITS[trait]) for trait in present]
+    for first, second in zip_longest(traits[::2], traits[1::2]):
         frame = pick(rng, words.TRAIT_FRAMES[1 if second is None else 2])
         add_turn(dialogue, [speaker], frame.format(first=first, second=second))
     return present

@@ -54,9 +54,9 @@ class _Read:
         by_file = {split: list(read_dialogues(file)) for split, file in files.items()}
         self.told = refuse_shared(
             (
-                Said(one.name, split, " ".join(one.turns), str(files[split]))
+                Said(dialogue.name, split, " ".join(dialogue.turns), str(files[split]))
                 for split, dialogues in by_file.items()
-                for one in dialogues
+                for dialogue in dialogues
             ),
             f"fetch the files again{', or remove train.json' if 'train' in files else ''}",
             allowed=SHARED,
@@ -64,8 +64,10 @@ class _Read:
         )
         if "train" in by_file:
             return by_file
-        every = sorted((one for ones in by_file.values() for one in ones), key=lambda d: d.name)
-        splits = split_anew([one.name for one in every], str(self.folder / FOLDER))
+        every = sorted(
+            (dialogue for ones in by_file.values() for dialogue in ones), key=lambda d: d.name
+        )
+        splits = split_anew([dialogue.name for dialogue in every], str(self.folder / FOLDER))
         return {split: [d for d in every if splits[d.name] == split] for split in SPLITS}
 
     def instances(self, task: str, split: str) -> Iterator[Instance]:

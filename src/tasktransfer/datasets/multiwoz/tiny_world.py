@@ -49,8 +49,8 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
     """Write ``multiwoz20`` under ``folder``, all or nothing; half of the dialogues are the official
     validation set and half the test set, as at hand."""
     path = folder / FOLDER
-    said = {"version": VERSION, "synthetic": True, "seed": seed, "dialogues": dialogues}
-    if MAKER.said_of(path) == said:
+    manifest = {"version": VERSION, "synthetic": True, "seed": seed, "dialogues": dialogues}
+    if MAKER.said_of(path) == manifest:
         return
     chance = random.Random(seed)
     named = {f"TINY{n:04d}.json": _dialogue(chance) for n in range(dialogues)}
@@ -63,7 +63,7 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
                 building / f"{FILES[split]}.zip", "w", zipfile.ZIP_DEFLATED
             ) as archive:
                 archive.writestr(zipfile.ZipInfo(FILES[split]), content)
-        (building / MAKER.file).write_text(json.dumps(said) + "\n", encoding="utf-8")
+        (building / MAKER.file).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
 
 
 def _dialogue(chance: random.Random) -> dict[str, Any]:

@@ -124,17 +124,17 @@ class _Read:
         by_file = {split: read_dialogues(file) for split, file in files.items()}
         refuse_shared(
             (
-                Said(one.name, split, " ".join(one.turns), str(files[split]))
+                Said(dialogue.name, split, " ".join(dialogue.turns), str(files[split]))
                 for split, dialogues in by_file.items()
-                for one in dialogues
+                for dialogue in dialogues
             ),
             f"fetch {FILES['train']} again, or remove it",
         )
-        validation = sorted(by_file["dev"], key=lambda one: one.name)
+        validation = sorted(by_file["dev"], key=lambda dialogue: dialogue.name)
         if "train" in by_file:
             half = len(validation) // 2
             return {**by_file, "dev": validation[:half], "test": validation[half:]}
-        splits = split_anew([one.name for one in validation], str(self.folder / FOLDER))
+        splits = split_anew([dialogue.name for dialogue in validation], str(self.folder / FOLDER))
         return {split: [d for d in validation if splits[d.name] == split] for split in SPLITS}
 
     @cached_property
@@ -157,8 +157,8 @@ class _Read:
                 yield reply_instance(dialogue.name, index, dialogue.turns, task, labels, "chat")
 
     def _last_middle_word(self, turns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        said = reversed(words(" ".join(turns)))
-        last = next((word for word in said if word in self.middle_words), None)
+        backwards = reversed(words(" ".join(turns)))
+        last = next((word for word in backwards if word in self.middle_words), None)
         return {} if last is None else {"WordCont": (last,)}
 
     def turns(self) -> Iterator[TurnLength]:

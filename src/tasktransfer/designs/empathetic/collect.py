@@ -80,15 +80,15 @@ def _rows(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Ro
     measure = evaluation.measures[0]
     named = MEASURED.get((evaluation.task, evaluation.split), measure)
     for row in collected.rows(evaluation).to_pylist():
-        said, gold = row["prediction"], row["gold"]
+        reply, gold = row["prediction"], row["gold"]
         if measure == "bleu":
-            (tally,) = bleu.tally(coded([(said[0],)]), coded([(gold[0],)])).tolist()
+            (tally,) = bleu.tally(coded([(reply[0],)]), coded([(gold[0],)])).tolist()
         elif measure == "perplexity":
             tally = [row["predicted_value"], row["gold_value"]]
         else:
             tally = [row["score"] / 100, 1.0]
         emotion = gold[-1] if len(gold) > 1 or measure == "accuracy" else ""
-        home = said[1] if measure == "bleu" and len(said) > 1 else ""
+        home = reply[1] if measure == "bleu" and len(reply) > 1 else ""
         names = row["cluster"], row["instance_id"]
         yield *_key(run), named, _pool(evaluation), *names, emotion, home, tally
 

@@ -255,8 +255,8 @@ class EvaluationConfig(Section):
     def cuts(self) -> str:
         """The limits, for captions; empty: none."""
         limits = {name: getattr(self, name) for name in ("limit", "limit_written", "limit_pool")}
-        told = (f"evaluation.{name} {n}" for name, n in limits.items() if n is not None)
-        return ", ".join(told)
+        limits_named = (f"evaluation.{name} {n}" for name, n in limits.items() if n is not None)
+        return ", ".join(limits_named)
 
 
 class EmpatheticConfig(CommonConfig):
@@ -332,7 +332,9 @@ class EmpatheticConfig(CommonConfig):
     def vocabulary_of(self, model: str) -> tuple[str, ...]:
         """What the model is trained on, whatever methods and pools the study has: words of other
         data would make another Base of it."""
-        chooses = any(one.name == model and one.family == "dual_encoder" for one in self.models)
+        chooses = any(
+            config.name == model and config.family == "dual_encoder" for config in self.models
+        )
         pretrained = self.pretraining.retrieval or not chooses
         read = (ED, self.pretraining.dataset) if pretrained else (ED,)
         return tuple(name for name in read if name in self.dataset_names)

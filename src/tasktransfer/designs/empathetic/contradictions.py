@@ -33,8 +33,8 @@ def contradictions(parts: Parts) -> Iterator[Problem]:
                 path = f"models[{index}].beside"
                 yield from _of_family(path, model.beside, "encoder", models)
                 if getattr(models.get(model.beside), "beside", None) is not None:
-                    told = "reads beside another itself: name a model without beside"
-                    yield Problem(path, f"{model.beside!r} {told}")
+                    remedy = "reads beside another itself: name a model without beside"
+                    yield Problem(path, f"{model.beside!r} {remedy}")
     if "retrieval" in parts and not (parts["retrieval"] or parts.get("generation")):
         yield Problem("retrieval", "is missing, and generation too: give one of them")
     yield from _of_evaluation(parts)

@@ -348,25 +348,25 @@ def _fasttext(section: EmotionsConfig | TopicsConfig) -> dict[str, Any]:
 
 def stand_ins(config: EmpatheticConfig) -> dict[str, str]:
     """What stands in for an input of the paper, by its name there (the fact sheet's last table)."""
-    told: dict[str, str] = {}
+    found: dict[str, str] = {}
     models = {model.name: model for model in config.models}
     if config.retrieval and not config.pretraining.retrieval:
-        told["Pretrained (retrieval)"] = f"{models[config.retrieval.model].checkpoint} as released"
+        found["Pretrained (retrieval)"] = f"{models[config.retrieval.model].checkpoint} as released"
     if config.pretrains and config.pretraining.dataset == DAILY:
-        told["1.7 billion Reddit conversations"] = "DailyDialog's training dialogues"
+        found["1.7 billion Reddit conversations"] = "DailyDialog's training dialogues"
     built = [m for m in config.models if m.architecture is not None]
     if any(m.architecture.vectors is None for m in built if m.architecture):
-        told["fastText vectors of common crawl"] = "none"
+        found["fastText vectors of common crawl"] = "none"
     if not any("R" in pool.split("+") for pool in config.evaluation.pools):
-        told["Reddit candidates"] = "none, their rows stay empty"
+        found["Reddit candidates"] = "none, their rows stay empty"
     if "DailyDialog" in config.dataset_names and config.topics.dataset == "DailyDialog":
-        told["20 Newsgroups"] = "DailyDialog's ten topics"
+        found["20 Newsgroups"] = "DailyDialog's ten topics"
     names = {"ensemble-plain": "DeepMoji as released", "ensemble-tuned": "DeepMoji fine-tuned"}
     if config.classifier:
         what = models[config.classifier.model].checkpoint
         for method, name in names.items():
             if method in config.methods:
-                told[name] = f"{what}" + (", trained on situations" if "tuned" in method else "")
+                found[name] = f"{what}" + (", trained on situations" if "tuned" in method else "")
         if "ensemble-tags" in config.methods:
-            told["Transformer trained on tagged posts"] = f"{what}, trained on GoEmotions"
-    return {name.replace("./", ""): text.replace("./", "") for name, text in told.items()}
+            found["Transformer trained on tagged posts"] = f"{what}, trained on GoEmotions"
+    return {name.replace("./", ""): text.replace("./", "") for name, text in found.items()}

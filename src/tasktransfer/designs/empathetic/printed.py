@@ -312,8 +312,8 @@ def orders(view: View) -> pd.DataFrame:
 
 def of_methods(view: View, frame: pd.DataFrame) -> list[str]:
     """What is to be known of controls."""
-    told = [name for name in NOT_COMPARABLE if (frame["method"] == name).any()]
-    return [f"{name} is told the label: an upper bound, not comparable." for name in told]
+    not_comparable = [name for name in NOT_COMPARABLE if (frame["method"] == name).any()]
+    return [f"{name} is told the label: an upper bound, not comparable." for name in not_comparable]
 
 
 def of_intervals(view: View, frame: pd.DataFrame) -> list[str]:

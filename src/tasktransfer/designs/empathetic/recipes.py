@@ -37,19 +37,19 @@ def prepend(ingredients: Ingredients) -> dict[Split, list[Instance]]:
             instances = read_instances(cache, task, split)
             contexts = _labels(ingredients, instances, f"{task} {split}")
             made = [
-                replace(one, context=f"{words} {one.context}")
-                for one, words in zip(instances, contexts, strict=True)
+                replace(instance, context=f"{words} {instance.context}")
+                for instance, words in zip(instances, contexts, strict=True)
             ]
             if settings.get("candidates"):
-                replies = [replace(one, context=one.target[0]) for one in instances]
+                replies = [replace(instance, context=instance.target[0]) for instance in instances]
                 prefixes = _labels(ingredients, replies, f"{task} {split} candidates")
                 made = [
                     replace(
-                        one,
-                        target=(f"{words} {one.target[0]}",),
-                        query={**one.query, "prefix": words},
+                        instance,
+                        target=(f"{words} {instance.target[0]}",),
+                        query={**instance.query, "prefix": words},
                     )
-                    for one, words in zip(made, prefixes, strict=True)
+                    for instance, words in zip(made, prefixes, strict=True)
                 ]
             derived[task, split] = made
     return derived

@@ -56,11 +56,11 @@ def judged_once(scores: pd.DataFrame) -> frozenset[Key]:
 
 def statistics(rows: pd.DataFrame, once: Collection[Key] = ()) -> dict[str, pd.DataFrame]:
     """Table → frame, from the rows of all evaluations; ``once``: see ``judged_once``."""
-    told = cells(gathered(_runs(rows, once)), CELL, {BASE: {"method": BASE}}, _family)
-    differences = told[told["against"] == BASE].rename(columns={"value": "difference"})
+    estimated = cells(gathered(_runs(rows, once)), CELL, {BASE: {"method": BASE}}, _family)
+    differences = estimated[estimated["against"] == BASE].rename(columns={"value": "difference"})
     differences["measure"] = differences["measure"].replace(PERPLEXITY, LOG_PERPLEXITY)
     differences["comparable"] = ~differences["method"].isin(NOT_COMPARABLE)
-    own = told[told["against"] == ""].rename(columns={"clusters": "dialogues"})
+    own = estimated[estimated["against"] == ""].rename(columns={"clusters": "dialogues"})
     return {
         "summary": shaped(own, columns.SUMMARY),
         "differences": shaped(differences, columns.DIFFERENCES),

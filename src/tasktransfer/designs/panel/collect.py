@@ -135,7 +135,7 @@ def _choices(collected: Collected, run: Run) -> Iterator[Row]:
     elif run.method == plans.SELECTION_ADAPTER:
         table = collected.rows(run.results_in[0])
         groups = table["cluster"].to_pylist()
-        values = [float(said[0]) for said in table["prediction"].to_pylist()]
+        values = [float(answer[0]) for answer in table["prediction"].to_pylist()]
     else:
         return
     offered: dict[str, list[float]] = {}
@@ -151,15 +151,15 @@ def _few_shot(collected: Collected, run: Run) -> Iterator[Row]:
     if "percent" not in run.about:
         return
     table = collected.rows(run.results_in[0])
-    said, gold = (
-        np.array([float(one[0]) for one in table[name].to_pylist()])
+    predicted, gold = (
+        np.array([float(answer[0]) for answer in table[name].to_pylist()])
         for name in ("prediction", "gold")
     )
     held = np.array([not name.endswith(DRAWN) for name in table["instance_id"].to_pylist()])
     about = run.about
     yield (
         *(about["of"], about["set"], about["by"], about["percent"], about["draw"]),
-        *(100 * spearman(said, gold), 100 * spearman(said[held], gold[held])),
+        *(100 * spearman(predicted, gold), 100 * spearman(predicted[held], gold[held])),
         *(len(held), int(held.sum())),
     )
 
@@ -174,8 +174,8 @@ def _pairs(collected: Collected, data: Data) -> Iterator[Row]:
         kind += ", of the twin"
     for name, counts in collected.record(data).get("report", {}).items():
         domain, split, *how = name.split()
-        told = [counts.get(key) for key in ("made", "kept", "relabelled", "asked", "pairs")]
-        whole = [None if value is None else int(value) for value in told]
+        numbers = [counts.get(key) for key in ("made", "kept", "relabelled", "asked", "pairs")]
+        whole = [None if value is None else int(value) for value in numbers]
         yield kind, domain, split, "".join(how), *whole
 
 
@@ -202,7 +202,7 @@ def _trainings(collected: Collected) -> Iterator[Row]:
         record = collected.record(stage)
         counts = record["provenance"]["training"].get("parameters")
         rounds, chosen = record["training"]["rounds"], chosen_round(record, stage.select_on)
-        tested = [one["measures"].get("accuracy") for one in record["results"].values()]
+        tested = [result["measures"].get("accuracy") for result in record["results"].values()]
         yield (
             *(stage.kind, stage.label, stage.seed, len(rounds), chosen.number),
             *(chosen.dev_score, hours_of(record)),
@@ -215,13 +215,13 @@ def _trainings(collected: Collected) -> Iterator[Row]:
 def _told_apart(collected: Collected, stage: Stage) -> tuple[float, float, float]:
     """Accuracy on the test split, that of its more frequent class, and the balanced one."""
     table = collected.rows(stage)
-    said, gold = (
-        np.array([float(one[0]) for one in table[name].to_pylist()])
+    predicted, gold = (
+        np.array([float(answer[0]) for answer in table[name].to_pylist()])
         for name in ("prediction", "gold")
     )
-    right, share = (said >= 0.5) == (gold >= 0.5), float((gold >= 0.5).mean())
+    right, share = (predicted >= 0.5) == (gold >= 0.5), float((gold >= 0.5).mean())
     return (
         100 * float(right.mean()),
         100 * max(share, 1 - share),
-        balanced_accuracy(said, gold),
+        balanced_accuracy(predicted, gold),
     )

@@ -246,11 +246,13 @@ class PanelConfig(CommonConfig):
     def _has_labels(self) -> PanelConfig:
         wanted = self.pairs.labels == "labeller"
         if wanted and self.labeller is None:
-            told = "give the section, or set pairs.labels to given or made"
-            refuse([(".labeller", f"missing, and pairs.labels is labeller: {told}")])
+            remedy = "give the section, or set pairs.labels to given or made"
+            refuse([(".labeller", f"missing, and pairs.labels is labeller: {remedy}")])
         if not wanted and self.labeller is not None:
-            told = "remove it, or set that to labeller"
-            refuse([(".labeller", f"of no use where pairs.labels is {self.pairs.labels}: {told}")])
+            remedy = "remove it, or set that to labeller"
+            refuse(
+                [(".labeller", f"of no use where pairs.labels is {self.pairs.labels}: {remedy}")]
+            )
         return self
 
     @property
@@ -304,8 +306,8 @@ class PanelConfig(CommonConfig):
                 yield Problem("labeller.model", unknown("model", labeller.model, names))
         methods = parts.get("methods", ())
         if "leaky" in parts.get("controls", ()) and not {"single", "twin"} & {*methods}:
-            told = "leaky is compared with single and twin: add one of them to methods"
-            yield Problem("controls", told)
+            remedy = "leaky is compared with single and twin: add one of them to methods"
+            yield Problem("controls", remedy)
 
 
 def _unknown(path: str, what: str, names: Any, known: tuple[str, ...]) -> Iterator[Problem]:

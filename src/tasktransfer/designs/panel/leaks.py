@@ -59,7 +59,7 @@ class Leaks:
     def __init__(self, rated: Mapping[str, Sequence[Instance]], words: int) -> None:
         self.words = words
         self.of_set = {name: _long(instances, words) for name, instances in rated.items()}
-        self.every = {text for said in self.of_set.values() for text, _ in said}
+        self.every = {text for texts in self.of_set.values() for text, _ in texts}
 
     def without(
         self, corpus: Mapping[str, Sequence[Instance]]
@@ -71,9 +71,9 @@ class Leaks:
         counts: dict[str, dict[str, float]] = {}
         dialogues: dict[str, set[str]] = {}
         for split, instances in corpus.items():
-            said = utterances(instances)
-            dialogues |= said
-            leaks = {name for name, texts in said.items() if texts & self.every}
+            spoken = utterances(instances)
+            dialogues |= spoken
+            leaks = {name for name, texts in spoken.items() if texts & self.every}
             # A response that nobody gave, such as the labeller's wrong ones, may be a leak too.
             kept[split] = [
                 instance
@@ -82,8 +82,8 @@ class Leaks:
                 and plain(instance.query["response"]) not in self.every
             ]
             counts[split] = {
-                "dialogues": float(len(said)),
-                "kept": float(len(said) - len(leaks)),
+                "dialogues": float(len(spoken)),
+                "kept": float(len(spoken) - len(leaks)),
             }
         for name, texts in self.of_set.items():
             counts[f"against {name}"] = _both_sides(dialogues, texts)
@@ -92,13 +92,13 @@ class Leaks:
 
 def utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
     """Dialogue → all that is said in it, as it is compared; of responses the fitting ones."""
-    said: dict[str, set[str]] = {}
+    spoken: dict[str, set[str]] = {}
     for instance in instances:
-        texts = said.setdefault(instance.dialogue_id, set())
+        texts = spoken.setdefault(instance.dialogue_id, set())
         texts |= {plain(text) for text in parted(instance.context, instance.turns)}
         if instance.target == (FITS,):
             texts.add(plain(instance.query["response"]))
-    return said
+    return spoken
 
 
 def _if_any(cache: Path, task: str, split: str) -> list[Instance]:
@@ -120,7 +120,7 @@ def _long(instances: Sequence[Instance], fewest: int) -> set[tuple[str, int]]:
             for text in (*parted(instance.context, instance.turns), instance.query["response"]):
                 yield plain(text), index
 
-    return {(text, place) for text, place in said() if len(text.split()) >= fewest}
+    return {(text, item) for text, item in said() if len(text.split()) >= fewest}
 
 
 def _both_sides(dialogues: Mapping[str, set[str]], rated: set[tuple[str, int]]) -> dict[str, float]:
@@ -129,5 +129,5 @@ def _both_sides(dialogues: Mapping[str, set[str]], rated: set[tuple[str, int]]) 
     shared = set().union(*(said & texts for said in dialogues.values())) if dialogues else set()
     return {
         "dialogues": float(sum(bool(said & texts) for said in dialogues.values())),
-        "items": float(len({place for text, place in rated if text in shared})),
+        "items": float(len({item for text, item in rated if text in shared})),
     }

@@ -41,9 +41,9 @@ class Given:
     def other(self, chance: random.Random) -> Instance:
         """An instance of another dialogue."""
         for _ in range(100):
-            one = chance.choice(self.others)
-            if one.dialogue_id != self.dialogue:
-                return one
+            drawn = chance.choice(self.others)
+            if drawn.dialogue_id != self.dialogue:
+                return drawn
         raise DataError(
             f"{self.dialogue}: is the only dialogue of its corpus, and unfitting responses are "
             "taken from others: give more dialogues"
@@ -111,13 +111,15 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
             asked = int(settings[split])
             labelled = labels(made, _probabilities(ingredients, made), settings["sure"])
             report = ingredients.report.setdefault
-            for how in dict.fromkeys(one.query["how"] for one in made):
+            for how in dict.fromkeys(pair.query["how"] for pair in made):
                 report(f"{domain} {split} {how}", {}).update(_counts(how, made, labelled))
             refuse_contradiction(made, labelled, f"{domain}, {split}")
-            pairs = balanced([one for one in labelled if one], asked, chance, f"{domain}, {split}")
+            pairs = balanced(
+                [pair for pair in labelled if pair], asked, chance, f"{domain}, {split}"
+            )
             report(f"{domain} {split}", {}).update(asked=float(asked), pairs=float(len(pairs)))
             derived[domain, split] = pairs
-            together += [replace(one, task=settings["everything"]) for one in pairs]
+            together += [replace(pair, task=settings["everything"]) for pair in pairs]
         derived[settings["everything"], split] = together
     for domain in (*settings["domains"], settings["everything"]):
         derived[domain, "test"] = []
@@ -144,20 +146,28 @@ def candidates(
     order = list(instances)
     chance.shuffle(order)
     made: list[Instance] = []
-    for number, one in enumerate(order[: (wanted + 1) // 2]):
-        said = parted(one.context, one.turns)[-chance.randint(1, CONTEXT) :]
-        given = Given(said, one.query["response"], instances, one.dialogue_id)
+    for number, instance in enumerate(order[: (wanted + 1) // 2]):
+        context = parted(instance.context, instance.turns)[-chance.randint(1, CONTEXT) :]
+        given = Given(context, instance.query["response"], instances, instance.dialogue_id)
         how = kinds[number % len(kinds)]
         other = PERTURBATIONS[how](given, chance)
         for response, target, way in (
-            (given.response, FITS, one.query.get("how", "true")),
+            (given.response, FITS, instance.query.get("how", "true")),
             (other, FITS_NOT, how),
         ):
             # Nothing is left of a single word that is dropped, and one alone cannot be shuffled.
             if response.strip() and (target == FITS or response != given.response):
-                name = f"{one.id}-{way}"
+                name = f"{instance.id}-{way}"
                 made.append(
-                    instance_of(one.task, name, one.dialogue_id, said, response, target, how=way)
+                    instance_of(
+                        instance.task,
+                        name,
+                        instance.dialogue_id,
+                        context,
+                        response,
+                        target,
+                        how=way,
+                    )
                 )
     return made
 
@@ -171,15 +181,19 @@ def _probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[f
     settings = ingredients.settings
     if settings["labels"] == "labeller":
         task = settings["labeller"]
-        return ingredients.judges[0](task, [replace(one, task=task) for one in made])
+        return ingredients.judges[0](task, [replace(given_pair, task=task) for given_pair in made])
     if settings["labels"] == "made":
         return None
-    told = {
-        (one.dialogue_id, one.context, one.query["response"]): float(one.target[0])
-        for one in read_instances(ingredients.caches[0], settings["given"], "train")
+    given = {
+        (given_pair.dialogue_id, given_pair.context, given_pair.query["response"]): float(
+            given_pair.target[0]
+        )
+        for given_pair in read_instances(ingredients.caches[0], settings["given"], "train")
     }
-    asked = [(one.task, one.context, one.query["response"]) for one in made]
-    missing = [pair for pair in asked if pair not in told]
+    asked = [
+        (given_pair.task, given_pair.context, given_pair.query["response"]) for given_pair in made
+    ]
+    missing = [pair for pair in asked if pair not in given]
     if missing:
         domain, context, response = missing[0]
         raise DataError(
@@ -187,7 +201,7 @@ def _probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[f
             f"such as context {context!r}, response {response!r}: `tasktransfer pairs` writes all "
             "pairs that are asked about; add their probabilities"
         )
-    return [told[pair] for pair in asked]
+    return [given[pair] for pair in asked]
 
 
 def labels(
@@ -198,8 +212,8 @@ def labels(
     if probabilities is None:
         return list(made)
     return [
-        replace(one, target=(FITS if p >= 0.5 else FITS_NOT,)) if max(p, 1 - p) >= sure else None
-        for one, p in zip(made, probabilities, strict=True)
+        replace(pair, target=(FITS if p >= 0.5 else FITS_NOT,)) if max(p, 1 - p) >= sure else None
+        for pair, p in zip(made, probabilities, strict=True)
     ]
 
 
@@ -211,8 +225,8 @@ def refuse_contradiction(
     Raises:
         DataError: so are these.
     """
-    both = [(one, new) for one, new in zip(made, labelled, strict=True) if new is not None]
-    if both and all(one.target != new.target for one, new in both):
+    both = [(pair, new) for pair, new in zip(made, labelled, strict=True) if new is not None]
+    if both and all(pair.target != new.target for pair, new in both):
         raise DataError(
             f"{where}: the labels contradict how each of {len(both)} pairs was made, such as "
             f"{both[0][0].id}, label {both[0][1].target[0]}: 1 has to say that a response fits; "
@@ -229,7 +243,7 @@ def balanced(
         DataError: none is left, or all have one label.
     """
     by_label = {
-        label: [one for one in pairs if one.target == (label,)] for label in (FITS, FITS_NOT)
+        label: [pair for pair in pairs if pair.target == (label,)] for label in (FITS, FITS_NOT)
     }
     each = min(asked // 2, *map(len, by_label.values()))
     if not pairs:
@@ -243,7 +257,7 @@ def balanced(
             f"{where}: all {len(pairs)} pairs that are left have label {found}: two classes are "
             "needed; raise pairs.made, lower pairs.sure, or train the labeller longer"
         )
-    chosen = [one for some in by_label.values() for one in chance.sample(some, each)]
+    chosen = [pair for some in by_label.values() for pair in chance.sample(some, each)]
     chance.shuffle(chosen)
     return chosen
 
@@ -251,7 +265,9 @@ def balanced(
 def _counts(
     how: str, made: Sequence[Instance], labelled: Sequence[Instance | None]
 ) -> dict[str, float]:
-    mine = [(one, new) for one, new in zip(made, labelled, strict=True) if one.query["how"] == how]
-    kept = [(one, new) for one, new in mine if new is not None]
-    changed = sum(one.target != new.target for one, new in kept)
+    mine = [
+        (pair, new) for pair, new in zip(made, labelled, strict=True) if pair.query["how"] == how
+    ]
+    kept = [(pair, new) for pair, new in mine if new is not None]
+    changed = sum(pair.target != new.target for pair, new in kept)
     return {"made": float(len(mine)), "kept": float(len(kept)), "relabelled": float(changed)}

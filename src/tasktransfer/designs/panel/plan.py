@@ -33,11 +33,11 @@ FEW_METHODS = ("panel-mean", "single")
 def on_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> Training:
     """Hyperparameters of a training on pairs. Its limits are what the recipe keeps anyway, or less:
     they tell a forecast how much there is."""
-    told, asked = config.hyperparameters(section), config.pairs
+    settings, asked = config.hyperparameters(section), config.pairs
     return replace(
-        told,
-        limit_train=min(asked.train * domains, told.limit_train or asked.train * domains),
-        limit_dev=min(asked.dev * domains, told.limit_dev or asked.dev * domains),
+        settings,
+        limit_train=min(asked.train * domains, settings.limit_train or asked.train * domains),
+        limit_dev=min(asked.dev * domains, settings.limit_dev or asked.dev * domains),
     )
 
 
@@ -105,9 +105,9 @@ def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
     if recipe == FEW:
         assert step.data is not None
         of = "panel" if any(start.merged for start in starts) else "single"
-        told = step.data.settings
-        by = f"{told['by']}_{told['draw']}"
-        return "few", f"{of}_to_{task}_{told['percent']}_of_{by}"
+        settings = step.data.settings
+        by = f"{settings['by']}_{settings['draw']}"
+        return "few", f"{of}_to_{task}_{settings['percent']}_of_{by}"
     if recipe == CHOICES:
         assert step.data is not None
         return "selection", f"adapter_persona_{step.data.settings['persona']}"

@@ -67,11 +67,11 @@ def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     (cache,), settings = ingredients.caches, ingredients.settings
     task = settings["task"]
     items = rated_items(cache, task, settings)
-    together = [[place] for place in range(len(items))]
+    together = [[index] for index in range(len(items))]
     if settings["by"] == "contexts":
         of_context: dict[str, list[int]] = {}
-        for place, item in enumerate(items):
-            of_context.setdefault(item.dialogue_id, []).append(place)
+        for index, item in enumerate(items):
+            of_context.setdefault(item.dialogue_id, []).append(index)
         together = [*of_context.values()]
     random.Random(f"few {task} {settings['draw']}").shuffle(together)
     half = round(len(items) * settings["percent"] / 200)
@@ -79,15 +79,15 @@ def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     for cut in cuts.values():
         while together and len(cut) < half:
             cut.extend(together.pop())
-    drawn = {place for cut in cuts.values() for place in cut}
+    drawn = {index for cut in cuts.values() for index in cut}
     if half < 2 or len(items) - len(drawn) < 2:
         raise DataError(
             f"{task}: {settings['percent']} % of {len(items)} items are {half} for each half; draw "
             "a share that leaves two or more on each side (few_shot.percent)"
         )
-    derived = {(task, split): [items[place] for place in cut] for split, cut in cuts.items()}
+    derived = {(task, split): [items[index] for index in cut] for split, cut in cuts.items()}
     derived[task, "test"] = [
-        replace(item, id=f"{item.id}{DRAWN}" if place in drawn else item.id)
-        for place, item in enumerate(items)
+        replace(item, id=f"{item.id}{DRAWN}" if index in drawn else item.id)
+        for index, item in enumerate(items)
     ]
     return derived

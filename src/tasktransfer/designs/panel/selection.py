@@ -28,7 +28,7 @@ def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         chance = random.Random(f"selection {split}")
         every = read_instances(cache, settings["domain"], split)
         others = int(settings["candidates"]) - 1 if split == "test" else 1
-        texts = sorted({one.query["response"] for one in every})
+        texts = sorted({instance.query["response"] for instance in every})
         if len(texts) <= others:
             raise DataError(
                 f"{settings['domain']}, {split}: {len(texts)} different responses, and "
@@ -39,8 +39,8 @@ def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         limit = settings["limit_test" if split == "test" else "limit_train"]
         derived[settings["task"], split] = [
             made
-            for one in (asked if limit is None else asked[: int(limit)])
-            for made in _choices(one, texts, others, settings, chance)
+            for instance in (asked if limit is None else asked[: int(limit)])
+            for made in _choices(instance, texts, others, settings, chance)
         ]
     return derived
 
@@ -52,14 +52,14 @@ PERSONAS = {"none": "", "original": "persona", "revised": "revised"}
 def _answers(every: Sequence[Instance], settings: Mapping[str, Any], split: str) -> list[Instance]:
     """The responses that are looked for: of those who were told a persona, where such are, so that
     all settings are asked the same."""
-    told = [one for one in every if "persona" in one.query]
+    with_persona = [instance for instance in every if "persona" in instance.query]
     key = PERSONAS[settings["persona"]]
-    if key and not any(key in one.query for one in every):
+    if key and not any(key in instance.query for instance in every):
         raise DataError(
             f"{settings['domain']}, {split}: no dialogue has a persona of the setting "
             f"{settings['persona']}; give them, or leave the setting out (selection.personas)"
         )
-    return told or list(every)
+    return with_persona or list(every)
 
 
 def _choices(
@@ -69,9 +69,9 @@ def _choices(
     settings: Mapping[str, Any],
     chance: random.Random,
 ) -> list[Instance]:
-    said = parted(instance.context, instance.turns)
+    turns = parted(instance.context, instance.turns)
     persona = instance.query.get(PERSONAS[settings["persona"]])
-    before = (persona, *said) if persona else said
+    before = (persona, *turns) if persona else turns
     true = instance.query["response"]
     wrong = [text for text in chance.sample(texts, others + 1) if text != true][:others]
     return [

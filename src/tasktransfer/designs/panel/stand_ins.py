@@ -10,32 +10,32 @@ LEAKS_KEPT = "LEAKS ARE NOT DROPPED"
 
 def stand_ins(config: PanelConfig) -> dict[str, str]:
     """What stands in for an input of the paper, by its name there, and what is left out."""
-    told: dict[str, str] = {}
+    found: dict[str, str] = {}
     if not config.data.leaks.drop:
-        told[LEAKS_KEPT] = "training has utterances of rated items"
+        found[LEAKS_KEPT] = "training has utterances of rated items"
     if config.data.generated:
-        return told
+        return found
     models = {model.name: model.checkpoint.removeprefix("./") for model in config.models}
     panel = models[config.models[0].name]
     if "roberta" not in panel.lower():
-        told["RoBERTa-base"] = panel
+        found["RoBERTa-base"] = panel
     if config.labeller:
-        told["DEB"] = f"{models[config.labeller.model]}, trained on DailyDialog++"
+        found["DEB"] = f"{models[config.labeller.model]}, trained on DailyDialog++"
     elif config.pairs.labels == "made":
-        told["DEB"] = "none: a pair's label is how it was made"
-    told["back-translation, DialoGPT and BlenderBot"] = "none"
-    told["the infilling model"] = "words of a random context"
+        found["DEB"] = "none: a pair's label is how it was made"
+    found["back-translation, DialoGPT and BlenderBot"] = "none"
+    found["the infilling model"] = "words of a random context"
     reddit = "Reddit" in config.domains
-    told["REDDIT conversations"] = "(paragraph, reply) pairs of DSTC7" if reddit else "none"
+    found["REDDIT conversations"] = "(paragraph, reply) pairs of DSTC7" if reddit else "none"
     if "ConvAI2" in config.domains:
-        told["ConvAI2's training set"] = "its validation set, divided"
+        found["ConvAI2's training set"] = "its validation set, divided"
     if "TopicalChat" in config.domains:
-        told["TopicalChat's training set"] = "its validation sets, divided"
+        found["TopicalChat's training set"] = "its validation sets, divided"
     if REDDIT_SET in config.rated:
         half = ", of those that are not for training" if reddit else ""
-        told["the conversations of Reddit-DSTC7"] = f"their grounding paragraphs{half}"
+        found["the conversations of Reddit-DSTC7"] = f"their grounding paragraphs{half}"
     if config.selection:
-        told["the candidates of response selection"] = (
+        found["the candidates of response selection"] = (
             f"{config.selection.candidates - 1} responses drawn from the same split"
         )
-    return told
+    return found

@@ -121,20 +121,24 @@ def statistics(
 ) -> dict[str, pd.DataFrame]:
     """Table → frame; ``sets`` and ``domains``: the study's, in its order."""
     rated = rated_sets(ratings, items, sets, tuple(domains))
-    told = gathered(
-        ((method, one.name), NO_SEED if method in CONTROLS else seed, one.scored(values))
-        for method in dict.fromkeys(method for one in rated for method in one.methods)
-        for one in rated
-        if method in one.methods
-        for seed, values in one.by_method(method).items()
+    estimated = gathered(
+        (
+            (method, rated_set.name),
+            NO_SEED if method in CONTROLS else seed,
+            rated_set.scored(values),
+        )
+        for method in dict.fromkeys(method for rated_set in rated for method in rated_set.methods)
+        for rated_set in rated
+        if method in rated_set.methods
+        for seed, values in rated_set.by_method(method).items()
     )
     against = {method: {"method": method} for method in COMPARED_WITH}
     table = cells(
-        told, ["method", "set"], against, lambda key, against: None if against else key[0]
+        estimated, ["method", "set"], against, lambda key, against: None if against else key[0]
     )
-    by_name = {one.name: one for one in rated}
+    by_name = {rated_set.name: rated_set for rated_set in rated}
     rows = {
-        "correlations": _correlations(table, by_name, told),
+        "correlations": _correlations(table, by_name, estimated),
         "few": _few(few_shot, by_name),
         "hits": _hits(choices),
         "ceilings": _ceilings(items, rated),
@@ -143,7 +147,7 @@ def statistics(
         **{name: frame_of(some, columns.STATISTICS[name]) for name, some in rows.items()},
         "tests": _tests(table, by_name),
         "experts": _experts(rated),
-        "averages": _averages(rated, told),
+        "averages": _averages(rated, estimated),
     }
 
 
@@ -173,30 +177,36 @@ def rated_sets(
 
 
 def _correlations(
-    table: pd.DataFrame, sets: Mapping[str, Rated], told: Mapping[Key, Cell]
+    table: pd.DataFrame, sets: Mapping[str, Rated], estimated: Mapping[Key, Cell]
 ) -> Iterator[Row]:
     own: Iterable[Any] = table[table["against"] == ""].itertuples()
     for row in own:
-        one = sets[row.set]
-        given = one.by_method(row.method)
+        rated_set = sets[row.set]
+        given = rated_set.by_method(row.method)
         others = (
-            float(np.mean([100 * of(values, one.gold) for values in given.values()]))
+            float(np.mean([100 * of(values, rated_set.gold) for values in given.values()]))
             for of in (pearson, kendall)
         )
         constant = sum(len({*values.tolist()}) == 1 for values in given.values())
-        drawn = told[row.method, one.name].trainings.resampled
+        drawn = estimated[row.method, rated_set.name].trainings.resampled
         assert drawn is not None
         yield (
-            *(row.method, one.name, one.in_domain, domain_of(one.name), row.seeds),
+            *(
+                row.method,
+                rated_set.name,
+                rated_set.in_domain,
+                domain_of(rated_set.name),
+                row.seeds,
+            ),
             *(row.value, row.low, row.high, row.p, row.q),
-            *(*drawn_interval(drawn, row.method, one.name), *others),
-            *(one.units.instances, one.units.count, constant),
+            *(*drawn_interval(drawn, row.method, rated_set.name), *others),
+            *(rated_set.units.instances, rated_set.units.count, constant),
         )
 
 
 def _experts(sets: list[Rated]) -> pd.DataFrame:
     """Each expert on each set, and how far that of the set's domain is above the others' mean."""
-    told = gathered(
+    estimated = gathered(
         ((method, domain, one.name), seed, one.scored(values))
         for one in sets
         for (method, domain), given in one.given.items()
@@ -204,12 +214,12 @@ def _experts(sets: list[Rated]) -> pd.DataFrame:
         for seed, values in given.items()
     )
     others: dict[Key, list[Cell]] = {}
-    for (method, domain, name), cell in told.items():
+    for (method, domain, name), cell in estimated.items():
         if domain != domain_of(name):
             others.setdefault((method, OTHERS, name), []).append(cell)
     means = {key: mean_of(several) for key, several in others.items()}
     names = ["method", "expert", "set"]
-    table = cells(told, names, {OTHERS: {"expert": OTHERS}}, references=means)
+    table = cells(estimated, names, {OTHERS: {"expert": OTHERS}}, references=means)
     table["own"] = table["expert"] == table["set"].map(domain_of)
     compared = table["against"] == OTHERS
     table["expert"] = table["expert"].mask(compared, OWN_MINUS_OTHERS)
@@ -260,13 +270,13 @@ def _compared(one: Rated, pair: Any) -> Iterator[Row]:
 # --- averages -----------------------------------------------------------------------------------
 
 
-def _averages(sets: list[Rated], told: Mapping[Key, Cell]) -> pd.DataFrame:
+def _averages(sets: list[Rated], estimated: Mapping[Key, Cell]) -> pd.DataFrame:
     by = groups((one.name, one.in_domain) for one in sets)
     means: dict[Key, Cell] = {
-        (method, group): mean_of([told[method, name] for name in names])
-        for method in dict.fromkeys(method for method, _ in told)
+        (method, group): mean_of([estimated[method, name] for name in names])
+        for method in dict.fromkeys(method for method, _ in estimated)
         for group, names in by.items()
-        if all((method, name) in told for name in names)
+        if all((method, name) in estimated for name in names)
     }
     means = {key: mean for key, mean in means.items() if mean.trainings.seeds}
     table = cells(means, ["method", "over"], {})
@@ -283,10 +293,10 @@ def _few(few_shot: pd.DataFrame, sets: Mapping[str, Rated]) -> Iterator[Row]:
             value = _of_first_seed(sets[name], control)
             yield control, name, "", 0, 1, value, math.nan, value, math.nan
     for (method, name, by), some in few_shot.groupby(["method", "set", "by"], sort=False):
-        one = sets.get(str(name))
-        if one is not None and one.given.get((str(method), "")):
+        rated_set = sets.get(str(name))
+        if rated_set is not None and rated_set.given.get((str(method), "")):
             # Before transfer: the checkpoint that it starts from.
-            before = _of_first_seed(one, str(method))
+            before = _of_first_seed(rated_set, str(method))
             yield method, name, by, 0, 1, before, math.nan, before, math.nan
         for percent, draws in some.groupby("percent"):
             values: list[float] = []

@@ -82,8 +82,8 @@ def _grouped(points: pd.DataFrame, over: Any) -> tuple[Any, ...]:
     ]
     if not models:
         return 0, None, None, None
-    told = grouped_correlation(models, over)
-    return told.points, told.value, told.low, told.high
+    correlation = grouped_correlation(models, over)
+    return correlation.points, correlation.value, correlation.low, correlation.high
 
 
 def agreement_of_rankings(scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:

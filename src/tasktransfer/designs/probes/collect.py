@@ -132,7 +132,7 @@ def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
 
 def _metadata(collected: Collected) -> Metadata:
     config = probes_config(collected.study)
-    generated = frozenset(name for name, said in collected.synthetic.items() if said)
+    generated = frozenset(name for name, synthetic in collected.synthetic.items() if synthetic)
     return metadata_of(
         collected,
         order={
@@ -183,23 +183,23 @@ def _best(stage: Stage | None, record: Record | None) -> int | None:
 
 def _by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int, float]]:
     """Stage → round → how its replies agree with the references by word vectors."""
-    place = probes_config(collected.study).probes.word_vectors
-    if place is None:
+    file = probes_config(collected.study).probes.word_vectors
+    if file is None:
         return {}
-    vectors = read_vectors(Path(on_disk(place)))
-    told: dict[str, dict[int, float]] = {}
+    vectors = read_vectors(Path(on_disk(file)))
+    similarities: dict[str, dict[int, float]] = {}
     for run in runs:
         stage = stage_of(run)
         number = None if stage is None else _epoch(run, collected.records.get(stage.digest))
-        if stage is None or number is None or number in told.get(stage.digest, {}):
+        if stage is None or number is None or number in similarities.get(stage.digest, {}):
             continue
         for node in run.evaluations:
             if collected.has(node):
                 rows = collected.rows(node)
                 pairs = zip(rows["prediction"].to_pylist(), rows["gold"].to_pylist(), strict=True)
-                said = [(reply, reference) for (reply,), (reference,) in pairs]
-                told.setdefault(stage.digest, {})[number] = agreement(said, vectors)
-    return told
+                replies = [(reply, reference) for (reply,), (reference,) in pairs]
+                similarities.setdefault(stage.digest, {})[number] = agreement(replies, vectors)
+    return similarities
 
 
 def _rounds(
@@ -207,12 +207,12 @@ def _rounds(
 ) -> Iterator[tuple[Any, ...]]:
     task = reply_of(stage.dataset)
     chosen = chosen_round(record, stage.select_on).number
-    for one in record["training"]["rounds"]:
-        dev, best = one["dev"][task], one["round"] == chosen
+    for entry in record["training"]["rounds"]:
+        dev, best = entry["dev"][task], entry["round"] == chosen
         yield (
-            *(stage.dataset, stage.model.name, stage.seed, one["round"], best),
+            *(stage.dataset, stage.model.name, stage.seed, entry["round"], best),
             *(dev.get("bleu2"), dev.get("bleu2_exchanged"), dev.get("rouge_l"), dev.get("meteor")),
-            by_vectors.get(one["round"]),
+            by_vectors.get(entry["round"]),
             record["results"][task]["measures"]["bleu2"] if best else None,
         )
 
@@ -223,14 +223,14 @@ def _projections(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]
     first = encoders[encoders["seed"] == encoders["seed"].min()].drop_duplicates("record")
     for (corpus, model), places in first.groupby(["corpus", "model"], sort=False):
         ordered = places.sort_values("epoch", kind="stable")
-        for place in ordered.iloc[sorted({0, len(ordered) - 1})].to_dict("records"):
-            file = Path(study.config.results, str(place["record"]), PROJECTION)
+        for row in ordered.iloc[sorted({0, len(ordered) - 1})].to_dict("records"):
+            file = Path(study.config.results, str(row["record"]), PROJECTION)
             if not file.is_file():
                 continue
             with np.load(file) as kept:
                 share, points = 100 * float(kept["variance"].sum()), kept["projection"]
             for point in points.astype(float):
-                yield (corpus, model, place["snapshot"], share, *point)
+                yield (corpus, model, row["snapshot"], share, *point)
 
 
 def _labels(collected: Collected) -> list[tuple[Any, ...]]:

@@ -178,7 +178,7 @@ class ProbesConfig(CommonConfig):
     @property
     def files_read(self) -> Mapping[str, str]:
         named = {key: getattr(self.probes, key) for key in ("word_vectors", "judgements")}
-        return {f"probes.{key}": place for key, place in named.items() if place is not None}
+        return {f"probes.{key}": path for key, path in named.items() if path is not None}
 
     @classmethod
     def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:

@@ -83,7 +83,7 @@ def write_statistics(study: Study) -> None:
     """Write the statistics of the tables that are there."""
     scores, metadata = read_table(study, "probed")
     rounds, _ = read_table(study, "rounds")
-    scored = {str(place): _scored(study, place) for place in scores["record"].unique()}
+    scored = {str(record): _scored(study, record) for record in scores["record"].unique()}
     frames = {
         "intervals": intervals(scored, scores),
         "replies": _replies(study),
@@ -109,13 +109,15 @@ def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) 
         scored: record of a fit -> name of a classifier in its rows -> what it scored.
         scores: the table ``scores``.
     """
-    told = gathered(
+    estimated = gathered(
         ((*names, classifier), seed, scored[record][_rows_of(names, classifier)])
         for *names, seed, record in scores[[*CELL, "seed", "record"]].itertuples(index=False)
         for classifier in (OWN, PRIOR, SHUFFLED)
     )
-    ours = {key: cell for key, cell in told.items() if key[-1] == OWN}
-    table = cells(ours, [*CELL, "classifier"], REFERENCES, lambda _, against: against or None, told)
+    ours = {key: cell for key, cell in estimated.items() if key[-1] == OWN}
+    table = cells(
+        ours, [*CELL, "classifier"], REFERENCES, lambda _, against: against or None, estimated
+    )
     own = table["against"] == ""
     table["compared_with"] = table["against"].mask(own, "nothing")
     table["p"] = table["p"].mask(own)
@@ -146,7 +148,10 @@ def _micro_f1(sums: Sums) -> Sums:
 def _replies(study: Study) -> pd.DataFrame:
     """BLEU-2 of the models' own replies, a mean over instances."""
     stages = [stage for stage in study.plan.stages if is_whole(study, stage)]
-    runs = (((one.dataset, one.model.name), one.seed, _replied(study, one)) for one in stages)
+    runs = (
+        ((training.dataset, training.model.name), training.seed, _replied(study, training))
+        for training in stages
+    )
     table = cells(gathered(runs), ["corpus", "model"], {})
     return shaped(table.rename(columns={"value": "bleu2"}), REPLIES)
 

@@ -62,8 +62,8 @@ def _labelled(
         labels: Mapping[str, list[str]] = json.loads(instance.query["labels"])
         found = labels.get(probe.name)
         if middle is not None:
-            said = (w for w in words(instance.target[0].replace(TURN, " ")) if w in middle)
-            found = [word for word in [next(said, None)] if word is not None] or None
+            spoken = (w for w in words(instance.target[0].replace(TURN, " ")) if w in middle)
+            found = [word for word in [next(spoken, None)] if word is not None] or None
         if found is None:
             continue
         if not probe.has_sets and len(found) != 1:
@@ -78,7 +78,9 @@ def _labelled(
 def _words_asked_for(train: Sequence[Instance]) -> frozenset[str]:
     """The words of WordCont, the same for every split: of the training dialogues, as the corpus
     has them. A dialogue's last context and its reply are all of it."""
-    last = {one.dialogue_id: one for one in train}
+    last = {instance.dialogue_id: instance for instance in train}
     return middle_words(
-        turn for one in last.values() for turn in (*one.context.split(TURN), one.target[0])
+        turn
+        for instance in last.values()
+        for turn in (*instance.context.split(TURN), instance.target[0])
     )

@@ -60,8 +60,8 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
                 for name, at in _snapshots(config):
                     asked = {"representation": config.probes.representation}
                     fit = _fit("probes", labels, probes, config, asked, Start(stage, at))
-                    said = _said(stage, at, read, config)
-                    _add(builder, probes, fit, name, spec.name, seed, said)
+                    replies = _said(stage, at, read, config)
+                    _add(builder, probes, fit, name, spec.name, seed, replies)
     return builder.plan()
 
 
@@ -91,9 +91,9 @@ def counts_of_words(config: ProbesConfig, revisions: Revisions) -> dict[str, dic
 
 
 def _reading(config: ProbesConfig, revisions: Revisions, model: str) -> dict[str, Any]:
-    told = next(one for one in config.models if one.name == model)
-    if told.architecture is not None:
-        return {"max_length": told.max_length}
+    section = next(configured for configured in config.models if configured.name == model)
+    if section.architecture is not None:
+        return {"max_length": section.max_length}
     return {"model": revisions.models[model].identity}
 
 

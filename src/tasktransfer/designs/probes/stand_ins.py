@@ -36,7 +36,7 @@ def recorded_stand_ins(
         recorded: what records of the study name.
         synthetic: the corpora that are generated, by the records.
     """
-    names = {name for told in recorded for name in told}
+    names = {name for stand_ins in recorded for name in stand_ins}
     real = [corpus for corpus in config.corpora if corpus not in synthetic]
     named = {
         _training_set(corpus): "the other sets' dialogues, split anew"

@@ -38,7 +38,7 @@ def _of_text(file: Path) -> Vectors:
         if number == 1 and len(numbers) == 1:
             continue
         try:
-            vector = np.array([float(one) for one in numbers])
+            vector = np.array([float(component) for component in numbers])
         except ValueError:
             vector = np.empty(0)
         size = size or len(vector)

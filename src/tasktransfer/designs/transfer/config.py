@@ -253,7 +253,11 @@ class TransferConfig(CommonConfig):
 
     def endpoint_of(self, model: str) -> EndpointConfig | None:
         """Where a prompted model is asked; None: it runs here."""
-        named = (one for one in self.prompted if one.model == model and one.endpoint is not None)
+        named = (
+            prompted
+            for prompted in self.prompted
+            if prompted.model == model and prompted.endpoint is not None
+        )
         return next(named, None)
 
     @property

@@ -51,12 +51,12 @@ def _notes(config: TransferConfig) -> tuple[str, ...]:
     """What is to be known of the datasets; what the challenge's rules hold a study to, and what of
     them nobody can check."""
     names = config.dataset_names
-    told = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].told)
+    notes = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].told)
     if config.racing is not None:
-        told = (*told, _race(config, config.racing))
+        notes = (*notes, _race(config, config.racing))
     if config.rules != "challenge":
-        return told
-    return (*told, f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
+        return notes
+    return (*notes, f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
 
 
 def _race(config: TransferConfig, racing: RacingConfig) -> str:

@@ -136,17 +136,17 @@ def _named_target(
         )
     places = [(at(path, "target"), item.target)]
     places += [(at(at(path, "sources"), i), name) for i, name in enumerate(item.sources)]
-    for place, task in places:
+    for key_path, task in places:
         if task not in tasks_of(item.dataset):
             home = next(name for name in DATASETS if task in tasks_of(name))
             yield Problem(
-                place,
+                key_path,
                 f"{task!r} is a task of {home}, not of {item.dataset}, and a study never mixes "
                 "datasets: use tasks of one",
             )
-        elif place != places[0][0] and task == item.target:
+        elif key_path != places[0][0] and task == item.target:
             message = f"{task!r} is the target itself: a task cannot be its own source"
-            yield Problem(place, message)
+            yield Problem(key_path, message)
 
 
 def _too_many_asked(section: MultiSourceConfig, dataset: DatasetConfig) -> Iterator[Problem]:

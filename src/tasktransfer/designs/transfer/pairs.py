@@ -80,7 +80,9 @@ def across(
     for source, (home, target) in dict.fromkeys(pairs):
         if source != (home, target):
             by_target.setdefault(home, []).append((as_seen_from(home, source), target))
-    found = tuple(replace(one, pairs=tuple(by_target.get(one.name, ()))) for one in datasets)
+    found = tuple(
+        replace(section, pairs=tuple(by_target.get(section.name, ()))) for section in datasets
+    )
     if not by_target and not problems:
         problems.append(Problem("targets", "leave no source beside a target: name another task"))
     return found, problems

@@ -98,20 +98,20 @@ def prompted_problems(
     asked: dict[tuple[str, int], int] = {}
     first: dict[str, tuple[int, tuple[Any, ...]]] = {}
     for index, entry in enumerate(entries):
-        place = at("prompted", index)
+        path = at("prompted", index)
         known = named.get(entry.model)
         if entry.endpoint is None and known is None:
             hint = "name it in models, with trained: false if it is only asked, or give an endpoint"
-            yield Problem(at(place, "model"), unknown("model", entry.model, tuple(named), hint))
+            yield Problem(at(path, "model"), unknown("model", entry.model, tuple(named), hint))
         if entry.endpoint is not None and known is not None:
             yield Problem(
-                at(place, "model"),
+                at(path, "model"),
                 f"{entry.model!r} is one of models too, which run here: give what the endpoint "
                 "serves another name, and `served` for the endpoint's own",
             )
         if entry.endpoint is None and known is not None and known.family == "encoder":
             yield Problem(
-                at(place, "model"),
+                at(path, "model"),
                 f"{entry.model!r} is an encoder, which writes nothing and cannot be asked: name a "
                 "decoder or encoder_decoder",
             )
@@ -119,7 +119,7 @@ def prompted_problems(
         earlier, before = first.setdefault(entry.model, (index, same))
         if before != same:
             yield Problem(
-                place,
+                path,
                 f"{entry.model!r} has another endpoint, served, max_length, chat or seen than in "
                 f"prompted[{earlier}]: give it another name, or list shots in one entry",
             )
@@ -127,4 +127,4 @@ def prompted_problems(
             earlier = asked.setdefault((entry.model, shots), index)
             if earlier != index:
                 message = f"{entry.model!r} is asked with {shots} shots by prompted[{earlier}] too"
-                yield Problem(place, f"{message}: remove one of the two")
+                yield Problem(path, f"{message}: remove one of the two")

@@ -97,7 +97,7 @@ def race_of(racing: RacingConfig, seeds: Sequence[int], results: str) -> Race:
         if written is None:
             break
         try:
-            kept.append(frozenset(tuple(one[name] for name in NAMES) for one in written))
+            kept.append(frozenset(tuple(row[name] for name in NAMES) for row in written))
         except (KeyError, TypeError) as error:
             path = Path(results, choice_file(choice_name(number)))
             raise RecordError(
@@ -120,7 +120,7 @@ def go_on(dev: Mapping[Cell, float], share: float, sources: Mapping[Cell, int]) 
         sources: of each of them, how many of its target are still in the race.
     """
     groups: dict[tuple[str, ...], list[Cell]] = {}
-    for cell in sorted(dev, key=lambda one: (-round(dev[one], 9), one)):
+    for cell in sorted(dev, key=lambda pair: (-round(dev[pair], 9), pair)):
         groups.setdefault((*cell[:3], cell[4]), []).append(cell)
     return [cell for of in groups.values() for cell in of[: count_kept(sources[of[0]], share)]]
 

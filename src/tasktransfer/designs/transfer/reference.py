@@ -81,12 +81,12 @@ def _scored(
     scoring: Scoring,
 ) -> tuple[list[float], str]:
     """Its scores, one per draw, and the answer that it always gives."""
-    golds = [one.target for one in test]
+    golds = [instance.target for instance in test]
     scores: list[float] = []
-    told: set[tuple[str, ...]] = set()
+    given_answers: set[tuple[str, ...]] = set()
     for seed in range(DRAWS if reference == BY_FREQUENCY else 1):
         given = REFERENCES[reference](task, train, test, seed)
-        told = set(given)
+        given_answers = set(given)
         values = metrics.evaluate(task, given, golds, fidelity=scoring)
         scores.append(metrics.score(task, values))
-    return scores, ", ".join(next(iter(told))) if reference == MOST_FREQUENT else ""
+    return scores, ", ".join(next(iter(given_answers))) if reference == MOST_FREQUENT else ""

@@ -63,10 +63,10 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
     return picked
 
 
-def _choose_by(said: object) -> ChooseBy | None:
-    if said is None or isinstance(said, str):
-        return said
-    raise ValueError(f"chosen_by is {said!r}, expected dev, test or a selector")
+def _choose_by(value: object) -> ChooseBy | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise ValueError(f"chosen_by is {value!r}, expected dev, test or a selector")
 
 
 def _contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str | None:

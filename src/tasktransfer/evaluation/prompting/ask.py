@@ -73,11 +73,11 @@ class Asking:
         """
         whole = self._questions(instance)
         most = self.model.max_length - self._answer_tokens(whole)
-        lengths = [self.model.length(one.prompt) for one in whole]
+        lengths = [self.model.length(question.prompt) for question in whole]
         if max(lengths) <= most:
             return whole
         bare = self._questions(replace(instance, context=""))
-        least = max(self.model.length(one.prompt) for one in bare)
+        least = max(self.model.length(question.prompt) for question in bare)
         if least >= most:
             raise ModelError(
                 f"instance {instance.id} of {self.task.name}: instruction, {len(self.examples)} "
@@ -96,7 +96,7 @@ class Asking:
         """Tokens kept for the answer."""
         if not chosen_from(self.task):
             return self.task.prompt.max_answer_tokens
-        longest = max((text for one in asked for text in one.choices), key=len)
+        longest = max((text for question in asked for text in question.choices), key=len)
         return self.model.length(Prompt((longest,))) + WRITTEN_BEYOND
 
     # --- answers ---
@@ -106,30 +106,34 @@ class Asking:
         given = Given()
         for begin in range(0, len(instances), TOGETHER):
             some = instances[begin : begin + TOGETHER]
-            asked = [self.questions(one) for one in some]
-            flat = [one for each in asked for one in each]
+            asked = [self.questions(item) for item in some]
+            flat = [item for each in asked for item in each]
             given.questions += len(flat)
-            told: Iterator[Any]
+            replies: Iterator[Any]
             if self.scores_choices:
-                told = iter(self.model.likelihoods(flat))
+                replies = iter(self.model.likelihoods(flat))
                 for instance, each in zip(some, asked, strict=True):
-                    self._chosen(given, instance, [next(told) for _ in each])
+                    self._chosen(given, instance, [next(replies) for _ in each])
             else:
                 most = self._answer_tokens(flat)
-                told = iter(self.model.write([o.prompt for o in flat], most, self.wording.stops))
+                replies = iter(self.model.write([o.prompt for o in flat], most, self.wording.stops))
                 for each in asked:
-                    self._written(given, each, [next(told) for _ in each], known)
+                    self._written(given, each, [next(replies) for _ in each], known)
         return given
 
     def _chosen(
-        self, given: Given, instance: Instance, told: Sequence[Sequence[Likelihood]]
+        self, given: Given, instance: Instance, likelihoods: Sequence[Sequence[Likelihood]]
     ) -> None:
         names = choice_answers(self.task)
-        given.predictions.append(tuple(names[_order(one)[0]] for one in told))
+        given.predictions.append(
+            tuple(names[_order(likelihoods_of_one)[0]] for likelihoods_of_one in likelihoods)
+        )
         right = names.index(instance.target[0]) if instance.target[0] in names else None
-        single = len(told) == 1 and self.task.kind != "multi_label" and right is not None
-        given.likelihoods.append(told[0][right].total if single and right is not None else None)
-        ranked = _order(told[0]).index(right) + 1 if single and right is not None else None
+        single = len(likelihoods) == 1 and self.task.kind != "multi_label" and right is not None
+        given.likelihoods.append(
+            likelihoods[0][right].total if single and right is not None else None
+        )
+        ranked = _order(likelihoods[0]).index(right) + 1 if single and right is not None else None
         given.ranks.append(ranked)
 
     def _written(
@@ -141,8 +145,8 @@ class Asking:
             given.predictions.append(read_written(self.task, texts[0], known))
             return
         read = [
-            read_choice(self.task, one.choices, text)
-            for one, text in zip(asked, texts, strict=True)
+            read_choice(self.task, question.choices, text)
+            for question, text in zip(asked, texts, strict=True)
         ]
         given.unreadable += read.count(None)
         if self.task.kind == "multi_label":
@@ -155,7 +159,7 @@ class Asking:
 
 def _order(choices: Sequence[Likelihood]) -> list[int]:
     """Places of choices, the likeliest first; of equal ones the first."""
-    return sorted(range(len(choices)), key=lambda place: -choices[place].mean)
+    return sorted(range(len(choices)), key=lambda index: -choices[index].mean)
 
 
 def asking(
@@ -178,9 +182,9 @@ def _short(asking: Asking, example: Instance, share: int) -> Instance:
     task, model = asking.task, asking.model
     bare = questions(task, asking.wording, replace(example, context=""))
     own = max(
-        model.length(Prompt((one.prompt.turns[0],)))
-        + model.length(Prompt((answer_words(task, asking.wording, example, one.output),)))
-        for one in bare
+        model.length(Prompt((question.prompt.turns[0],)))
+        + model.length(Prompt((answer_words(task, asking.wording, example, question.output),)))
+        for question in bare
     )
     room = max(0, share - own - AROUND)
     return replace(example, context=model.cut(example.context, room, task.keeps))

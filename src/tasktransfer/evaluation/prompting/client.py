@@ -97,12 +97,12 @@ class Client:
             try:
                 return read(json.loads(self._send(url, body)))
             except urllib.error.HTTPError as error:
-                said = self._words(error)
+                message = self._words(error)
                 if error.code in (401, 403):
-                    raise self._no_key(url, error.code, said) from error
+                    raise self._no_key(url, error.code, message) from error
                 if error.code not in PASSING:
-                    raise RefusedError(error.code, url, said) from error
-                reason, last = f"retried_{error.code}", f"{error.code}: {said}"
+                    raise RefusedError(error.code, url, message) from error
+                reason, last = f"retried_{error.code}", f"{error.code}: {message}"
                 pause = max(pause, _asked_for(error.headers.get("Retry-After")))
             except TimeoutError:
                 reason, last = "retried_timeout", f"no answer within {self.timeout:g} s"
@@ -143,10 +143,10 @@ class Client:
 
     def _words(self, error: urllib.error.HTTPError) -> str:
         try:
-            said = error.read().decode("utf-8", "replace")
+            message = error.read().decode("utf-8", "replace")
         except (OSError, http.client.HTTPException):
-            said = str(error.reason)
-        return self._hidden(" ".join(said.split()))[:SHOWN]
+            message = str(error.reason)
+        return self._hidden(" ".join(message.split()))[:SHOWN]
 
     def _hidden(self, text: str) -> str:
         """An endpoint's words without the key, which it may repeat."""

@@ -87,14 +87,20 @@ class EndpointModel:
         return known is None
 
     def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
-        pairs = [(one.prompt.text, f" {choice}") for one in asked for choice in one.choices]
-        told = iter(self._side_by_side(lambda pair: self._likelihood(*pair), pairs))
-        return [[next(told) for _ in one.choices] for one in asked]
+        pairs = [
+            (question.prompt.text, f" {choice}")
+            for question in asked
+            for choice in question.choices
+        ]
+        scored = iter(self._side_by_side(lambda pair: self._likelihood(*pair), pairs))
+        return [[next(scored) for _ in question.choices] for question in asked]
 
     def _likelihood(self, prompt: str, choice: str, *, patient: bool = True) -> Likelihood:
         # One token more: not every endpoint lets a text be read without any.
         body = {"prompt": prompt + choice, "max_tokens": 1, "echo": True, "logprobs": 1}
-        answer = self._ask(COMPLETIONS, body, lambda told: _echoed(told, prompt, choice), patient)
+        answer = self._ask(
+            COMPLETIONS, body, lambda content: _echoed(content, prompt, choice), patient
+        )
         return Likelihood(answer["total"], answer["tokens"])
 
     # --- writing ---
@@ -153,20 +159,20 @@ class EndpointModel:
         return {**self.tallied, **self.client.retried}
 
 
-def _usage(told: Any) -> Body:
+def _usage(content: Any) -> Body:
     """Tokens of a request and its answer; nothing where the endpoint does not say."""
-    usage = told.get("usage") or {}
+    usage = content.get("usage") or {}
     counted = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
     return {name: value for name, value in counted.items() if isinstance(value, int)}
 
 
-def _message(told: Any) -> Body:
-    text = told["choices"][0]["message"].get("content")
-    return {"text": _text(text or ""), **_usage(told)}
+def _message(content: Any) -> Body:
+    text = content["choices"][0]["message"].get("content")
+    return {"text": _text(text or ""), **_usage(content)}
 
 
-def _completion(told: Any) -> Body:
-    return {"text": _text(told["choices"][0]["text"]), **_usage(told)}
+def _completion(content: Any) -> Body:
+    return {"text": _text(content["choices"][0]["text"]), **_usage(content)}
 
 
 def _text(text: Any) -> str:
@@ -175,9 +181,9 @@ def _text(text: Any) -> str:
     return text
 
 
-def _echoed(told: Any, prompt: str, choice: str) -> Body:
+def _echoed(content: Any, prompt: str, choice: str) -> Body:
     """The log-probability of a choice, of the tokens that have any of its text."""
-    scores = told["choices"][0]["logprobs"]
+    scores = content["choices"][0]["logprobs"]
     tokens, values = scores["tokens"], scores["token_logprobs"]
     begins = _begins(tokens, scores.get("text_offset"), prompt + choice)
     ends = [*begins[1:], math.inf]
@@ -188,15 +194,15 @@ def _echoed(told: Any, prompt: str, choice: str) -> Body:
     ]
     if not counted or not all(math.isfinite(value) and value <= 0 for value in counted):
         raise ValueError(f"no log-probabilities of {choice!r}")
-    return {"total": sum(counted), "tokens": len(counted), **_usage(told)}
+    return {"total": sum(counted), "tokens": len(counted), **_usage(content)}
 
 
 def _begins(tokens: Sequence[str], offsets: Sequence[int] | None, whole: str) -> list[int]:
     """Where in the text each token begins: by the tokens' own texts, or as the endpoint says."""
-    begins, place = [], 0
+    begins, position = [], 0
     for token in tokens:
-        begins.append(place)
-        place += len(token)
+        begins.append(position)
+        position += len(token)
     if "".join(tokens).startswith(whole):
         return begins
     if offsets is None or len(offsets) != len(tokens):

@@ -59,9 +59,11 @@ class CausalModel:
     # --- likelihoods ---
 
     def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
-        rows = [self.texts.rows(one) for one in asked]
-        told: list[list[Likelihood]] = self._fitting(lambda tokens: self._likelihoods(rows, tokens))
-        return told
+        rows = [self.texts.rows(question) for question in asked]
+        scored: list[list[Likelihood]] = self._fitting(
+            lambda tokens: self._likelihoods(rows, tokens)
+        )
+        return scored
 
     def _likelihoods(self, rows: Sequence[Sequence[Row]], tokens: int) -> list[list[Likelihood]]:
         stems = [self._stem(each) for each in rows]
@@ -74,9 +76,9 @@ class CausalModel:
                 for index, n in enumerate(batch)
                 for row in rows[n]
             ]
-            told = iter(self._continued(state, choices, tokens))
+            continued = iter(self._continued(state, choices, tokens))
             for n in batch:
-                scored[n] = [next(told) for _ in rows[n]]
+                scored[n] = [next(continued) for _ in rows[n]]
         return [scored[n] for n in range(len(rows))]
 
     @staticmethod
@@ -98,10 +100,10 @@ class CausalModel:
         for begin in range(0, len(longer), max(1, together)):
             some = longer[begin : begin + max(1, together)]
             later = self._later(state, [choices[n][:2] for n in some])
-            for n, told in zip(some, later, strict=True):
-                each[n] += told
-        for one, (_, ids, counted) in zip(each, choices, strict=True):
-            yield Likelihood(sum(one[counted:]), len(ids) - counted)
+            for n, likelihood in zip(some, later, strict=True):
+                each[n] += likelihood
+        for question, (_, ids, counted) in zip(each, choices, strict=True):
+            yield Likelihood(sum(question[counted:]), len(ids) - counted)
 
     def _later(self, state: _State, choices: Sequence[tuple[int, Ids]]) -> list[list[float]]:
         """Log-probabilities of each token behind the first."""
@@ -115,15 +117,17 @@ class CausalModel:
         ids, mask = ids.to(self.device), mask[:, :-1].to(self.device)
         whole = torch.cat([state.mask[rows], mask], 1)
         logits, _ = self._forward(ids[:, :-1], whole, _branched(state.cache, rows), width - 1)
-        told = logits.gather(-1, ids[:, 1:, None])[..., 0] - logits.logsumexp(-1)
-        return [row[: len(c) - 1] for row, (_, c) in zip(told.tolist(), choices, strict=True)]
+        log_likelihoods = logits.gather(-1, ids[:, 1:, None])[..., 0] - logits.logsumexp(-1)
+        return [
+            row[: len(c) - 1] for row, (_, c) in zip(log_likelihoods.tolist(), choices, strict=True)
+        ]
 
     # --- writing ---
 
     def write(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
         rows = self.texts.ids([self.texts.text(prompt) for prompt in prompts])
-        told: list[str] = self._fitting(lambda tokens: self._write(rows, most, stops, tokens))
-        return told
+        written: list[str] = self._fitting(lambda tokens: self._write(rows, most, stops, tokens))
+        return written
 
     def _write(
         self, rows: Sequence[Ids], most: int, stops: Sequence[str], tokens: int
@@ -137,28 +141,28 @@ class CausalModel:
 
     def _greedy(self, state: _State, most: int, stops: Sequence[str]) -> list[str]:
         """The likeliest token after the other, of all rows until each has ended."""
-        said: list[Ids] = [[] for _ in state.logits]
-        left, logits, mask, cache = list(range(len(said))), state.logits, state.mask, state.cache
+        written: list[Ids] = [[] for _ in state.logits]
+        left, logits, mask, cache = list(range(len(written))), state.logits, state.mask, state.cache
         for _ in range(most):
             chosen = logits.argmax(-1).tolist()
             going = []
-            for place, (row, token) in enumerate(zip(left, chosen, strict=True)):
+            for index, (row, token) in enumerate(zip(left, chosen, strict=True)):
                 if token in self._ends:
                     continue
-                said[row].append(token)
-                if not has_stopped(self._said(said[row]), stops):
-                    going.append(place)
+                written[row].append(token)
+                if not has_stopped(self._said(written[row]), stops):
+                    going.append(index)
             self.read["written_tokens"] += len(left)
             if not going:
                 break
             kept = torch.tensor(going, device=self.device)
-            left = [left[place] for place in going]
+            left = [left[index] for index in going]
             cache, mask = _branched(cache, kept), mask[kept]
             mask = torch.cat([mask, mask.new_ones(len(left), 1)], 1)
-            ids = torch.tensor([[said[row][-1]] for row in left], device=self.device)
+            ids = torch.tensor([[written[row][-1]] for row in left], device=self.device)
             logits, cache = self._forward(ids, mask, cache, 1)
             logits = logits[:, -1]
-        return [up_to(self._said(ids), stops) for ids in said]
+        return [up_to(self._said(ids), stops) for ids in written]
 
     def _said(self, ids: Ids) -> str:
         text: str = self.texts.tokenizer.decode(ids, skip_special_tokens=True)
@@ -233,14 +237,14 @@ class CausalModel:
         """Logits (rows, ``last``, words) in float32 of the last tokens, and keys and values."""
         places = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
         more = {"position_ids": places, "logits_to_keep": last}
-        told = self.module(
+        output = self.module(
             input_ids=ids,
             attention_mask=mask,
             past_key_values=cache,
             use_cache=True,
             **{name: value for name, value in more.items() if name in self._takes},
         )
-        return told.logits[:, -last:].float(), told.past_key_values
+        return output.logits[:, -last:].float(), output.past_key_values
 
     def counts(self) -> dict[str, float]:
         return dict(self.read)

@@ -43,7 +43,7 @@ class Seq2SeqModel:
         return self.texts.cut(text, most, keeps)
 
     def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
-        return [self._of_one(one) for one in asked]
+        return [self._of_one(question) for question in asked]
 
     def _of_one(self, asked: Asked) -> list[Likelihood]:
         answers = answer_ids(self.texts.tokenizer, asked.choices, "encoder_decoder")
@@ -51,7 +51,7 @@ class Seq2SeqModel:
         ids = self._ids([asked.prompt])
 
         def work(tokens: int) -> list[Likelihood]:
-            told: list[Likelihood] = []
+            scored: list[Likelihood] = []
             states = self.module.get_encoder()(**ids)[0]
             together = max(1, tokens // max(map(len, answers)))
             for begin in range(0, len(answers), together):
@@ -66,8 +66,8 @@ class Seq2SeqModel:
                 each = logits.gather(-1, labels[..., None])[..., 0] - logits.logsumexp(-1)
                 for row, answer in zip(each.tolist(), some, strict=True):
                     counted = [p for p, i in zip(row, answer, strict=False) if i not in special]
-                    told.append(Likelihood(sum(counted), len(counted)))
-            return told
+                    scored.append(Likelihood(sum(counted), len(counted)))
+            return scored
 
         with torch.inference_mode():
             return self.setup.eval_budget.fitting(work, undo=lambda: None)

@@ -33,10 +33,10 @@ class Texts:
         """What the model is given to read."""
         if not self.chat:
             return prompt.text
-        said: str = self.tokenizer.apply_chat_template(
+        rendered: str = self.tokenizer.apply_chat_template(
             prompt.messages, tokenize=False, add_generation_prompt=True
         )
-        return said
+        return rendered
 
     def ids(self, texts: Sequence[str]) -> list[Ids]:
         """Token ids of whole texts. (A chat template writes special tokens itself.)"""
@@ -53,8 +53,8 @@ class Texts:
         return len(self.ids([self.text(prompt)])[0])
 
     def cut(self, text: str, most: int, keeps: str) -> str:
-        told = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        places = told["offset_mapping"]
+        encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        places = encoded["offset_mapping"]
         if len(places) <= most:
             return text
         if most <= 0:
@@ -75,7 +75,7 @@ class Texts:
         return made
 
     def _first_of_choice(self, text: str, prompt: int) -> int:
-        told = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        places = told["offset_mapping"]
+        encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        places = encoded["offset_mapping"]
         first = next((n for n, (_, end) in enumerate(places) if end > prompt), len(places))
         return first + (0 if self.chat else len(self._begin))

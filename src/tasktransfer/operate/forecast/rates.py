@@ -67,13 +67,13 @@ class Rates:
 
     def sentence(self) -> str:
         """What the numbers are and stand on."""
-        told = " and ".join(f"{rate / 1e9:,.0f} GFLOP/s in {p}" for p, rate in self.flops.items())
+        rates = " and ".join(f"{rate / 1e9:,.0f} GFLOP/s in {p}" for p, rate in self.flops.items())
         how = {
             "measured": "this machine's matrix product, measured",
             "by name": f"{REACHED:.0%} of the datasheet of the card by its name, not measured",
             "reference values": "a server's core of 2023, nothing is measured",
         }[self.basis]
-        return f"{self.where}: {told} ({how})"
+        return f"{self.where}: {rates} ({how})"
 
 
 def card_rates(name: str) -> Rates:
@@ -159,8 +159,8 @@ def _is_entry(entry: object) -> bool:
 
 
 def _remember(rates: Rates) -> None:
-    told = asdict(rates)
-    entry = {"at": time.time(), "flops": told["flops"], "where": told["where"]}
+    content = asdict(rates)
+    entry = {"at": time.time(), "flops": content["flops"], "where": content["where"]}
     try:
         file = memory_file()
         with replacing(file) as part:

@@ -56,7 +56,7 @@ class Sizes:
             limit: instances at most; what a recipe leaves by its settings counts too.
         """
         whole = self._volume(data.name, model, task, split)
-        limits = [one for one in (limit, _left_by_recipe(data, split)) if one is not None]
+        limits = [known for known in (limit, _left_by_recipe(data, split)) if known is not None]
         if not limits or min(limits) >= whole.instances:
             return whole
         share = min(limits) / whole.instances
@@ -64,7 +64,7 @@ class Sizes:
 
     def instances(self, data: Data, task: str, split: str, limit: int | None = None) -> int:
         """Instances of a split of some data, ``limit`` at most."""
-        limits = [one for one in (limit, _left_by_recipe(data, split)) if one is not None]
+        limits = [known for known in (limit, _left_by_recipe(data, split)) if known is not None]
         return min([self._instances(data.name, task, split), *limits])
 
     def basis(self, dataset: str, model: str) -> str:
@@ -75,12 +75,12 @@ class Sizes:
             return "the prepared data"
         if is_generated(self._study.config, dataset):
             return "the tiny world"
-        told = DATASETS[dataset]
+        known = DATASETS[dataset]
         assumed = [
-            task for task in self._study.tasks(self._study.data(dataset)) if task not in told.sizes
+            task for task in self._study.tasks(self._study.data(dataset)) if task not in known.sizes
         ]
         if not assumed:
-            return told.sizes_from
+            return known.sizes_from
         return f"an assumption for {', '.join(assumed)}, whose size {dataset} does not give"
 
     def _counted(self, dataset: str, model: str, task: str, split: str) -> Volume:
@@ -99,11 +99,11 @@ class Sizes:
         prepared = self._prepared(dataset)
         if prepared:
             return int(prepared.get(task, {}).get(split, {}).get("samples", 0))
-        data, told = self._study.config.data, DATASETS[dataset]
+        data, known = self._study.config.data, DATASETS[dataset]
         few = data.few_sample
         if is_generated(self._study.config, dataset):
-            return told.tiny_instances(task, split, data.tiny_world.dialogues, few_sample=few)
-        return told.instances(task, split, few_sample=few)
+            return known.tiny_instances(task, split, data.tiny_world.dialogues, few_sample=few)
+        return known.instances(task, split, few_sample=few)
 
     def _read_encoded(self, dataset: str, model: str) -> dict[str, Any]:
         manifest = read_manifest(self._study.encoded(self._study.data(dataset), model))
@@ -124,9 +124,9 @@ def _units_and_tokens(
     dataset: str, task: str, family: Family, max_length: int, synthetic: bool
 ) -> tuple[int, float]:
     """(units an instance, tokens a unit), from the table of sizes."""
-    told = DATASETS[dataset]
-    size, card = told.size(task), told.tasks[task]
-    tiny = told.tiny.sizes.get(task) if synthetic and told.tiny else None
+    known = DATASETS[dataset]
+    size, card = known.size(task), known.tasks[task]
+    tiny = known.tiny.sizes.get(task) if synthetic and known.tiny else None
     tokens: float = tiny.tokens if tiny else size.tokens
     a_sequence = tokens / size.sequences
     if family == "encoder":

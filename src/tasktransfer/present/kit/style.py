@@ -79,8 +79,8 @@ _HATCHES = (None, "...", "xx", "\\\\\\", "++", "OO")
 
 def series_look(rank: int) -> Look:
     """The look of the model or algorithm of this rank (from 0); they repeat after six."""
-    place = rank % len(ALGORITHM_COLOURS)
-    return Look(ALGORITHM_COLOURS[place], _MARKERS[place], _LINES[place], _HATCHES[place])
+    index = rank % len(ALGORITHM_COLOURS)
+    return Look(ALGORITHM_COLOURS[index], _MARKERS[index], _LINES[index], _HATCHES[index])
 
 
 def signed(value: float) -> str:

@@ -126,8 +126,8 @@ def read_dialogues(folder: Path) -> list[Dialogue]:
         )
     refuse_shared(
         (
-            Said(one.name, one.split, " ".join(one.utterances), str(seen[one.name]))
-            for one in dialogues
+            Said(each.name, each.split, " ".join(each.utterances), str(seen[each.name]))
+            for each in dialogues
         ),
         f"keep one of them, or give both one split in {files[SPLIT_FILE]}",
         generated=SYNTHETIC in files,
@@ -137,13 +137,13 @@ def read_dialogues(folder: Path) -> list[Dialogue]:
 
 def _emotions(folder: Path) -> tuple[str, ...]:
     """All 32, or those that a generated release says it has."""
-    said = folder / SYNTHETIC
-    return _emotions_of(said) if said.is_file() else LABELS
+    file = folder / SYNTHETIC
+    return _emotions_of(file) if file.is_file() else LABELS
 
 
 def _emotions_of(file: Path) -> tuple[str, ...]:
-    said, where = json_object(file)
-    return get_texts(said, "emotions", where)
+    content, where = json_object(file)
+    return get_texts(content, "emotions", where)
 
 
 def _splits(file: Path) -> dict[str, str]:
@@ -229,12 +229,12 @@ def _instances(
         listener = index % 2 == 1
         if task == REPLY.name and not listener:
             continue
-        said = dialogue.utterances[max(0, index - WINDOW) : index]
+        before = dialogue.utterances[max(0, index - WINDOW) : index]
         target = dialogue.emotion if task == EMOTION_OF_CONTEXT.name else dialogue.utterances[index]
         # What no template names is read by no model: labels for tables, and to prepend.
         query = {"emotion": dialogue.emotion, "side": "listener" if listener else "speaker"}
         identity = f"{dialogue.name}#{index}"
-        yield Instance(identity, dialogue.name, task, TURN.join(said), 0, query, (), (target,))
+        yield Instance(identity, dialogue.name, task, TURN.join(before), 0, query, (), (target,))
 
 
 def _turns(dialogues: list[Dialogue]) -> Iterator[TurnLength]:
@@ -268,8 +268,8 @@ def shared_utterances(dialogues: list[Dialogue], fewest_words: int = 4) -> tuple
     many training has too, and all."""
 
     def texts(split: str) -> set[str]:
-        said = [_plain_words(t) for d in dialogues if d.split == split for t in d.utterances]
-        return {" ".join(words) for words in said if len(words) >= fewest_words}
+        plain = [_plain_words(t) for d in dialogues if d.split == split for t in d.utterances]
+        return {" ".join(words) for words in plain if len(words) >= fewest_words}
 
     test = texts("test")
     return len(test & texts("train")), len(test)

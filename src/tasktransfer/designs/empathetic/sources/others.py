@@ -69,11 +69,11 @@ def _dataset(
     return Dataset(card.dataset, (card,), reader, {card.name: size}, "the corpus", tiny=tiny)
 
 
-def _in_order(said: Sequence[str], card: Task, name: str) -> Iterator[Instance]:
+def _in_order(utterances: Sequence[str], card: Task, name: str) -> Iterator[Instance]:
     """An instance for every utterance but the first, with up to ``WINDOW`` before it."""
-    for index in range(1, len(said)):
-        context = TURN.join(said[max(0, index - WINDOW) : index])
-        yield Instance(f"{name}#{index}", name, card.name, context, 0, {}, (), (said[index],))
+    for index in range(1, len(utterances)):
+        context = TURN.join(utterances[max(0, index - WINDOW) : index])
+        yield Instance(f"{name}#{index}", name, card.name, context, 0, {}, (), (utterances[index],))
 
 
 # --- DailyDialog --------------------------------------------------------------------------------
@@ -120,8 +120,8 @@ def _write_tiny_daily(folder: Path, seed: int, dialogues: int) -> None:
         lines += [f"{name},{split}" for name in ids]
     (folder / "dailydialog").mkdir()
     (folder / "dailydialog" / "split.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    said = json.dumps({"synthetic": True, "seed": seed, "dialogues": dialogues})
-    (folder / "dailydialog" / "synthetic.json").write_text(said, encoding="utf-8")
+    manifest = json.dumps({"synthetic": True, "seed": seed, "dialogues": dialogues})
+    (folder / "dailydialog" / "synthetic.json").write_text(manifest, encoding="utf-8")
 
 
 DAILY_REPLIES = _dataset(

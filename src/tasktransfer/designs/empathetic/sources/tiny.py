@@ -86,8 +86,8 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
             lines,
         )
     _write_csv(path / "split.csv", ("Dialog_ID", "split"), splits)
-    said = {"synthetic": True, "seed": seed, "dialogues": dialogues, "emotions": list(EMOTIONS)}
-    (path / "synthetic.json").write_text(json.dumps(said) + "\n", encoding="utf-8")
+    manifest = {"synthetic": True, "seed": seed, "dialogues": dialogues, "emotions": list(EMOTIONS)}
+    (path / "synthetic.json").write_text(json.dumps(manifest) + "\n", encoding="utf-8")
 
 
 def _dialogue(

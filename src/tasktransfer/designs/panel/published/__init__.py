@@ -50,11 +50,14 @@ def correlations(table: int) -> pd.DataFrame:
 
 def members(table: int, average: str) -> frozenset[str]:
     """The rated sets, as the paper calls them, whose mean a printed average of a table is."""
-    domains = {one.published: one.domain or "out-of-domain" for one in RATED.values()}
+    domains = {
+        rated_set.published: rated_set.domain or "out-of-domain" for rated_set in RATED.values()
+    }
     return frozenset(
-        one
-        for one in correlations(table).index
-        if one in domains and average in (AVERAGES[domains[one]], AVERAGES["all"], "Average")
+        rated_set
+        for rated_set in correlations(table).index
+        if rated_set in domains
+        and average in (AVERAGES[domains[rated_set]], AVERAGES["all"], "Average")
     )
 
 

@@ -72,11 +72,13 @@ def daily_dialog(files: Files) -> Iterator[Dialogue]:
     held_out = {split: list(_official(files[name], split)) for split, name in OFFICIAL.items()}
     location = str(files[DAILY_SPLIT])
     train = [
-        Dialogue(f"daily-{one.name}", "train", one.said, location=location)
-        for one in daily.read_dialogues(files[DAILY_ZIP], files[DAILY_SPLIT])
-        if one.split == "train"
+        Dialogue(f"daily-{dialogue.name}", "train", dialogue.said, location=location)
+        for dialogue in daily.read_dialogues(files[DAILY_ZIP], files[DAILY_SPLIT])
+        if dialogue.split == "train"
     ]
-    official = [replace(one, split="dev or test") for some in held_out.values() for one in some]
+    official = [
+        replace(dialogue, split="dev or test") for some in held_out.values() for dialogue in some
+    ]
     refuse_shared(
         as_said([*official, *train]),
         "splits that were drawn anew, such as FETA's, mix what rated sets are made of into "
@@ -88,9 +90,9 @@ def daily_dialog(files: Files) -> Iterator[Dialogue]:
 
 def _official(file: Path, split: str) -> Iterator[Dialogue]:
     for line, text in text_lines(file):
-        said = tuple(one.strip() for one in text.split("__eou__") if one.strip())
+        turns = tuple(part.strip() for part in text.split("__eou__") if part.strip())
         named = f"daily-{'valid' if split == 'dev' else split}-{line}"
-        yield Dialogue(named, split, said, location=f"{file}, line {line}")
+        yield Dialogue(named, split, turns, location=f"{file}, line {line}")
 
 
 def as_said(dialogues: Iterable[Dialogue]) -> Iterator[Said]:
@@ -109,8 +111,8 @@ def empathetic_dialogues(files: Files) -> Iterator[Dialogue]:
     path = files["empathetic_dialogues/split.csv"].parent
     for dialogue in empathetic.read_dialogues(path):
         if dialogue.split != "test":
-            said = tuple(text.replace("_comma_", ",").strip() for text in dialogue.utterances)
-            yield Dialogue(f"ed-{dialogue.name}", dialogue.split, said, location=str(path))
+            turns = tuple(text.replace("_comma_", ",").strip() for text in dialogue.utterances)
+            yield Dialogue(f"ed-{dialogue.name}", dialogue.split, turns, location=str(path))
 
 
 def convai2(files: Files) -> Iterator[Dialogue]:
@@ -123,14 +125,16 @@ def convai2(files: Files) -> Iterator[Dialogue]:
     dialogues = _convai2(files[CONVAI2])
     if CONVAI2_REVISED in files:
         revised = _convai2(files[CONVAI2_REVISED])
-        if [one.utterances for one in revised] != [one.utterances for one in dialogues]:
+        if [dialogue.utterances for dialogue in revised] != [
+            dialogue.utterances for dialogue in dialogues
+        ]:
             raise DataError(
                 f"{files[CONVAI2_REVISED]}: its dialogues are not those of {files[CONVAI2]}; copy "
                 "both from one release, or remove it"
             )
         dialogues = [
-            replace(one, revised=other.persona)
-            for one, other in zip(dialogues, revised, strict=True)
+            replace(dialogue, revised=other.persona)
+            for dialogue, other in zip(dialogues, revised, strict=True)
         ]
     yield from divided(dialogues)
 
@@ -138,9 +142,9 @@ def convai2(files: Files) -> Iterator[Dialogue]:
 def _convai2(file: Path) -> list[Dialogue]:
     dialogues = []
     for number, one in enumerate(personachat.read_dialogues(file), start=1):
-        said = tuple(text.strip() for text in one.turns)
+        turns = tuple(text.strip() for text in one.turns)
         persona = " ".join(text.strip() for text in one.persona)
-        dialogues.append(Dialogue(f"convai2-{number}", "", said, persona, location=str(file)))
+        dialogues.append(Dialogue(f"convai2-{number}", "", turns, persona, location=str(file)))
     return dialogues
 
 
@@ -151,9 +155,9 @@ def topical_chat(files: Files) -> Iterator[Dialogue]:
         chats, location = json_object(files[name])
         for key, chat in chats.items():
             here = location.of_row(f"dialogue {key}")
-            said = map(str.strip, each_text(as_table(chat, here), "content", "message", here))
+            turns = map(str.strip, each_text(as_table(chat, here), "content", "message", here))
             named = f"{Path(name).stem}-{key}"
-            spoken = tuple(text for text in said if text)
+            spoken = tuple(text for text in turns if text)
             dialogues.append(Dialogue(named, "", spoken, location=str(files[name])))
     yield from divided([dialogue for dialogue in dialogues if len(dialogue.utterances) > 1])
 
@@ -164,9 +168,9 @@ def reddit(files: Files) -> Iterator[Dialogue]:
     file = files[DSTC7]
     facts = dstc7_contexts(file)
     mine = {text: _split_of(text) for text in {*facts.values()} if for_training(text)}
-    for instance, *told in dstc7_lines(file, "gold_responses")[1:]:
+    for instance, *fields in dstc7_lines(file, "gold_responses")[1:]:
         text = facts.get(instance, "")
-        replies = [reply.strip() for reply in told if reply.strip()]
+        replies = [reply.strip() for reply in fields if reply.strip()]
         for number, reply in enumerate(replies if text in mine else ()):
             name = f"reddit-{instance}-{number}"
             yield Dialogue(name, mine[text], (text, reply), location=str(file))
@@ -189,15 +193,15 @@ def _split_of(name: str) -> str:
 
 def divided(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
     """Dialogues in splits by a fixed shuffle, ``DIVIDED`` of them each."""
-    order = sorted(dialogues, key=lambda one: one.name)
+    order = sorted(dialogues, key=lambda dialogue: dialogue.name)
     random.Random("divided").shuffle(order)
     ends, total = {}, 0.0
     for split, share in DIVIDED.items():
         total += share
         ends[split] = round(total * len(order))
     return [
-        replace(one, split=next(split for split, end in ends.items() if index < end))
-        for index, one in enumerate(order)
+        replace(dialogue, split=next(split for split, end in ends.items() if index < end))
+        for index, dialogue in enumerate(order)
     ]
 
 
@@ -213,15 +217,15 @@ def of_folder(folder: str) -> Corpus:
     def read(files: Files) -> Iterator[Dialogue]:
         for split, name in names.items():
             for line, row, location in json_lines(files[name]) if name in files else ():
-                said = tuple(text.strip() for text in get_texts(row, "utterances", location))
-                if len(said) < 2 or not all(said):
-                    told = f"found {said!r:.80}, expected two texts or more"
+                turns = tuple(text.strip() for text in get_texts(row, "utterances", location))
+                if len(turns) < 2 or not all(turns):
+                    told = f"found {turns!r:.80}, expected two texts or more"
                     raise location.at("utterances").error(told)
                 named = row.get("id")
                 name_of = f"{split}-{line}" if named is None else str(named)
                 persona = str(row.get("persona") or "").strip()
                 where = f"{location.file}, {location.row}"
-                yield Dialogue(f"{folder}-{name_of}", split, said, persona, location=where)
+                yield Dialogue(f"{folder}-{name_of}", split, turns, persona, location=where)
 
     return Corpus((names["train"], names["dev"]), read, (names["test"],))
 

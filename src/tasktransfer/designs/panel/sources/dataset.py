@@ -149,8 +149,8 @@ class _World:
             if task == self.labeller
             else (self.rated_files.get(task, f"{PROBABILITIES}/"),)
         )
-        said = missing_in_release(task, splits, few_sample)
-        return f"{said}, which is read from {', '.join(files)}"
+        absent = missing_in_release(task, splits, few_sample)
+        return f"{absent}, which is read from {', '.join(files)}"
 
     def revision(self, folder: Path, memo: Path | None) -> str:
         return digest_of_files(self.files(folder), memo)
@@ -158,13 +158,13 @@ class _World:
     def open(self, folder: Path, few_sample: bool) -> Release:
         """It has no few-sample setting, so it is read whole either way."""
         files = self.files(folder)
-        told: list[str] = []
+        notes: list[str] = []
 
         @lru_cache(1)  # splits of a task are asked for together, and corpora are large
         def instances(task: str) -> dict[str, list[Instance]]:
             by_split: dict[str, list[Instance]] = {split: [] for split in SPLITS}
-            for split, one in self._instances(task, files, told):
-                by_split[split].append(one)
+            for split, instance in self._instances(task, files, notes):
+                by_split[split].append(instance)
             return by_split
 
         return Release(
@@ -174,25 +174,27 @@ class _World:
             dialogues={},
             instances=lambda task, split: instances(task)[split],
             synthetic=SYNTHETIC in files,
-            told=told,
+            told=notes,
         )
 
     def _instances(
-        self, task: str, files: Files, told: list[str]
+        self, task: str, files: Files, notes: list[str]
     ) -> Iterator[tuple[str, Instance]]:
         if task in self.rated:
             for index, item in enumerate(read_rated(self.rated[task], files)):
                 yield "test", _of_item(task, index, item)
         elif task == self.labeller:
             read = _own_labels if self.labels == OWN_LABELS else _plus
-            yield from read(files, told)
+            yield from read(files, notes)
         elif task == self.given:
-            yield from (("train", one) for d in self.corpora for one in _given(task, d, files))
+            yield from (
+                ("train", instance) for d in self.corpora for instance in _given(task, d, files)
+            )
         else:
             dialogues = list(self.corpora[task].read(files))
             self._refuse_unusable(task, dialogues, files)
             for dialogue in dialogues:
-                yield from ((dialogue.split, one) for one in _of_dialogue(task, dialogue))
+                yield from ((dialogue.split, instance) for instance in _of_dialogue(task, dialogue))
             yield from _generated(task, files)
 
     def _refuse_unusable(self, task: str, dialogues: Sequence[Dialogue], files: Files) -> None:
@@ -216,20 +218,22 @@ class _World:
 
 def _of_dialogue(task: str, dialogue: Dialogue) -> Iterator[Instance]:
     """Every utterance but the first is the true response to those before it."""
-    said = dialogue.utterances
-    for index in range(1, len(said)):
-        before = said[max(0, index - CONTEXT) : index]
+    turns = dialogue.utterances
+    for index in range(1, len(turns)):
+        before = turns[max(0, index - CONTEXT) : index]
         # Who was told a persona answers the other one, at every second place.
-        told = {"persona": dialogue.persona, "revised": dialogue.revised} if index % 2 else {}
+        query = {"persona": dialogue.persona, "revised": dialogue.revised} if index % 2 else {}
         name = f"{dialogue.name}#{index}"
-        yield instance_of(task, name, dialogue.name, before, said[index], FITS, how="true", **told)
+        yield instance_of(
+            task, name, dialogue.name, before, turns[index], FITS, how="true", **query
+        )
 
 
 def _of_item(task: str, index: int, item: Item) -> Instance:
     ratings = " ".join(f"{rating:g}" for rating in item.ratings)
     name, mean = f"{task}-{index}", f"{item.mean:.12g}"
-    told = {"ratings": ratings, "system": item.system}
-    return instance_of(task, name, item.group, item.context, item.response, mean, **told)
+    query = {"ratings": ratings, "system": item.system}
+    return instance_of(task, name, item.group, item.context, item.response, mean, **query)
 
 
 def _generated(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
@@ -237,10 +241,12 @@ def _generated(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
     ``context`` (texts) and ``response``; for training alone."""
     name = f"{GENERATED}/{task}.jsonl"
     for line, row, location in json_lines(files[name]) if name in files else ():
-        said, response = read_pair(row, location)
+        context, response = read_pair(row, location)
         group = f"generated-{line}"
-        one = instance_of(task, group, group, said[-CONTEXT:], response, FITS, how="generated")
-        yield "train", one
+        instance = instance_of(
+            task, group, group, context[-CONTEXT:], response, FITS, how="generated"
+        )
+        yield "train", instance
 
 
 def _given(task: str, domain: str, files: Files) -> Iterator[Instance]:
@@ -248,14 +254,14 @@ def _given(task: str, domain: str, files: Files) -> Iterator[Instance]:
     ``context`` (texts), ``response`` and ``probability`` that it fits."""
     name = f"{PROBABILITIES}/{domain}.jsonl"
     for line, row, location in json_lines(files[name]) if name in files else ():
-        said, response = read_pair(row, location)
+        context, response = read_pair(row, location)
         probability = row.get("probability")
         number = isinstance(probability, int | float) and not isinstance(probability, bool)
         if not number or not 0 <= float(str(probability)) <= 1:
             told = f"probability is {probability!r:.60}"
             raise location.error(told, "give a number from 0 to 1")
         target = f"{float(str(probability)):.12g}"
-        yield instance_of(task, f"{domain}-{line}", domain, said, response, target)
+        yield instance_of(task, f"{domain}-{line}", domain, context, response, target)
 
 
 def read_pair(row: Table, location: Location) -> tuple[tuple[str, ...], str]:
@@ -267,8 +273,8 @@ def read_pair(row: Table, location: Location) -> tuple[tuple[str, ...], str]:
     context = tuple(text.strip() for text in get_texts(row, "context", location))
     response = get_text(row, "response", location).strip()
     if not context or not all(context):
-        told = "holds an empty utterance" if context else "the context is empty"
-        raise location.at("context").error(told, "give its utterances as a list of texts")
+        problem = "holds an empty utterance" if context else "the context is empty"
+        raise location.at("context").error(problem, "give its utterances as a list of texts")
     if not response:
         raise location.at("response").error("is empty", "give its words, or remove the line")
     return context, response
@@ -277,32 +283,40 @@ def read_pair(row: Table, location: Location) -> tuple[tuple[str, ...], str]:
 # --- the labeller's pairs -----------------------------------------------------------------------
 
 
-def _plus(files: Files, told: list[str]) -> Iterator[tuple[str, Instance]]:
+def _plus(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
     """DailyDialog++. Training has positive responses alone: as many are taken from other contexts,
     and half of those have their words shuffled."""
     places = {split: files[name] for split, name in zip(SPLITS, PLUS, strict=True)}
     read, shared = read_contexts(places)
-    told += shared
+    notes += shared
     train = read["train"]
     chance = random.Random("labeller")
-    for number, one in enumerate(train):
-        for index, text in enumerate(one.responses[FITTING]):
-            name = f"{one.group}#{index}"
-            yield "train", instance_of(LABELLER, name, one.group, one.said, text.strip(), FITS)
+    for number, context in enumerate(train):
+        for index, text in enumerate(context.responses[FITTING]):
+            name = f"{context.group}#{index}"
+            yield (
+                "train",
+                instance_of(LABELLER, name, context.group, context.said, text.strip(), FITS),
+            )
             other = train[(number + chance.randrange(1, len(train))) % len(train)]
             wrong = chance.choice(other.responses[FITTING]).strip()
             if index % 2:
                 wrong = _shuffled(text.strip(), chance)
             name = f"{name}-"
-            yield "train", instance_of(LABELLER, name, one.group, one.said, wrong, FITS_NOT)
+            yield "train", instance_of(LABELLER, name, context.group, context.said, wrong, FITS_NOT)
     for split in ("dev", "test"):
-        for one in read[split]:
-            for kind, texts in one.responses.items():
+        for context in read[split]:
+            for kind, texts in context.responses.items():
                 target = FITS if kind == FITTING else FITS_NOT
                 for index, text in enumerate(texts):
                     if text.strip():
-                        name, said = f"{one.group}#{kind[0]}{index}", text.strip()
-                        yield split, instance_of(LABELLER, name, one.group, one.said, said, target)
+                        name, response = f"{context.group}#{kind[0]}{index}", text.strip()
+                        yield (
+                            split,
+                            instance_of(
+                                LABELLER, name, context.group, context.said, response, target
+                            ),
+                        )
 
 
 def _shuffled(text: str, chance: random.Random) -> str:
@@ -311,15 +325,15 @@ def _shuffled(text: str, chance: random.Random) -> str:
     return " ".join(words)
 
 
-def _own_labels(files: Files, told: list[str]) -> Iterator[tuple[str, Instance]]:
+def _own_labels(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
     task = shared_task(LABELLER, TINY)
     for split, name in zip(SPLITS, OWN_LABELS, strict=True):
         for line, row, location in json_lines(files[name]):
-            said, response = read_pair(row, location)
+            context, response = read_pair(row, location)
             target, group = str(row.get("label")), f"labels-{split}-{line}"
             if target not in (FITS, FITS_NOT):
                 raise location.at("label").error(f"{target!r:.60} is no label", "write 0 or 1")
-            yield split, instance_of(task, group, group, said, response, target)
+            yield split, instance_of(task, group, group, context, response, target)
 
 
 # --- the two datasets ---------------------------------------------------------------------------

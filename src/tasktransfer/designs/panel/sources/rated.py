@@ -70,28 +70,28 @@ class Source:
 
 def _usr(file: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for number, (one, location) in enumerate(json_objects(files[file])):
-            said = _lines(get_text(one, "context", location))
-            for at, (response, _) in enumerate(each_table(one, "responses", location)):
+        for number, (row, location) in enumerate(json_objects(files[file])):
+            turns = _lines(get_text(row, "context", location))
+            for at, (response, _) in enumerate(each_table(row, "responses", location)):
                 spot = location.of_row(f"item {number}, response {at}")
                 ratings = _numbers(get_list(response, of.criterion, spot), spot)
                 text = get_text(response, "response", spot).strip()
                 system = get_text(response, "model", spot)
-                yield Item(said, text, ratings, str(number), system, spot.row)
+                yield Item(turns, text, ratings, str(number), system, spot.row)
 
     return Source(file, read)
 
 
 def _grade(name: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for one, location in json_objects(files[GRADE]):
-            if get_text(one, "Dataset", location) == name:
-                spot = location.of_row(f"ID {member(one, 'ID', location)}")
-                context, scores = (get_text(one, key, spot) for key in ("Context", "HumanScores"))
-                response, system = (get_text(one, key, spot) for key in ("Response", "DialogModel"))
-                said = tuple(t.strip() for t in context.split("|||") if t.strip())
+        for row, location in json_objects(files[GRADE]):
+            if get_text(row, "Dataset", location) == name:
+                spot = location.of_row(f"ID {member(row, 'ID', location)}")
+                context, scores = (get_text(row, key, spot) for key in ("Context", "HumanScores"))
+                response, system = (get_text(row, key, spot) for key in ("Response", "DialogModel"))
+                turns = tuple(t.strip() for t in context.split("|||") if t.strip())
                 ratings = _numbers(_listed(scores, spot.at("HumanScores")), spot)
-                yield Item(said, response.strip(), ratings, context, system, spot.row)
+                yield Item(turns, response.strip(), ratings, context, system, spot.row)
 
     return Source(GRADE, read)
 
@@ -111,8 +111,10 @@ def _gupta(files: Files, of: RatedSet) -> Iterator[Item]:
     columns = ("context", "human_average_rating", "response", "context_id", "model")
     for line, (context, rating, response, group, model) in csv_rows(files[GUPTA], columns):
         location = Location(str(files[GUPTA]), row=f"line {line}")
-        said = tuple(t.strip() for t in context.split("||||") if t.strip())
-        yield Item(said, response.strip(), _numbers([rating], location), group, model, location.row)
+        turns = tuple(t.strip() for t in context.split("||||") if t.strip())
+        yield Item(
+            turns, response.strip(), _numbers([rating], location), group, model, location.row
+        )
 
 
 def _zhao(file: str) -> Source:
@@ -127,31 +129,31 @@ def _zhao(file: str) -> Source:
 
 
 def _fed(files: Files, of: RatedSet) -> Iterator[Item]:
-    for one, location in json_objects(files[FED]):
-        if "response" in one:
-            annotations = get_table(one, "annotations", location)
+    for row, location in json_objects(files[FED]):
+        if "response" in row:
+            annotations = get_table(row, "annotations", location)
             given = get_list(annotations, of.criterion, location.at("annotations"))
-            told = [rating for rating in given if not isinstance(rating, str)]  # "N/A ..."
-            context, response = (get_text(one, key, location) for key in ("context", "response"))
-            said = tuple(_bare(text) for text in _lines(context))
-            system = get_text(one, "system", location)
+            numbers = [rating for rating in given if not isinstance(rating, str)]  # "N/A ..."
+            context, response = (get_text(row, key, location) for key in ("context", "response"))
+            turns = tuple(_bare(text) for text in _lines(context))
+            system = get_text(row, "system", location)
             yield Item(
-                said, _bare(response), _numbers(told, location), context, system, location.row
+                turns, _bare(response), _numbers(numbers, location), context, system, location.row
             )
 
 
 def _conture(files: Files, of: RatedSet) -> Iterator[Item]:
-    for one, location in json_objects(files[CONTURE]):
-        name = str(member(one, "dialog_id", location))
+    for row, location in json_objects(files[CONTURE]):
+        name = str(member(row, "dialog_id", location))
         before: list[str] = []
-        for at, (turn, _) in enumerate(each_table(one, "turns", location)):
+        for at, (turn, _) in enumerate(each_table(row, "turns", location)):
             spot = location.of_row(f"dialogue {name}, turn {at}")
             before.append(_bare(get_text(turn, "user", spot)))
             response = _bare(get_text(turn, "chatbot", spot))
             ratings = _numbers([member(turn, "overall impression", spot)], spot)
-            said = tuple(before[-CONTEXT_TURNS:])
+            turns = tuple(before[-CONTEXT_TURNS:])
             # Contexts overlap within a dialogue: it is resampled whole.
-            yield Item(said, response, ratings, name, "", spot.row)
+            yield Item(turns, response, ratings, name, "", spot.row)
             before.append(response)
 
 
@@ -169,8 +171,8 @@ def _dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
     for instance, system, response in dstc7_table(file, "system_responses", columns):
         key, row = (instance, system), f"{instance} {system}"
         if key in ratings and response.strip():
-            said = (facts.get(instance, "").strip(),)
-            yield Item(said, response.strip(), tuple(ratings[key]), instance, system, row)
+            turns = (facts.get(instance, "").strip(),)
+            yield Item(turns, response.strip(), tuple(ratings[key]), instance, system, row)
 
 
 def of_lines(name: str) -> Source:
@@ -180,14 +182,14 @@ def of_lines(name: str) -> Source:
 
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
         for _, row, location in json_lines(files[file], _FORMAT):
-            said = get_texts(row, "context", location)
+            turns = get_texts(row, "context", location)
             response = get_text(row, "response", location)
             ratings = _numbers(get_list(row, "ratings", location), location)
             group, system = member(row, "context_id", location), row.get("system") or ""
             if not isinstance(group, str | int):
                 raise location.at("context_id").error(f"{group!r:.60} is not a name")
             yield Item(
-                tuple(text.strip() for text in said),
+                tuple(text.strip() for text in turns),
                 response.strip(),
                 ratings,
                 str(group),

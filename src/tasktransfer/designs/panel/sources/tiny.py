@@ -62,8 +62,8 @@ LABELLED = {"train": 6.0, "dev": 0.4, "test": 0.4}
 def _exchange(chance: Random, domain: str, *, right: bool, ordered: bool) -> tuple[str, str]:
     """A statement and a reply to it."""
     thing = pick(chance, THINGS)
-    said = pick(chance, STATEMENTS[domain]).format(thing=thing)
-    return said, _reply(chance, domain, thing, right=right, ordered=ordered)
+    statement = pick(chance, STATEMENTS[domain]).format(thing=thing)
+    return statement, _reply(chance, domain, thing, right=right, ordered=ordered)
 
 
 def _reply(chance: Random, domain: str, said: str, *, right: bool, ordered: bool) -> str:
@@ -107,11 +107,11 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
             rows: list[dict[str, Any]] = []
             for number in range(round(dialogues * share)):
                 fits = chance.random() < FITTING
-                said, reply = _exchange(chance, domain, right=fits, ordered=True)
-                told = {"id": f"{split}-{number}", "utterances": [said, reply]}
+                statement, reply = _exchange(chance, domain, right=fits, ordered=True)
+                row = {"id": f"{split}-{number}", "utterances": [statement, reply]}
                 if domain in PERSONAS:
-                    told["persona"] = " ".join(chance.sample(PERSONAS[domain], 2))
-                rows.append(told)
+                    row["persona"] = " ".join(chance.sample(PERSONAS[domain], 2))
+                rows.append(row)
             _write(folder / domain / f"{split}.jsonl", rows)
     for split, share in LABELLED.items():
         chance = stream(seed, "panel", "labeller", split)
@@ -120,8 +120,8 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
             domain = pick(chance, tuple(CHANGES))
             fits = chance.random() < 0.5
             right, ordered = (True, True) if fits else chance.choice(UNFITTING)
-            said, reply = _exchange(chance, domain, right=right, ordered=ordered)
-            rows.append({"context": [said], "response": reply, "label": int(fits)})
+            statement, reply = _exchange(chance, domain, right=right, ordered=ordered)
+            rows.append({"context": [statement], "response": reply, "label": int(fits)})
         _write(folder / "labeller" / f"{split}.jsonl", rows)
     for name, domain in (
         ("Harbour_Tiny", "Harbour"),
@@ -137,7 +137,7 @@ def _rated(seed: int, domain: str, dialogues: int) -> Iterable[Mapping[str, Any]
     chance = stream(seed, "panel", "rated", domain)
     for number in range(max(10, round(dialogues * RATED_SHARE))):
         thing = pick(chance, THINGS)
-        said = pick(chance, STATEMENTS[domain]).format(thing=thing)
+        statement = pick(chance, STATEMENTS[domain]).format(thing=thing)
         for index in range(RESPONSES):
             right, ordered = chance.random() < 0.5, chance.random() < 0.5
             reply = _reply(chance, domain, thing, right=right, ordered=ordered)
@@ -147,7 +147,7 @@ def _rated(seed: int, domain: str, dialogues: int) -> Iterable[Mapping[str, Any]
                 for _ in range(RATERS)
             ]
             yield {
-                "context": [said],
+                "context": [statement],
                 "response": reply,
                 "ratings": ratings,
                 "context_id": f"{domain}-{number}",

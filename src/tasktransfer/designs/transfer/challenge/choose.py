@@ -87,7 +87,7 @@ class Chosen:
     @property
     def submitted(self) -> list[Finished]:
         """Every run that is submitted."""
-        return [one for both in self.tasks.values() for side in both for one in side.picked]
+        return [run for both in self.tasks.values() for side in both for run in side.picked]
 
 
 Group = tuple[str, str, tuple[str, ...]]

@@ -28,8 +28,8 @@ class Finding:
     text: str
 
     def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.file, self.line) if part)
-        return f"{place}: {self.text}" if place else self.text
+        where = ":".join(str(part) for part in (self.file, self.line) if part)
+        return f"{where}: {self.text}" if where else self.text
 
 
 @dataclass(slots=True)
@@ -65,8 +65,8 @@ def listed(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[
         more = Counter(finding.kind for finding in of_file[per_file:])
         if more:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in more.items())
-            place = f"{file}: " if file else ""
-            lines.append(f"  {place}... and {more.total():,} more ({kinds})")
+            where = f"{file}: " if file else ""
+            lines.append(f"  {where}... and {more.total():,} more ({kinds})")
     return lines
 
 

@@ -85,9 +85,9 @@ def _list(task: Task, text: str) -> Prediction | Fault:
         return Fault("wrong-type", f"has no list; {expected}")
     bits = [_ZERO_OR_ONE.fullmatch(entry) for entry in entries]
     if None in bits:
-        place = bits.index(None)
+        index = bits.index(None)
         return Fault(
-            "wrong-type", f"entry {place} of the list is {excerpt(entries[place])}; {expected}"
+            "wrong-type", f"entry {index} of the list is {excerpt(entries[index])}; {expected}"
         )
     if len(bits) != task.classes:
         return Fault("list-length", f"is a list of {len(bits)} entries; {expected}")

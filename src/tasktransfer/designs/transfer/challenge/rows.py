@@ -129,36 +129,36 @@ class _LineReader:
 
     def read(self) -> Rows:
         rows: list[tuple[str, str | None, int]] = []
-        place = 0
-        while place < len(self.lines):
-            line, number, taken = self.lines[place], place + 1, 1
+        column = 0
+        while column < len(self.lines):
+            line, number, taken = self.lines[column], column + 1, 1
             if not line.strip():
                 self.peculiar["empty-line"].append(number)
             elif problem := _bad_characters(line):
                 self.findings.error(self.file, number, "encoding", problem)
                 rows.append((self._id(line.partition(",")[0], number), None, number))
             else:
-                columns, whole, taken = self._columns(place)
+                columns, whole, taken = self._columns(column)
                 value = self._value(columns, whole, number)
                 rows.append((self._id(columns[0], number), value, number))
-            place += taken
+            column += taken
         for kind, numbers in self.peculiar.items():
             self.findings.warn_of_lines(self.file, kind, _PECULIARITIES[kind], numbers)
         return Rows([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
 
-    def _columns(self, place: int) -> tuple[list[str], str, int]:
+    def _columns(self, column: int) -> tuple[list[str], str, int]:
         """The columns of the row that begins at ``place``, its text, and how many lines it has."""
-        line = whole = self.lines[place]
+        line = whole = self.lines[column]
         if '"' not in line:
             return line.split(","), line, 1
         for taken in range(1, MAX_LINES_OF_ROW + 1):
             with suppress(csv.Error):
                 return next(csv.reader([whole], strict=True)), whole, taken
-            following = self.lines[place + taken : place + taken + 1]
+            following = self.lines[column + taken : column + taken + 1]
             if not following or self._begins_row(following[0]):
                 break
             whole += "\n" + following[0]
-        self.peculiar["stray-quote"].append(place + 1)
+        self.peculiar["stray-quote"].append(column + 1)
         return line.split(","), line, 1
 
     def _begins_row(self, line: str) -> bool:

@@ -148,10 +148,10 @@ def _rows_of_task(
     """Both files. Every run that goes into them answers the same instances in the same order."""
     files, first = {}, None
     for file, candidate in zip(FILES, both, strict=True):
-        by_seed = [_rows_of_run(task, one) for one in candidate.picked]
-        for one, rows in zip(candidate.picked, by_seed, strict=True):
-            first = first or (one, rows)
-            _refuse_different_instances(*first, one, rows)
+        by_seed = [_rows_of_run(task, seed_run) for seed_run in candidate.picked]
+        for seed_run, rows in zip(candidate.picked, by_seed, strict=True):
+            first = first or (seed_run, rows)
+            _refuse_different_instances(*first, seed_run, rows)
         files[file] = by_seed[0]
         if ensemble and len(by_seed) > 1:
             files[file] = [
@@ -209,7 +209,7 @@ def _choice_file(
         "study": study.config.study,
         "config_digest": study.config.digest,
         "rules": transfer_config(study).rules,
-        "synthetic": any(one.synthetic for one in chosen.submitted),
+        "synthetic": any(submitted.synthetic for submitted in chosen.submitted),
         **{key: value for key, value in asdict(wish).items() if key != "runs"},
         "tasks": {
             task: {"baseline": _as_json(baseline), "transfer": _as_json(transfer)}
@@ -228,21 +228,21 @@ def _as_json(candidate: Candidate) -> dict[str, Any]:
         "dev_instances": candidate.seeds[0].dev_instances,
         "runs": [
             {
-                "seed": one.run.seed,
-                "dev_score": one.dev_score,
-                "record": f"{one.run.stages[-1].path}/metrics.json",
-                "stage": one.run.stages[-1].digest,
-                "predictions": one.predictions["sha256"],
-                "rules": one.rules,
+                "seed": seed_run.run.seed,
+                "dev_score": seed_run.dev_score,
+                "record": f"{seed_run.run.stages[-1].path}/metrics.json",
+                "stage": seed_run.run.stages[-1].digest,
+                "predictions": seed_run.predictions["sha256"],
+                "rules": seed_run.rules,
             }
-            for one in candidate.picked
+            for seed_run in candidate.picked
         ],
     }
 
 
 def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: list[str]) -> str:
     how = wish.policy + (f", {wish.ensemble} of all seeds" if wish.ensemble else "")
-    synthetic = any(one.synthetic for one in chosen.submitted)
+    synthetic = any(submitted.synthetic for submitted in chosen.submitted)
     mark = " (SYNTHETIC data: practice only)" if synthetic else ""
     notes = list(notes)
     if chosen.left_out:
@@ -250,7 +250,7 @@ def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: lis
             f"{len(chosen.left_out):,} planned runs took no part, since not all of their seeds are "
             "finished"
         )
-    unsaid = sum(one.rules is None for one in chosen.submitted)
+    unsaid = sum(submitted.rules is None for submitted in chosen.submitted)
     if unsaid:
         notes.append(
             f"{unsaid} of the records are from before records said under which rules they were "
@@ -291,4 +291,6 @@ def _table(wish: Wish, chosen: Chosen) -> str:
 
 
 def _seeds(candidate: Candidate) -> str:
-    return ",".join(str(seed) for seed in sorted(one.run.seed for one in candidate.picked))
+    return ",".join(
+        str(seed) for seed in sorted(seed_run.run.seed for seed_run in candidate.picked)
+    )

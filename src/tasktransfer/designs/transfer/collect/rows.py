@@ -93,12 +93,12 @@ def score_rows(collected: Collected, run: Run) -> list[Row]:
     stage, (dataset, model, method, sources, target, seed) = scored(run), name_of(run)
     record = collected.record(stage)
     result, chosen = record["results"][target], chosen_round(record, stage.selection.tasks)
-    values: list[Row] = [("test", target, *one) for one in result["measures"].items()]
+    values: list[Row] = [("test", target, *score) for score in result["measures"].items()]
     values.append(("test", target, "score", result["score"]))
     for task, measures in chosen.dev.items():
-        values += [("dev", task, *one) for one in measures.items()]
+        values += [("dev", task, *score) for score in measures.items()]
     values.append(("dev", target, "score", chosen.dev_score))
-    return [(dataset, model, method, "+".join(sources), target, seed, *one) for one in values]
+    return [(dataset, model, method, "+".join(sources), target, seed, *score) for score in values]
 
 
 def missing_row(hole: Missing) -> Row:

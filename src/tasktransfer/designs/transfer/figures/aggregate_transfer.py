@@ -127,17 +127,17 @@ def _draw(
     scale: float,
 ) -> list[cell_grid.Corner]:
     """Draw the cells that have a number; gives those beyond the colours."""
-    place = {task: float(index) for index, task in enumerate(tasks)}
+    position = {task: float(index) for index, task in enumerate(tasks)}
     margin = len(tasks) + _GAP
     shown: dict[cell_grid.Corner, tuple[float, str]] = {}
     for row in pairs.itertuples():
         mark = "" if row.n == expected else "*"
-        corner = place[str(row.target)], place[str(row.source)]
+        corner = position[str(row.target)], position[str(row.source)]
         shown[corner] = float(row.delta), f"{row.improve}/{row.n}{mark}"  # type: ignore[arg-type]
     for source, delta in pairs.groupby("source")["delta"].mean().items():
-        shown[margin, place[str(source)]] = float(delta), ""
+        shown[margin, position[str(source)]] = float(delta), ""
     for target, delta in pairs.groupby("target")["delta"].mean().items():
-        shown[place[str(target)], margin] = float(delta), ""
+        shown[position[str(target)], margin] = float(delta), ""
     shown[margin, margin] = float(pairs["delta"].mean()), ""
     norm, colours = TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]
     fills = [colours(norm(delta)) for delta, _ in shown.values()]

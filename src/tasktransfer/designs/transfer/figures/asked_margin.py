@@ -45,7 +45,7 @@ def draw_margin(axes: Axes, names: Sequence[str], margin: Sequence[Row], scale: 
         return
     count = len(names)
     axes.set_ylim(height(count, margin), 0)
-    tops = [count + GAP + place for place in range(len(margin))]
+    tops = [count + GAP + index for index in range(len(margin))]
     for top, (_, scores) in zip(tops, margin, strict=True):
         numbers = list(enumerate(scores))
         there = [(float(x), top) for x, score in numbers if not np.isnan(score)]
@@ -53,7 +53,7 @@ def draw_margin(axes: Axes, names: Sequence[str], margin: Sequence[Row], scale: 
         cell_grid.hatch_missing(axes, [(float(x), top) for x, score in numbers if np.isnan(score)])
         for x, y in there:
             cell_grid.write(axes, (x, y), f"{scores[int(x)]:.1f}", scale * 7.6, INK)
-    middles = [*(place + 0.5 for place in range(count)), *(top + 0.5 for top in tops)]
+    middles = [*(index + 0.5 for index in range(count)), *(top + 0.5 for top in tops)]
     axes.set_yticks(middles, [*names, *(name for name, _ in margin)])
 
 

@@ -145,10 +145,10 @@ def _panel(
 
 def _square(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
     """(sources, targets), NaN where there is no cell; ``values`` has one number per cell."""
-    place = {task: index for index, task in enumerate(tasks)}
+    position = {task: index for index, task in enumerate(tasks)}
     square = np.full((len(tasks), len(tasks)), np.nan)
-    rows = [place[name] for name in cells["source"]]
-    columns = [place[name] for name in cells["target"]]
+    rows = [position[name] for name in cells["source"]]
+    columns = [position[name] for name in cells["target"]]
     square[rows, columns] = np.asarray(values, np.float64)
     return square
 

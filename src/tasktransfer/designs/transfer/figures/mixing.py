@@ -48,7 +48,9 @@ def drawn(view: View) -> Figure | None:
         axes.set_ylim(0, 1)
     entries = [
         Line2D([], [], color=look.colour, marker=look.marker, ls=look.line, label=names[source])
-        for source, look in ((one, series_look(rank)) for rank, one in enumerate(sources))
+        for source, look in (
+            (source_name, series_look(rank)) for rank, source_name in enumerate(sources)
+        )
     ]
     legend_below(figure, [*entries, Line2D([], [], color=INK, ls=":", label="all alike")])
     seeds = int(rows["seed"].nunique())

@@ -57,7 +57,7 @@ def multi_source_bars(results: Results, dataset: str) -> Figure | None:
         axes.set_ylabel(f"{folded(model, 2.0, 10)}\nΔ score, points", fontsize=10)
     panels[0].set_ylim(_limits(gains))
     labels = [
-        f"{names[target]}\nfrom " + " + ".join(names[one] for one in source.split("+"))
+        f"{names[target]}\nfrom " + " + ".join(names[part] for part in source.split("+"))
         for target, source in groups
     ]
     panels[-1].set_xticks(range(len(groups)), labels, fontsize=8)
@@ -103,15 +103,15 @@ def _draw(
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _bar(axes: Axes, place: float, width: float, delta: float, mark: str, **style: Any) -> None:
+def _bar(axes: Axes, x: float, width: float, delta: float, mark: str, **style: Any) -> None:
     if np.isnan(delta):
         low, high = axes.get_xaxis_transform(), 0.12
-        axes.bar(place, high, width, transform=low, **MISSING)
+        axes.bar(x, high, width, transform=low, **MISSING)
         return
-    axes.bar(place, delta, width, **style)
+    axes.bar(x, delta, width, **style)
     axes.annotate(
         signed(delta) + mark,
-        (place, delta),
+        (x, delta),
         xytext=(0, 2 if delta >= 0 else -2),
         textcoords="offset points",
         ha="center",

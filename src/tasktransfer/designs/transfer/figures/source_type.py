@@ -73,15 +73,15 @@ def source_type(results: Results, dataset: str) -> Figure | None:
 
 def _draw(axes: Axes, cells: pd.DataFrame, types: list[str], looks: dict[str, Look]) -> None:
     bare_axes(axes)
-    for place in range(len(types) - 1):
-        axes.axvline(place + 0.5, color="#d0d0d0", linewidth=0.6, zorder=0)
+    for index in range(len(types) - 1):
+        axes.axvline(index + 0.5, color="#d0d0d0", linewidth=0.6, zorder=0)
     slot = _GROUP / len(looks)
-    for place, name in enumerate(types):
+    for index, name in enumerate(types):
         for rank, (algorithm, look) in enumerate(looks.items()):
             column = cells[(cells["type"] == name) & (cells["algorithm"] == algorithm)]
             if column.empty:
                 continue
-            middle = place - _GROUP / 2 + (rank + 0.5) * slot
+            middle = index - _GROUP / 2 + (rank + 0.5) * slot
             _draw_column(axes, column["delta"].to_numpy(np.float64), middle, slot, look)
     axes.margins(y=0.1)
 

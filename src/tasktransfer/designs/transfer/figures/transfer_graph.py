@@ -76,8 +76,8 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
         axes.set_title(f"{name}\n{len(drawn)} of {len(of_model)} pairs drawn", fontsize=10)
     legend_below(figure, _legend(dataset, tasks, arrows, threshold, limit), _note(threshold))
     algorithms = results.metadata.ordered("algorithm", measured["algorithm"])
-    one = algorithm_label(algorithms[0])
-    over = one if len(algorithms) == 1 else f"mean of {len(algorithms)} algorithms"
+    label = algorithm_label(algorithms[0])
+    over = label if len(algorithms) == 1 else f"mean of {len(algorithms)} algorithms"
     what = f"{dataset}: score delta in points, {over}"
     entitle(figure, what, seeds_of(measured), results.metadata)
     low, high = _reach(len(tasks))
@@ -122,13 +122,13 @@ def _reach(count: int) -> tuple[float, float]:
 
 def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> None:
     """Weak arrows first, so that strong ones lie above."""
-    place = dict(zip(tasks, _places(len(tasks)), strict=True))
+    position = dict(zip(tasks, _places(len(tasks)), strict=True))
     by_strength = arrows.sort_values("delta", key=lambda delta: delta.abs(), kind="stable")
     for source, target, delta in by_strength[["source", "target", "delta"]].itertuples(index=False):
         colour, width, line = arrow_look(delta, limit)
         arrow = FancyArrowPatch(
-            place[source],
-            place[target],
+            position[source],
+            position[target],
             connectionstyle="arc3,rad=0.16",  # both directions of a pair bend apart
             arrowstyle="-|>,head_length=0.5,head_width=0.25",
             mutation_scale=5 + 2.2 * width,

@@ -104,7 +104,7 @@ def same_sources(target: str, ours: Collection[str]) -> Agreement:
 def _source_slots() -> dict[str, list[set[str]]]:
     """Target → the tasks that each of its three sources may be."""
     rows = sources()[["target", "sources"]].itertuples(index=False, name=None)
-    return {target: [set(one.split("|")) for one in joined.split("+")] for target, joined in rows}
+    return {target: [set(slot.split("|")) for slot in joined.split("+")] for target, joined in rows}
 
 
 def consistency() -> pd.DataFrame:

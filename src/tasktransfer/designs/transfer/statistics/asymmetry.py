@@ -45,8 +45,16 @@ def asymmetry(
     pairs = _pairs(cells, _by_seed(deltas), order)
     sure = confidences([difference for _, difference in pairs])
     rows = [
-        (*names, difference.delta, difference.seeds, one.low, one.high, one.p, math.nan)
-        for (names, difference), one in zip(pairs, sure, strict=True)
+        (
+            *names,
+            difference.delta,
+            difference.seeds,
+            confidence.low,
+            confidence.high,
+            confidence.p,
+            math.nan,
+        )
+        for (names, difference), confidence in zip(pairs, sure, strict=True)
     ]
     result = frame("asymmetry", rows)
     several = result["p"].where(result["n_seeds"] > 1)

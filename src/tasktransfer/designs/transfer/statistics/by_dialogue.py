@@ -66,8 +66,8 @@ def by_dialogue(tables: Tables, root: Path) -> dict[tuple[str, str], ByDialogue]
         index=False, name=None
     ):
         members[dataset, target][tuple(name)] = every[*name, target]
-    found = {place: _of_target(*place, runs, root) for place, runs in members.items()}
-    return {place: one for place, one in found.items() if one is not None}
+    found = {key: _of_target(*key, runs, root) for key, runs in members.items()}
+    return {key: by_target for key, by_target in found.items() if by_target is not None}
 
 
 def _of_target(
@@ -92,5 +92,5 @@ def _of_target(
         halves[name] = np.asarray(score(in_half @ tally), np.float64)
         without = draws.jackknifed_scores(tally, score)
         pulls[name] = (without.mean() - without) / (units.count - 1) ** 0.5
-    alone = tuple(f"{target} {place}" for place in range(units.count))
+    alone = tuple(f"{target} {number}" for number in range(units.count))
     return ByDialogue(units.names or alone, units.degrees, firsts, halves, pulls)

@@ -101,8 +101,10 @@ def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[st
     rows = rows.merge(over, on=[*_PLAIN, "control"], how="left", validate="one_to_one")
     rows["n_seeds"] = rows["n_seeds"].fillna(0).astype("int64")
     rows["control_delta"] = rows["control_score"] - rows["baseline_score"]
-    said = rows.groupby(_PLAIN, sort=False)[["delta", "high", "q", "delta_of_cell", "q_of_cell"]]
-    verdicts = said.apply(_verdict_of).rename("verdict").reset_index()
+    verdict_columns = rows.groupby(_PLAIN, sort=False)[
+        ["delta", "high", "q", "delta_of_cell", "q_of_cell"]
+    ]
+    verdicts = verdict_columns.apply(_verdict_of).rename("verdict").reset_index()
     rows = rows.merge(verdicts, on=_PLAIN, how="left")
     wanted_columns = rows[columns.names("controls")]
     return frame("controls", wanted_columns.itertuples(index=False, name=None))
@@ -166,8 +168,8 @@ def verdict(delta: float, q: float, over: Sequence[Over]) -> str:
         return CANNOT_TELL
     if delta < 0:
         return HURTS
-    if all(one.delta > 0 and one.q <= MARKED for one in over):
+    if all(control.delta > 0 and control.q <= MARKED for control in over):
         return BEATS
-    if any(one.high <= EXPLAINS * delta for one in over):
+    if any(control.high <= EXPLAINS * delta for control in over):
         return EXPLAINED
     return CANNOT_TELL

@@ -85,11 +85,11 @@ def prompted_table(collected: Collected) -> pd.DataFrame:
     rows = []
     for group, keys in groups.items():
         dataset, model, _ = group
-        said = seen[model].seen_of(dataset)
-        rows += [(*key, *_row(asked.get(key), 1, 1), said) for key in keys]
+        seen_before = seen[model].seen_of(dataset)
+        rows += [(*key, *_row(asked.get(key), 1, 1), seen_before) for key in keys]
         there = [asked[key] for key in keys if key in asked]
         mean = _mean(there) if there else None
-        rows.append((*group, MEAN, *_row(mean, len(there), len(keys)), said))
+        rows.append((*group, MEAN, *_row(mean, len(there), len(keys)), seen_before))
     return frame_of(rows, PROMPTED)
 
 
@@ -106,7 +106,7 @@ def _asked(collected: Collected, runs: Sequence[Run]) -> _Asked:
     cells = []
     for nodes in wordings:
         scored = [_scored(collected, node) for node in nodes]
-        named = (((), seed, one) for seed, one in zip(seeds, scored, strict=True))
+        named = (((), seed, count) for seed, count in zip(seeds, scored, strict=True))
         cells.append(gathered(named)[()])
     records = [collected.record(node) for nodes in wordings for node in nodes]
     counts = [record["report"]["asked"] for record in records]
@@ -116,8 +116,8 @@ def _asked(collected: Collected, runs: Sequence[Run]) -> _Asked:
         by_wording=tuple(float(cell.trainings.scores.mean()) for cell in cells),
         instances=records[0]["results"][task]["instances"],
         answers=frozenset(_how(collected, wordings[0][0])),
-        unreadable=sum(one["unreadable"] for one in counts),
-        questions=sum(one["questions"] for one in counts),
+        unreadable=sum(count["unreadable"] for count in counts),
+        questions=sum(count["questions"] for count in counts),
         tokens=sum(map(_tokens, counts)),
     )
 
@@ -145,16 +145,16 @@ def _tokens(counts: dict[str, float]) -> float:
 
 def _mean(several: Sequence[_Asked]) -> _Asked:
     """The mean over targets. Its wordings are the n-th of each."""
-    fewest = min(len(one.by_wording) for one in several)
-    columns = zip(*(one.by_wording[:fewest] for one in several), strict=True)
+    fewest = min(len(target.by_wording) for target in several)
+    columns = zip(*(target.by_wording[:fewest] for target in several), strict=True)
     return _Asked(
-        cell=mean_over_test_sets([one.cell for one in several]),
+        cell=mean_over_test_sets([target.cell for target in several]),
         by_wording=tuple(float(np.mean(column)) for column in columns),
-        instances=sum(one.instances for one in several),
-        answers=frozenset().union(*(one.answers for one in several)),
-        unreadable=sum(one.unreadable for one in several),
-        questions=sum(one.questions for one in several),
-        tokens=sum(one.tokens for one in several),
+        instances=sum(target.instances for target in several),
+        answers=frozenset().union(*(target.answers for target in several)),
+        unreadable=sum(target.unreadable for target in several),
+        questions=sum(target.questions for target in several),
+        tokens=sum(target.tokens for target in several),
     )
 
 

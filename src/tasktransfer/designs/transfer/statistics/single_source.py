@@ -48,12 +48,12 @@ def by_dataset(
 def cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -> Floats:
     """Deltas of one group as an array, sources × targets × seeds, NaN where there is none."""
     result = np.full((len(tasks), len(tasks), len(seeds)), np.nan)
-    place = (
+    positions = (
         _positions(rows["source"], tasks),
         _positions(rows["target"], tasks),
         _positions(rows["seed"], seeds),
     )
-    result[place] = rows["delta"].to_numpy()
+    result[positions] = rows["delta"].to_numpy()
     return result
 
 

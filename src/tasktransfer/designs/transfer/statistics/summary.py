@@ -101,19 +101,19 @@ def _of_model(
     dialogues: Mapping[tuple[str, str], ByDialogue],
 ) -> list[tuple[Any, ...]]:
     packed = {name: _packed(group, tasks) for name, group in groups.items()}
-    most = max(one.values.shape[1] for one in packed.values())
+    most = max(method.values.shape[1] for method in packed.values())
     drawn = generator(dataset, model).random((RESAMPLES, len(tasks), most))
-    draws = {name: _resample(one, drawn) for name, one in packed.items()}
+    draws = {name: _resample(method, drawn) for name, method in packed.items()}
     ranks = _ranks(packed, draws)
     rows = []
-    for name, one in packed.items():
-        widening = _widening(one)
+    for name, method in packed.items():
+        widening = _widening(method)
         rank, rank_draws, n_ranked = ranks[name]
-        flat = one.values[~np.isnan(one.values)]
-        cells, resampled = _cell_means(one), draws[name]
+        flat = method.values[~np.isnan(method.values)]
+        cells, resampled = _cell_means(method), draws[name]
         rows.append(
             (
-                *(dataset, model, name, len(one.pairs), one.seeds),
+                *(dataset, model, name, len(method.pairs), method.seeds),
                 *_ends(float(cells.mean()), resampled.mean, widening),
                 *joint_interval(groups[name], dialogues),
                 *_ends(float(_iqm(flat)), resampled.iqm, widening),
@@ -201,15 +201,17 @@ def _ranks(
 ) -> dict[str, tuple[float, Floats, int]]:
     """Algorithm → mean rank, mean ranks of the resamples, and the number of cells ranked."""
     listed = [
-        {(int(s), int(t)): i for i, (s, t) in enumerate(one.pairs)} for one in packed.values()
+        {(int(s), int(t)): i for i, (s, t) in enumerate(method.pairs)} for method in packed.values()
     ]
     shared = [pair for pair in listed[0] if all(pair in other for other in listed)]
     if not shared:
         none = np.full(RESAMPLES, np.nan)
         return dict.fromkeys(packed, (math.nan, none, 0))
     at = [[rows[pair] for pair in shared] for rows in listed]
-    means = np.stack([_cell_means(one)[i] for one, i in zip(packed.values(), at, strict=True)])
-    drawn = np.stack([one.cells[:, i] for one, i in zip(draws.values(), at, strict=True)])
+    means = np.stack(
+        [_cell_means(method)[i] for method, i in zip(packed.values(), at, strict=True)]
+    )
+    drawn = np.stack([method.cells[:, i] for method, i in zip(draws.values(), at, strict=True)])
     ranks = _mean_ranks(means[:, None])[:, 0]
     resampled = _mean_ranks(drawn)
     return {

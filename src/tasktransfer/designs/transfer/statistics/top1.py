@@ -64,7 +64,7 @@ def top1(
             whole = np.asarray(~np.isnan(test).any(axis=2, keepdims=True), np.bool_)
             targets = whole.any(axis=(0, 2))
             test, dev = (np.where(whole, values, np.nan)[:, targets] for values in (test, dev))
-            names = [tasks[place] for place in np.flatnonzero(targets)]
+            names = [tasks[index] for index in np.flatnonzero(targets)]
             of_halves = _targets(group, whole[:, targets, 0], tasks, names, seeds, dialogues)
             rows.append((*key, *_numbers(test, dev), *_heldout(of_halves, key)))
     return frame("top1", rows)

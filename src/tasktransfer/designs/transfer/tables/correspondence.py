@@ -96,8 +96,10 @@ def _models(runs: pd.DataFrame, missing: pd.DataFrame) -> dict[str, str]:
     weights = runs.groupby("model", sort=False)["weights"].unique().to_dict()
     models = {}
     for name in dict.fromkeys([*runs["model"], *missing["model"]]):
-        recorded = [None if pd.isna(one) else str(one) for one in weights.get(name, [None])]
-        candidates = {published_model(name, one) for one in recorded}
+        recorded = [
+            None if pd.isna(weight) else str(weight) for weight in weights.get(name, [None])
+        ]
+        candidates = {published_model(name, weight) for weight in recorded}
         # Records of one name and several checkpoints are the paper's only if all of them are.
         if len(candidates) == 1 and (model := candidates.pop()):
             models[str(name)] = model
@@ -131,18 +133,18 @@ def with_published(
         ``published_<column>`` for ``also``. Where no row has a published value, ``frame`` as it is.
     """
     names = {key: partial(_name_of, comparable, key) for key in keys}
-    told = frame
+    joined = frame
     for measure in measures:
         theirs = Published(values, measure, names, differs)
-        told = beside(told, theirs, comparable.metadata, value=measure, suffix=f"_{measure}")
-    if told is frame:
+        joined = beside(joined, theirs, comparable.metadata, value=measure, suffix=f"_{measure}")
+    if joined is frame:
         return frame
     for name in also:
-        rows = zip(records(frame), told[f"differs_{measures[0]}"], strict=True)
+        rows = zip(records(frame), joined[f"differs_{measures[0]}"], strict=True)
         shown = Published(values, name, names)
-        told[f"published_{name}"] = [None if why else shown.of(row) for row, why in rows]
+        joined[f"published_{name}"] = [None if why else shown.of(row) for row, why in rows]
     added = compared_columns(measures, "", dict.fromkeys(also, ""))
-    return told[[*frame, *(name for name in added if name in told)]]
+    return joined[[*frame, *(name for name in added if name in joined)]]
 
 
 def _name_of(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> Any:
@@ -154,8 +156,8 @@ def _name_of(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> An
 
 def reasons(frame: pd.DataFrame, comparable: Correspondence) -> list[str]:
     """In what published values are of another setting, and over what others they are."""
-    told = notes_of(frame, comparable.metadata, "")
-    return [note.removeprefix("Published: . ") for note in told if note != "Published: ."]
+    notes = notes_of(frame, comparable.metadata, "")
+    return [note.removeprefix("Published: . ") for note in notes if note != "Published: ."]
 
 
 def compared(frame: pd.DataFrame) -> bool:

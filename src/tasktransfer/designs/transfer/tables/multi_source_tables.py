@@ -112,11 +112,11 @@ def _compared(
 
 def _agreement(rows: pd.DataFrame) -> pd.Series:
     """Of each row: whether its sources are the paper's, see ``published.same_sources``."""
-    told = [
+    agreement = [
         published.same_sources(str(target), str(source).split("+"))
         for target, source in zip(rows["target"], rows["source"], strict=True)
     ]
-    return pd.Series(told, rows.index, dtype=object)
+    return pd.Series(agreement, rows.index, dtype=object)
 
 
 def _gains(results: Results) -> pd.DataFrame | None:
@@ -147,16 +147,16 @@ def notes3(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) 
 
 def notes6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
     """What is to be known of Table 6, and of the paper's numbers."""
-    told = [_choice(metadata), *_remarks(frame, comparable, "Table 6")]
+    notes = [_choice(metadata), *_remarks(frame, comparable, "Table 6")]
     if compared(frame):
         names = _short(frame, metadata)
         noted = frame[frame["published_note"].notna()]
-        told += [
+        notes += [
             f"* {names[row['target']]}, {row['model']}, {algorithm_label(str(row['algorithm']))}: "
             f"{row['published_note']}."
             for row in noted.to_dict("records")
         ]
-    return told
+    return notes
 
 
 _CHOICES = {
