@@ -10,7 +10,7 @@ from typing import Any, ClassVar, get_args
 import pytest
 import torch
 
-from tasktransfer.core.architecture import Architecture, Kind, of_weights, refuse_other
+from tasktransfer.core.architecture import Architecture, ArchitectureKind, of_weights, refuse_other
 from tasktransfer.data.cache import prepare
 from tasktransfer.datasets import add
 from tasktransfer.datasets.multiwoz import MULTIWOZ
@@ -20,12 +20,12 @@ from tasktransfer.errors import ModelError
 from tasktransfer.layers import sequence_to_sequence as layers
 from tasktransfer.models.next_utterance import Network, NextUtterance, load
 
-KINDS = get_args(Kind)
+KINDS = get_args(ArchitectureKind)
 TEXTS = ["hello there <turn> it 's fine <turn> what now ? <turn>"] * 3
 CPU = torch.device("cpu")
 
 
-def built(kind: Kind) -> NextUtterance:
+def built(kind: ArchitectureKind) -> NextUtterance:
     torch.manual_seed(0)
     architecture = Architecture(kind, embedding=8, units=8, feed_forward=16)
     return load(architecture.weights, word_tokenizer(TEXTS, 3), {}, {}, CPU)
@@ -33,14 +33,14 @@ def built(kind: Kind) -> NextUtterance:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("vocabulary", [50, 333])
-def test_parameters_follow_the_formula(kind: Kind, vocabulary: int) -> None:
+def test_parameters_follow_the_formula(kind: ArchitectureKind, vocabulary: int) -> None:
     architecture = Architecture(kind, embedding=8, units=8, feed_forward=20, layers=3)
     counted = sum(p.numel() for p in Network(architecture, vocabulary).parameters())
     assert counted == architecture.parameters(vocabulary)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_padding_is_never_read(kind: Kind) -> None:
+def test_padding_is_never_read(kind: ArchitectureKind) -> None:
     model, texts = built(kind), ["hello", "hello there <turn> fine <turn> what now ?"]
     for how in ("state", "sum"):
         together = model.represent(texts, 100, how)  # type: ignore[arg-type]
@@ -50,7 +50,7 @@ def test_padding_is_never_read(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_decoding_step_by_step_is_teacher_forcing_on_its_own_words(kind: Kind) -> None:
+def test_decoding_step_by_step_is_teacher_forcing_on_its_own_words(kind: ArchitectureKind) -> None:
     model = built(kind)
     model.module.eval()
     ids, lengths = torch.tensor([[4, 5, 3, 6]]), torch.tensor([4])
@@ -68,7 +68,7 @@ def test_hred_reads_sentences_and_the_others_words() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_saved_is_read_back(kind: Kind, tmp_path: Path) -> None:
+def test_what_is_saved_is_read_back(kind: ArchitectureKind, tmp_path: Path) -> None:
     model = built(kind)
     model.save(tmp_path)
     again = load(str(tmp_path), model.tokenizer, {}, {}, CPU)
@@ -131,7 +131,7 @@ class OnDevice(torch.Tensor):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_reading_waits_for_nothing_that_the_host_has_sent(kind: Kind) -> None:
+def test_reading_waits_for_nothing_that_the_host_has_sent(kind: ArchitectureKind) -> None:
     model, turn = built(kind), word_tokenizer(TEXTS, 3)(TEXTS[:1])["input_ids"][0]
     words = torch.tensor([turn, turn])
     lengths = torch.tensor([len(turn), len(turn) - 3])
@@ -147,7 +147,7 @@ def test_reading_waits_for_nothing_that_the_host_has_sent(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", ["lstm", "transformer"])
 def test_looking_seldom_at_what_has_ended_changes_no_answer(
-    kind: Kind, monkeypatch: pytest.MonkeyPatch
+    kind: ArchitectureKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = built(kind)
     ids = torch.tensor([word_tokenizer(TEXTS, 3)(TEXTS[:1])["input_ids"][0]])

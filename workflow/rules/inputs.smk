@@ -35,7 +35,7 @@ def node_inputs(wildcards):
         if is_finished(study, node):
             refuse_triggers()
             return []
-        return [*needs.of(study, node), *DAMAGED.inputs(study, node)]
+        return [*needs.needed_by(study, node), *DAMAGED.inputs(study, node)]
 
 
 def refuse_triggers():

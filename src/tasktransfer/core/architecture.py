@@ -19,7 +19,7 @@ RECIPE = "recipe:"
 
 FILE = "architecture.json"
 
-Kind = Literal["lstm", "lstm_attention", "bilstm_attention", "hred", "transformer"]
+ArchitectureKind = Literal["lstm", "lstm_attention", "bilstm_attention", "hred", "transformer"]
 
 _OF_TRANSFORMERS = ("heads", "feed_forward", "dropout")
 """Fields that a recurrent model does not read."""
@@ -32,7 +32,7 @@ class Architecture:
     words; a Transformer's is as wide as its states. ``least_count``: how often a word is seen in
     training to be in the vocabulary."""
 
-    kind: Kind
+    kind: ArchitectureKind
     embedding: int = 128
     units: int = 256
     layers: int = 2

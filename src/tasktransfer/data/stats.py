@@ -11,14 +11,14 @@ from tasktransfer.data.cache import DIALOGUES, Manifest, instance_file, read_man
 from tasktransfer.datasets import get_task
 from tasktransfer.tasks.card import SPLITS
 
-Row = dict[str, str | int]
+StatsRow = dict[str, str | int]
 
 LENGTH_COLUMNS = ("dataset", "unit", "length", "count")
 OVERLAP_COLUMNS = ("dataset", "source", "target", "shared", "of", "few_sample")
 """Of rows that there may be none of: a dataset without turns, a dataset of one task."""
 
 
-def split_statistics(folders: Iterable[Path | str]) -> list[Row]:
+def split_statistics(folders: Iterable[Path | str]) -> list[StatsRow]:
     """Table 1's counts: a row per dataset, task and split of the given cache folders.
 
     Keys: dataset, task, short, kind, split, samples (instances), dialogues (with at least one
@@ -27,9 +27,9 @@ def split_statistics(folders: Iterable[Path | str]) -> list[Row]:
     return [row for folder in folders for row in _task_rows(read_manifest(folder))]
 
 
-def task_table(rows: Iterable[Row]) -> list[Row]:
+def task_table(rows: Iterable[StatsRow]) -> list[StatsRow]:
     """``split_statistics`` with one row per task and a column of samples per split, as Table 1."""
-    table: dict[tuple[str, str], Row] = {}
+    table: dict[tuple[str, str], StatsRow] = {}
     for row in rows:
         key = (str(row["dataset"]), str(row["task"]))
         line = table.setdefault(
@@ -39,7 +39,7 @@ def task_table(rows: Iterable[Row]) -> list[Row]:
     return list(table.values())
 
 
-def length_distributions(folders: Iterable[Path | str]) -> list[Row]:
+def length_distributions(folders: Iterable[Path | str]) -> list[StatsRow]:
     """Figure 6's data: how many utterances and dialogues have which length.
 
     Keys: dataset, unit, length, count. Units: utterance_words (words per utterance),
@@ -50,7 +50,7 @@ def length_distributions(folders: Iterable[Path | str]) -> list[Row]:
     return [row for folder in folders for row in _length_rows(Path(folder))]
 
 
-def training_overlap(folders: Iterable[Path | str]) -> list[Row]:
+def training_overlap(folders: Iterable[Path | str]) -> list[StatsRow]:
     """How many training dialogues each two tasks of a dataset share.
 
     Keys: dataset, source, target, shared (distinct dialogues with a training instance of both), of
@@ -60,13 +60,13 @@ def training_overlap(folders: Iterable[Path | str]) -> list[Row]:
     return [row for folder in folders for row in _overlap_rows(Path(folder))]
 
 
-def _task_rows(manifest: Manifest) -> list[Row]:
-    rows: list[Row] = []
+def _task_rows(manifest: Manifest) -> list[StatsRow]:
+    rows: list[StatsRow] = []
     for name, by_split in manifest.tasks.items():
         card = get_task(manifest.dataset, name)
         for split in SPLITS:
             counts = by_split[split]
-            row: Row = {
+            row: StatsRow = {
                 "dataset": manifest.dataset,
                 "task": name,
                 "short": card.short,
@@ -79,7 +79,7 @@ def _task_rows(manifest: Manifest) -> list[Row]:
     return rows
 
 
-def _overlap_rows(folder: Path) -> list[Row]:
+def _overlap_rows(folder: Path) -> list[StatsRow]:
     manifest = read_manifest(folder)
     dialogues = {
         task: set(
@@ -100,7 +100,7 @@ def _overlap_rows(folder: Path) -> list[Row]:
     ]
 
 
-def _length_rows(folder: Path) -> list[Row]:
+def _length_rows(folder: Path) -> list[StatsRow]:
     manifest = read_manifest(folder)
     dataset, table = manifest.dataset, table_of(folder, manifest, DIALOGUES)
     names: list[str] = table["dialogue_id"].to_pylist()

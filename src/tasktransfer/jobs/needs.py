@@ -54,7 +54,7 @@ def encoding(study: Study, folder: str) -> list[str]:
     return _unless_there(f"{folder}/manifest.json", [made, *_model_files(study, model)])
 
 
-def of(study: Study, node: Node) -> list[str]:
+def needed_by(study: Study, node: Node) -> list[str]:
     """What the job of a node that is not finished reads: the nodes that it uses and starts from,
     and instances or token ids."""
     if isinstance(node, Stage):

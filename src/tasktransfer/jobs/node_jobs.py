@@ -366,16 +366,16 @@ def _ingredients(
     def rank(node: Fit) -> Rank:
         learner = learner_named(node.learner, learners)
 
-        def of(task: str, instances: Sequence[Instance]) -> list[tuple[str, ...]]:
+        def ranked_labels(task: str, instances: Sequence[Instance]) -> list[tuple[str, ...]]:
             card = get_task(node.data.name, task)
             classifier = inputs.classifier(study, node, card, learner)
             features = _features(study, node, learner, instances)
             return ranked(card, classifier.probabilities(instances, features))
 
-        return of
+        return ranked_labels
 
     def judge(stage: Stage) -> Judge:
-        def of(task: str, instances: Sequence[Instance]) -> list[float]:
+        def ratings(task: str, instances: Sequence[Instance]) -> list[float]:
             from tasktransfer.evaluation.judge import judged  # noqa: PLC0415  # imports torch
 
             encoded = Path(study.encoded(stage.data, stage.model.name))
@@ -384,7 +384,7 @@ def _ingredients(
             made.computed(setup, hardware.threads)
             return numbers
 
-        return of
+        return ratings
 
     caches = [inputs.cache(study, node) for node in used(Data)]
     return Ingredients(

@@ -1,4 +1,4 @@
-"""What no run of some studies needs any more, found, shown, and removed when told so.
+"""Find files that no run of the given studies needs, list them, and remove them on request.
 
 Records and predictions are small, and cannot be made again without the hardware and the hours that
 they took: those of other studies and settings stay unless they are asked for. What is removed is
@@ -42,7 +42,7 @@ from tasktransfer.results.state import (
 )
 from tasktransfer.results.study import Study
 
-Kind = Literal[
+GarbageKind = Literal[
     "records and predictions of other settings",
     "checkpoints of other settings",
     "unfinished work of other settings",
@@ -62,7 +62,7 @@ _CACHES = {
     "data/instances": re.compile(r"^[A-Za-z]+-[0-9a-f]{12}-(few|full)$"),
     "models": re.compile(r"^.+-[0-9a-f]{12}$"),
 }
-_CACHE_KINDS: dict[str, Kind] = {"models": "models of other settings"}
+_CACHE_KINDS: dict[str, GarbageKind] = {"models": "models of other settings"}
 _ENCODED_OF = re.compile(r"^\w+-[0-9a-f]{12}(-few|-full)?$")
 """Of instances that are read, or derived."""
 _ENCODED = re.compile(r"^.+-[0-9a-f]{12}$")
@@ -75,7 +75,7 @@ class Item:
     ``held_by``: the node's folder, or the cache, that must not be in use meanwhile.
     """
 
-    kind: Kind
+    kind: GarbageKind
     paths: tuple[str, ...]
     bytes: int
     held_by: str
@@ -186,7 +186,7 @@ def _of_wanted(node_folder: NodeFolder, node: Node, studies: Sequence[Study]) ->
         yield from _item("states of trainings that are finished", node_folder, names, [RESUME])
         mine = [s for s in studies if node_folder.digest in s.plan.by_digest]
         if not any(s.keeps(node.kind) or is_start(s, node) for s in mine):
-            kind: Kind = "checkpoints that nothing starts from any more"
+            kind: GarbageKind = "checkpoints that nothing starts from any more"
             yield from _item(kind, node_folder, names, PARAMETERS)
     yield from _item("half-written files", node_folder, names, _parts(names))
 
@@ -208,7 +208,7 @@ def _of_unwanted(
     small += [*parts, HISTORY, CLAIM]
     if RECORD in names and not records:
         stays = sum(bytes_under(node_folder.folder / name) for name in small if name in names)
-        kind: Kind = (
+        kind: GarbageKind = (
             "checkpoints of other settings" if node_folder.is_stage else "half-written files"
         )
         return list(_item(kind, node_folder, names, bulk)), [(str(node_folder.folder), stays)]
@@ -231,7 +231,7 @@ def _parts(names: frozenset[str]) -> list[str]:
 
 
 def _item(
-    kind: Kind, node_folder: NodeFolder, names: frozenset[str], wanted: Sequence[str]
+    kind: GarbageKind, node_folder: NodeFolder, names: frozenset[str], wanted: Sequence[str]
 ) -> Iterator[Item]:
     paths = [str(node_folder.folder / name) for name in wanted if name in names]
     if paths:
@@ -290,8 +290,8 @@ def _needed(study: Study) -> Iterator[str]:
 
 
 def remove(garbage: Garbage) -> Removed:
-    """Remove what was found, each thing held meanwhile as whoever makes it would hold it. What is
-    in use by now is left alone."""
+    """Remove what was found. Each folder is locked meanwhile, as a job that makes it would lock it.
+    What is in use by now is left alone."""
     count, freed, left = 0, 0, []
     for item in with_progress(garbage.items, "removing"):
         with _held(item) as held:

@@ -41,8 +41,8 @@ from tasktransfer.results.schema import Record
 from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, RECORD, RESUME, held_if_free, remember
 from tasktransfer.results.study import Study
 
-Outcome = Literal["taken", "completed", "there already", "busy", "conflict", "refused"]
-OUTCOMES: dict[Outcome, str] = {
+MergeOutcome = Literal["taken", "completed", "there already", "busy", "conflict", "refused"]
+OUTCOMES: dict[MergeOutcome, str] = {
     "taken": "",
     "completed": " (files or checkpoint added to a record that was here)",
     "there already": " (equal)",
@@ -63,7 +63,7 @@ SHOWN_DIFFERENCES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MergeStep:
     """One node that is offered: where from, where to, and the node that this study expects.
 
     ``takes_parameters`` is asked when a stage is taken, after those that start from it.
@@ -121,7 +121,7 @@ def merge_results(
 def _merged(
     study: Study,
     other: Path,
-    steps: list[Step],
+    steps: list[MergeStep],
     *,
     dry_run: bool,
     tables: Iterable[str],
@@ -167,7 +167,7 @@ def _steps(
     everything: bool,
     checkpoints: bool,
     older: Rekeyed | None = None,
-) -> tuple[list[Step], int, int]:
+) -> tuple[list[MergeStep], int, int]:
     """What is offered and wanted; how many have no record; how many are not wanted. Records of
     ``older`` releases are offered as what they are today.
 
@@ -188,7 +188,7 @@ def _steps(
     return steps, unfinished, elsewhere
 
 
-def _in_order(steps: list[Step], study: Study) -> None:
+def _in_order(steps: list[MergeStep], study: Study) -> None:
     """Used nodes first."""
     order = {digest: number for number, digest in enumerate(study.plan.by_digest)}
     steps.sort(
@@ -196,10 +196,10 @@ def _in_order(steps: list[Step], study: Study) -> None:
     )
 
 
-def _step(study: Study, node_folder: NodeFolder, node: Node | None, checkpoints: bool) -> Step:
+def _step(study: Study, node_folder: NodeFolder, node: Node | None, checkpoints: bool) -> MergeStep:
     if node is None:
         out = Path(study.config.results) / node_folder.path
-        return Step(node_folder, out, None, lambda: checkpoints)
+        return MergeStep(node_folder, out, None, lambda: checkpoints)
 
     def takes_parameters() -> bool:
         """Those that do not stay are taken only if something is still to start from them."""
@@ -209,13 +209,13 @@ def _step(study: Study, node_folder: NodeFolder, node: Node | None, checkpoints:
             return False
         return study.keeps(node.kind) or is_start(study, node)
 
-    return Step(node_folder, Path(study.folder(node)), node, takes_parameters)
+    return MergeStep(node_folder, Path(study.folder(node)), node, takes_parameters)
 
 
 # --- one node -----------------------------------------------------------------------------------
 
 
-def _merge_one(step: Step, *, dry_run: bool) -> tuple[Outcome, list[str], str | None]:
+def _merge_one(step: MergeStep, *, dry_run: bool) -> tuple[MergeOutcome, list[str], str | None]:
     """What becomes of a node, why, and who made it, where its record says so."""
     try:
         theirs = offered(step.node_folder, step.node)
@@ -225,7 +225,7 @@ def _merge_one(step: Step, *, dry_run: bool) -> tuple[Outcome, list[str], str | 
     return outcome, reasons, theirs["provenance"].get("made_by")
 
 
-def _merge_record(step: Step, theirs: Record, *, dry_run: bool) -> tuple[Outcome, list[str]]:
+def _merge_record(step: MergeStep, theirs: Record, *, dry_run: bool) -> tuple[MergeOutcome, list[str]]:
     if isinstance(step.node, Stage):
         theirs = renamed(theirs, step.node.model.name)
     ours = _ours(step, theirs)
@@ -242,7 +242,7 @@ def _merge_record(step: Step, theirs: Record, *, dry_run: bool) -> tuple[Outcome
     return _take(step, theirs, "completed", dry_run=dry_run)
 
 
-def _ours(step: Step, theirs: Record) -> Record | None:
+def _ours(step: MergeStep, theirs: Record) -> Record | None:
     """The record of this node that is here; None if there is none, or a damaged one."""
     try:
         ours = read_record(step.out / RECORD)
@@ -251,7 +251,7 @@ def _ours(step: Step, theirs: Record) -> Record | None:
     return ours if ours["node"]["digest"] == theirs["node"]["digest"] else None
 
 
-def _other_rows(step: Step, ours: Record, theirs: Record) -> list[str]:
+def _other_rows(step: MergeStep, ours: Record, theirs: Record) -> list[str]:
     """Equal rows may be packed into different files, by other versions of the library."""
     mine, other = ours["rows"], theirs["rows"]
     if mine is None or other is None or mine["sha256"] == other["sha256"]:
@@ -278,7 +278,7 @@ def _compared(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
     return of_tasks.drop_columns(["index"])
 
 
-def _missing(step: Step, theirs: Record) -> list[str]:
+def _missing(step: MergeStep, theirs: Record) -> list[str]:
     """What a node lacks here that is offered. Files without a record are those of a job that was
     killed, and no result."""
     rows = [theirs["rows"]["file"]] if theirs["rows"] else []
@@ -301,8 +301,8 @@ def _absent(folder: Path, names: Sequence[str]) -> list[str]:
 
 
 def _take(
-    step: Step, theirs: Record, outcome: Outcome, *, dry_run: bool
-) -> tuple[Outcome, list[str]]:
+    step: MergeStep, theirs: Record, outcome: MergeOutcome, *, dry_run: bool
+) -> tuple[MergeOutcome, list[str]]:
     remarks, digest = [], theirs["node"]["digest"]
     try:
         check_files(step.node_folder, theirs)
@@ -328,7 +328,7 @@ def _take(
     return outcome, remarks
 
 
-def _copy(step: Step, theirs: Record) -> list[str]:
+def _copy(step: MergeStep, theirs: Record) -> list[str]:
     """What is missing, the record last; gives a remark on what was damaged here. It is looked at
     again: the node is held only now."""
     lacks, folder = _missing(step, theirs), step.node_folder.folder

@@ -26,7 +26,7 @@ _REMEDIES = {
 }
 
 Aspect = tuple[str, ...]
-"""What is compared, and of what: ("data_revision", name of the dataset)."""
+"""What must be equal, and for which dataset or model: ("data_revision", name of the dataset)."""
 Facts = Mapping[Aspect, Any]
 
 

@@ -155,12 +155,12 @@ def reliability(ratings: list[list[float]], agreement: float) -> float:
     k = float(np.mean(counts))
     m = float(np.mean([count // 2 for count in counts]))
 
-    def of(raters: float, rating: float) -> float:
+    def spearman_brown(raters: float, rating: float) -> float:
         return raters * rating / (1 + (raters - 1) * rating)
 
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        halves = math.sqrt(of(m, middle) * of(k - m, middle))
+        halves = math.sqrt(spearman_brown(m, middle) * spearman_brown(k - m, middle))
         low, high = (middle, high) if halves < agreement else (low, middle)
-    return of(k, low)
+    return spearman_brown(k, low)

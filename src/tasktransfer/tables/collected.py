@@ -23,7 +23,7 @@ from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import counted
 from tasktransfer.tables.store import Columns, frame_of, read_frame, write_frame
 
-Row = tuple[Any, ...]
+Values = tuple[Any, ...]
 Rows = Iterable[Sequence[Any]]
 
 RESOURCES: Columns = (
@@ -87,10 +87,10 @@ def common_columns(about: Sequence[str]) -> dict[str, Columns]:
     }
 
 
-def common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Row]]:
+def common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Values]]:
     """The rows of ``tables.COMMON``."""
 
-    def named(run: Run) -> Row:
+    def named(run: Run) -> Values:
         values = (run.about.get(key) for key in about)
         return run.method, run.model, run.seed, *(_text(value) for value in values)
 
@@ -115,13 +115,13 @@ def common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Ro
     }
 
 
-def _made_by(collected: Collected, run: Run) -> Row:
+def _made_by(collected: Collected, run: Run) -> Values:
     used = [node for node in with_ancestors(run.results_in) if collected.has(node)]
     records = [f"{node.path}/{RECORD}" for node in run.results_in]
     return records, sum(hours_of(collected.record(node)) for node in used)
 
 
-def _scores(collected: Collected, node: Node) -> Iterator[Row]:
+def _scores(collected: Collected, node: Node) -> Iterator[Values]:
     """What a run's node measured; of a training, what its round was chosen by too."""
     record = collected.record(node)
     split = node.split if isinstance(node, Evaluation) else "test"
@@ -140,7 +140,7 @@ def _scores(collected: Collected, node: Node) -> Iterator[Row]:
                 yield task, "dev", measure, value, size, node.path
 
 
-def _resources(collected: Collected, node: Node) -> Row:
+def _resources(collected: Collected, node: Node) -> Values:
     record = collected.record(node)
     provenance = record["provenance"]
     cost: Mapping[str, Any] = provenance.get("training") or {}

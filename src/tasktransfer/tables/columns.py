@@ -14,7 +14,7 @@ from tasktransfer.tables.numbers import DASH, absent
 
 Row = Mapping[str, Any]
 Show = Callable[[Row], str]
-Kind = Literal["word", "number", "long"]
+ColumnKind = Literal["word", "number", "long"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Head:
     """A column's name. Numbers are aligned to the right, long texts (paths) break anywhere."""
 
     label: str
-    kind: Kind = "word"
+    kind: ColumnKind = "word"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,9 @@ class Column:
     counts: bool = False
 
 
-def text(key: str, label: str, spell: Callable[[str], str] = str, kind: Kind = "word") -> Column:
+def text(
+    key: str, label: str, spell: Callable[[str], str] = str, kind: ColumnKind = "word"
+) -> Column:
     """A column of words; a dash where there are none."""
     return Column(Head(label, kind), lambda row: DASH if absent(row[key]) else spell(str(row[key])))
 

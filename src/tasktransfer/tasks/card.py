@@ -15,7 +15,7 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import Family
 from tasktransfer.core.versions import raised
 
-Kind = Literal[
+TaskKind = Literal[
     "utterance_classification",
     "dialogue_classification",
     "multi_label",
@@ -162,7 +162,7 @@ class Task:
     name: str
     short: str
     dataset: str
-    kind: Kind
+    kind: TaskKind
     labels: tuple[str, ...]
     metrics: tuple[MetricSpec, ...]
     query: str

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
-from tasktransfer.tasks.card import OF_REPLIES, WITHOUT_LABELS, Instance, Kind, MetricName, Task
+from tasktransfer.tasks.card import OF_REPLIES, WITHOUT_LABELS, Instance, MetricName, Task, TaskKind
 from tasktransfer.tasks.ratings import scale_problem, share_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
@@ -19,8 +19,8 @@ def card_problems(card: Task) -> Iterator[str]:
     for field, name in (("name", card.name), ("short", card.short)):
         if not _NAME.fullmatch(name):
             yield f"{field}: {name!r}; {_NAME_RULE}"
-    if card.kind not in get_args(Kind):
-        yield f"kind: {card.kind!r}; use one of {', '.join(get_args(Kind))}"
+    if card.kind not in get_args(TaskKind):
+        yield f"kind: {card.kind!r}; use one of {', '.join(get_args(TaskKind))}"
     if (card.kind in WITHOUT_LABELS) == bool(card.labels):
         without = ", ".join(WITHOUT_LABELS)
         yield f"labels: {len(card.labels)} for {card.kind}; {without} have none, all others some"

@@ -19,7 +19,7 @@ from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import Dialogue, dialogues_of
 from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, data_file
 from tasktransfer.datasets.declared.guess import Guess, guess
-from tasktransfer.datasets.declared.rows import Row, opened, read_rows
+from tasktransfer.datasets.declared.rows import SourceRow, opened, read_rows
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import source_of
 from tasktransfer.datasets.declared.survey import TOKENS_A_WORD, survey_of
@@ -111,11 +111,11 @@ class _Check:
 
     # --- lines that cannot be read ---
 
-    def _readable(self, path: Path, file: DataFile) -> list[Row]:
+    def _readable(self, path: Path, file: DataFile) -> list[SourceRow]:
         """The rows of a file that can be read; what is wrong with others is noted."""
         if file.format in ("jsonl", "csv", "json"):
             self._look_at_bytes(path)
-        found: list[Row] = []
+        found: list[SourceRow] = []
         try:
             found += read_rows(file)
         except DataError as error:
@@ -126,9 +126,9 @@ class _Check:
             raise DataError("\n".join(dict.fromkeys(self.problems)))
         return found
 
-    def _lines(self, path: Path) -> list[Row]:
+    def _lines(self, path: Path) -> list[SourceRow]:
         """All lines of JSON that can be read; the others are problems, each once."""
-        rows, broken = list[Row](), list[str]()
+        rows, broken = list[SourceRow](), list[str]()
         with opened(path) as stream:
             for number, line in enumerate(stream, start=1):
                 location = Location(str(path), row=f"line {number}", remedy="mend the line")
@@ -139,7 +139,7 @@ class _Check:
                     broken.append(str(location.error(f"no JSON ({error})")))
                     continue
                 if isinstance(values, dict):
-                    rows.append(Row(number, values, location))
+                    rows.append(SourceRow(number, values, location))
                 elif values is not None:
                     broken.append(str(location.error("expected an object in braces")))
         self.problems[-1:] = _some(broken) or self.problems[-1:]
@@ -161,7 +161,7 @@ class _Check:
 
     # --- dialogues and answers ---
 
-    def _read(self, path: Path, rows: list[Row], declaration: Declaration) -> None:
+    def _read(self, path: Path, rows: list[SourceRow], declaration: Declaration) -> None:
         split, problems = self.splits[path], list[str]()
         readers = [TaskReader(task, section) for task, section in declaration.tasks.items()]
         by_turn = declaration.dialogue.turns is None and declaration.dialogue.id is not None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.datasets.declared.rows import Row
+from tasktransfer.datasets.declared.rows import SourceRow
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.files import json_text
 from tasktransfer.files.fields import Location
@@ -50,7 +50,9 @@ class Dialogue:
         return " ".join(turn.text for turn in self.turns)
 
 
-def dialogues_of(rows: Iterable[Row], section: DialogueSection, name: str) -> Iterator[Dialogue]:
+def dialogues_of(
+    rows: Iterable[SourceRow], section: DialogueSection, name: str
+) -> Iterator[Dialogue]:
     """The dialogues of a file, in its order.
 
     Args:
@@ -70,10 +72,10 @@ def dialogues_of(rows: Iterable[Row], section: DialogueSection, name: str) -> It
         yield from _grouped(rows, section)
 
 
-def _grouped(rows: Iterable[Row], section: DialogueSection) -> Iterator[Dialogue]:
+def _grouped(rows: Iterable[SourceRow], section: DialogueSection) -> Iterator[Dialogue]:
     """Rows that follow each other with the same id are a dialogue."""
     seen: set[int] = set()
-    group: list[Row] = []
+    group: list[SourceRow] = []
     current: str | None = None
     for row in rows:
         name = _name(row, section)
@@ -93,7 +95,7 @@ def _grouped(rows: Iterable[Row], section: DialogueSection) -> Iterator[Dialogue
         yield _dialogue(group[0], [(r.values, r.location) for r in group], section, "")
 
 
-def _name(row: Row, section: DialogueSection) -> str:
+def _name(row: SourceRow, section: DialogueSection) -> str:
     assert section.id is not None
     value = value_at(row.values, section.id, row.location)
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value).strip() == "":
@@ -102,7 +104,7 @@ def _name(row: Row, section: DialogueSection) -> str:
 
 
 def _dialogue(
-    row: Row, turns: Sequence[tuple[Any, Location]], section: DialogueSection, name: str
+    row: SourceRow, turns: Sequence[tuple[Any, Location]], section: DialogueSection, name: str
 ) -> Dialogue:
     named = f"{name}-{row.number}" if section.id is None else _name(row, section)
     made: list[Turn] = []

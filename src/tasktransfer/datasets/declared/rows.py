@@ -31,7 +31,7 @@ _SEPARATORS = (",", ";", "\t")
 _LONGEST_HEAD = 2**20
 
 
-class Row(NamedTuple):
+class SourceRow(NamedTuple):
     """``number``: the line of JSON lines and CSV on which it begins, the number of the row or item
     elsewhere, from 1."""
 
@@ -40,7 +40,7 @@ class Row(NamedTuple):
     location: Location
 
 
-def read_rows(file: DataFile) -> Iterator[Row]:
+def read_rows(file: DataFile) -> Iterator[SourceRow]:
     """The rows of a file in their order.
 
     Raises:
@@ -54,7 +54,9 @@ def read_rows(file: DataFile) -> Iterator[Row]:
     yield from rows
 
 
-def hub_rows(name: str, config: str | None, split: str, revision: str | None) -> Iterator[Row]:
+def hub_rows(
+    name: str, config: str | None, split: str, revision: str | None
+) -> Iterator[SourceRow]:
     """The rows of a split of a dataset on the hub, from the library's cache where it is there.
 
     Raises:
@@ -104,7 +106,7 @@ def _told(path: Path | str, remedy: str) -> Iterator[None]:
 # --- JSON ---------------------------------------------------------------------------------------
 
 
-def _json_lines(path: Path) -> Iterator[Row]:
+def _json_lines(path: Path) -> Iterator[SourceRow]:
     number = 0
     for line in _lines(path):
         number += 1
@@ -119,7 +121,7 @@ def _json_lines(path: Path) -> Iterator[Row]:
             raise location.error(f"no JSON ({error})") from None
         if not isinstance(values, dict):
             raise location.error(f"found {values!r:.40}, expected an object in braces")
-        yield Row(number, values, location)
+        yield SourceRow(number, values, location)
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -135,7 +137,7 @@ def _lines(path: Path) -> Iterator[str]:
         raise DataError(f"{path}: cannot be read ({error!s:.200}); copy it again") from error
 
 
-def _json(path: Path) -> Iterator[Row]:
+def _json(path: Path) -> Iterator[SourceRow]:
     """A list of objects, alone or under one key, or objects under their names; JSON lines too,
     which many call ``.json``."""
     if _begins_with_objects(path):
@@ -152,7 +154,7 @@ def _json(path: Path) -> Iterator[Row]:
         location = Location(str(path), row=f"item {number}", remedy=REMEDY)
         if not isinstance(item, dict):
             raise location.error(f"found {item!r:.40}, expected an object in braces")
-        yield Row(number, item, location)
+        yield SourceRow(number, item, location)
 
 
 def _listed_in(value: dict[str, Any], path: Path) -> list[Any]:
@@ -190,7 +192,7 @@ def _begins_with_objects(path: Path) -> bool:
 # --- CSV ----------------------------------------------------------------------------------------
 
 
-def _csv(path: Path) -> Iterator[Row]:
+def _csv(path: Path) -> Iterator[SourceRow]:
     separator, columns = _head(path)
     library = _library()
     features = library.Features({name: library.Value("string") for name in columns})
@@ -207,7 +209,7 @@ def _csv(path: Path) -> Iterator[Row]:
                     is_checked = True
                 if any(texts):
                     location = Location(str(path), row=f"line {line}", remedy=REMEDY)
-                    yield Row(line, values, location)
+                    yield SourceRow(line, values, location)
                 line += 1 + sum(text.count("\n") for text in texts)
     except (DataError, GeneratorExit):
         raise
@@ -260,27 +262,27 @@ def _refuse_csv(path: Path, separator: str, columns: int) -> None:
 # --- Arrow and its kin --------------------------------------------------------------------------
 
 
-def _parquet(path: Path) -> Iterator[Row]:
+def _parquet(path: Path) -> Iterator[SourceRow]:
     with _told(path, "write it again as Parquet"):
         yield from _of_batches(_stream("parquet", path), str(path))
 
 
-def _arrow(path: Path) -> Iterator[Row]:
+def _arrow(path: Path) -> Iterator[SourceRow]:
     with _told(path, "write it again as Arrow (IPC)"):
         yield from _of_batches(_stream("arrow", path), str(path))
 
 
-def _saved(path: Path) -> Iterator[Row]:
+def _saved(path: Path) -> Iterator[SourceRow]:
     with _told(path, "save it again with Dataset.save_to_disk"):
         yield from _of_batches(_library().load_from_disk(str(path)), str(path))
 
 
-def _of_batches(table: Any, name: str) -> Iterator[Row]:
+def _of_batches(table: Any, name: str) -> Iterator[SourceRow]:
     number = 0
     for batch in table.with_format("arrow").iter(BATCH):
         for values in batch.to_pylist():
             number += 1
-            yield Row(number, values, Location(name, row=f"row {number}", remedy=REMEDY))
+            yield SourceRow(number, values, Location(name, row=f"row {number}", remedy=REMEDY))
 
 
 _READERS = {

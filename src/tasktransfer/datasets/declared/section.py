@@ -25,7 +25,7 @@ from tasktransfer.config.fields import (
     UserPath,
 )
 from tasktransfer.core.validation import refuse, show, unknown
-from tasktransfer.tasks.card import Kind
+from tasktransfer.tasks.card import TaskKind
 
 FieldPath = Annotated[
     str,
@@ -33,13 +33,13 @@ FieldPath = Annotated[
 ]
 TaskKey = Annotated[str, Text(r"[A-Za-z0-9][A-Za-z0-9_]{0,99}", "use letters, digits and '_'")]
 
-ALIASES: dict[str, Kind] = {
+ALIASES: dict[str, TaskKind] = {
     "relations": "multi_label",
     "question_answering": "span",
     "free_text": "reply",
 }
 """Other words for kinds of task."""
-KINDS = tuple(kind for kind in get_args(Kind) if kind != "open_labels")
+KINDS = tuple(kind for kind in get_args(TaskKind) if kind != "open_labels")
 """Kinds that a declaration can have: all that models are trained on."""
 
 METRICS: Mapping[str, tuple[str, ...]] = {
@@ -134,7 +134,7 @@ class TaskSection(Section):
     """A task of a declared dataset."""
 
     kind: Annotated[
-        Kind,
+        TaskKind,
         BeforeValidator(
             lambda kind: ALIASES.get(kind, kind) if isinstance(kind, str) else kind,
             json_schema_input_type=Literal[(*KINDS, *ALIASES)],
@@ -183,7 +183,7 @@ class TaskSection(Section):
 
     @field_validator("kind")
     @classmethod
-    def _can_be_declared(cls, kind: Kind) -> Kind:
+    def _can_be_declared(cls, kind: TaskKind) -> TaskKind:
         if kind not in KINDS:
             raise ValueError(unknown("kind of task", kind, (*KINDS, *ALIASES)))
         return kind

@@ -27,7 +27,7 @@ from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import earlier_rows, metadata_of, write_collected
 
-Row = tuple[Any, ...]
+Values = tuple[Any, ...]
 MEASURED = {
     (EMOTION_CUT.name, "test"): "accuracy_cut",
     (EMOTION_OF_CONTEXT.name, "test"): "accuracy_contexts",
@@ -46,7 +46,7 @@ def collect(study: Study, complete: bool) -> None:
     collected.require(complete=complete)
     there = [(run, each) for run in study.plan.runs for each in run.evaluations]
     there = [(run, each) for run, each in there if collected.has(each)]
-    tables: dict[str, list[Row]] = {
+    tables: dict[str, list[Values]] = {
         "measured": [row for run, each in there for row in _measured(collected, run, each)],
         "rows": [row for run, each in there for row in _rows(collected, run, each)],
         "costs": list(_costs(collected)),
@@ -59,7 +59,7 @@ def collect(study: Study, complete: bool) -> None:
     write_collected(collected, tables, columns.TABLES, metadata, ("setting",))
 
 
-def _key(run: Run) -> Row:
+def _key(run: Run) -> Values:
     return run.about["setting"], run.method, run.model, run.seed
 
 
@@ -67,7 +67,7 @@ def _pool(evaluation: Evaluation) -> str:
     return str(evaluation.settings.get("pool", ""))
 
 
-def _measured(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Row]:
+def _measured(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Values]:
     task = evaluation.task
     result = collected.record(evaluation)["results"][task]
     for measure, value in result["measures"].items():
@@ -76,7 +76,7 @@ def _measured(collected: Collected, run: Run, evaluation: Evaluation) -> Iterato
         yield *_key(run), named, _pool(evaluation), value, result["instances"], where
 
 
-def _rows(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Row]:
+def _rows(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Values]:
     measure = evaluation.measures[0]
     named = MEASURED.get((evaluation.task, evaluation.split), measure)
     for row in collected.rows(evaluation).to_pylist():
@@ -93,7 +93,7 @@ def _rows(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Ro
         yield *_key(run), named, _pool(evaluation), *names, emotion, home, tally
 
 
-def _costs(collected: Collected) -> Iterator[Row]:
+def _costs(collected: Collected) -> Iterator[Values]:
     for run in collected.study.plan.runs:
         stages = [stage for stage in run.stages if collected.has(stage)]
         if isinstance(run.outcome, Fit) or not stages or len(stages) < len(run.stages):
@@ -109,7 +109,7 @@ def _costs(collected: Collected) -> Iterator[Row]:
         yield *_key(run), size, hours[-1], sum(hours), hardware_of(record), examples
 
 
-def of_dialogues(study: Study) -> dict[str, list[Row]]:
+def of_dialogues(study: Study) -> dict[str, list[Values]]:
     """What is counted in the dialogues; where they are no longer there, the earlier tables.
 
     Raises:
@@ -123,7 +123,7 @@ def of_dialogues(study: Study) -> dict[str, list[Row]]:
     counts = Counter(dialogue.emotion for dialogue in dialogues)
     labels = [(label, n, 100 * n / len(dialogues)) for label, n in counts.most_common()]
     situations = shared_situations(dialogues)
-    shared: list[Row] = [
+    shared: list[Values] = [
         ("situation", text, " ".join(splits), 1, len(dialogues))
         for text, splits in sorted(situations.items())
     ]

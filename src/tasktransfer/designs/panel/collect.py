@@ -26,7 +26,7 @@ from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import earlier_rows, metadata_of, write_collected
 from tasktransfer.tables.metadata import Metadata
 
-Row = tuple[Any, ...]
+Values = tuple[Any, ...]
 
 
 def panel_config(study: Study) -> PanelConfig:
@@ -44,7 +44,7 @@ def collect(study: Study, complete: bool) -> None:
     collected = gather(study)
     collected.require(complete=complete)
     derived = [data for data in study.plan.derived if collected.has(data)]
-    tables: dict[str, list[Row]] = {
+    tables: dict[str, list[Values]] = {
         "ratings": [row for run in collected.runs for row in _ratings(collected, run)],
         "items": _items(collected),
         "choices": [row for run in collected.runs for row in _choices(collected, run)],
@@ -57,7 +57,7 @@ def collect(study: Study, complete: bool) -> None:
     write_collected(collected, tables, TABLES, metadata, ABOUT)
 
 
-def _metadata(collected: Collected, pairs: list[Row]) -> Metadata:
+def _metadata(collected: Collected, pairs: list[Values]) -> Metadata:
     config = panel_config(collected.study)
     asked, named = config.pairs, {**stand_ins(config), **collected.stand_ins}
     facts = {LEAKS_KEPT: named.pop(LEAKS_KEPT)} if LEAKS_KEPT in named else {}
@@ -87,7 +87,7 @@ def _rated(run: Run) -> Evaluation | None:
     return found[0] if found else None
 
 
-def _ratings(collected: Collected, run: Run) -> Iterator[Row]:
+def _ratings(collected: Collected, run: Run) -> Iterator[Values]:
     node = _rated(run)
     if node is None:
         return
@@ -97,7 +97,7 @@ def _ratings(collected: Collected, run: Run) -> Iterator[Row]:
         yield run.method, run.about["domain"], run.seed, item.rpartition("-")[0], item, value
 
 
-def _items(collected: Collected) -> list[Row]:
+def _items(collected: Collected) -> list[Values]:
     """What was rated; where the data are no longer there, as the earlier table has it."""
     study = collected.study
     data = next((d for d in study.plan.derived if d.recipe == inputs.TOGETHER), None)
@@ -128,7 +128,7 @@ def _items(collected: Collected) -> list[Row]:
     return rows
 
 
-def _choices(collected: Collected, run: Run) -> Iterator[Row]:
+def _choices(collected: Collected, run: Run) -> Iterator[Values]:
     if run.method == plans.SELECTION_DIRECT:
         rows = collected.rows(run.evaluations[0])
         groups, values = rows["cluster"].to_pylist(), rows["predicted_value"].to_pylist()
@@ -147,7 +147,7 @@ def _choices(collected: Collected, run: Run) -> Iterator[Row]:
         yield run.method, run.about["persona"], run.seed, group, right, len(rated)
 
 
-def _few_shot(collected: Collected, run: Run) -> Iterator[Row]:
+def _few_shot(collected: Collected, run: Run) -> Iterator[Values]:
     if "percent" not in run.about:
         return
     table = collected.rows(run.results_in[0])
@@ -164,7 +164,7 @@ def _few_shot(collected: Collected, run: Run) -> Iterator[Row]:
     )
 
 
-def _pairs(collected: Collected, data: Data) -> Iterator[Row]:
+def _pairs(collected: Collected, data: Data) -> Iterator[Values]:
     if data.recipe != inputs.PAIRS:
         return
     filtered = data.uses[0]
@@ -179,7 +179,7 @@ def _pairs(collected: Collected, data: Data) -> Iterator[Row]:
         yield kind, domain, split, "".join(how), *whole
 
 
-def _leaks(collected: Collected, data: Data) -> Iterator[Row]:
+def _leaks(collected: Collected, data: Data) -> Iterator[Values]:
     if data.recipe != inputs.LEAKS:
         return
     dropped = bool(data.settings.get("drop", True))
@@ -195,7 +195,7 @@ def _leaks(collected: Collected, data: Data) -> Iterator[Row]:
         )
 
 
-def _trainings(collected: Collected) -> Iterator[Row]:
+def _trainings(collected: Collected) -> Iterator[Values]:
     for stage in collected.study.plan.stages:
         if not collected.has(stage):
             continue

@@ -34,7 +34,7 @@ from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.tables.collected import common_columns, read_tables
 from tasktransfer.tables.metadata import Metadata
 
-Row = dict[str, Any]
+PrintedRow = dict[str, Any]
 OF = "of Zhang et al., PoE"
 FEWER = "FEWER THERE: "
 WORDS = "word-overlap and length are read off the words: no run is behind them."
@@ -123,7 +123,7 @@ def _correlations(view: View) -> pd.DataFrame:
     own, averages = view["correlations"], view["averages"]
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     sets = view.metadata.ordered("set", own["set"])
-    rows: list[Row] = []
+    rows: list[PrintedRow] = []
     for name in sets:
         some = own[own["set"] == name].drop(columns=["domain", "p", "pearson", "kendall"])
         rows += [{**row, "group": "", "members": name} for row in records_of(some)]
@@ -244,6 +244,6 @@ def ceilings(view: View) -> pd.DataFrame:
     return view["ceilings"].drop(columns=["utterances", "context_words", "response_words"])
 
 
-def records_of(frame: pd.DataFrame) -> list[Row]:
+def records_of(frame: pd.DataFrame) -> list[PrintedRow]:
     """A frame's rows."""
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]

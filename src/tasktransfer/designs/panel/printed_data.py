@@ -9,7 +9,7 @@ import pandas as pd
 
 from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.names import paper_name
-from tasktransfer.designs.panel.printed import OF, Row, records_of
+from tasktransfer.designs.panel.printed import OF, PrintedRow, records_of
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
 from tasktransfer.present.published import Published, beside, notes_of
 from tasktransfer.present.published_columns import published_column
@@ -33,7 +33,7 @@ def table1(view: View) -> pd.DataFrame:
     """Dialogues before and after the filter, and pairs."""
     leaks, pairs = view["leaks"], view["pairs"]
     made = pairs[(pairs["how"] == "") & ~pairs["data"].str.endswith("twin")]
-    rows: list[Row] = []
+    rows: list[PrintedRow] = []
     for row in records_of(leaks[leaks["split"] != ""].drop_duplicates(["corpus", "split"])):
         if not row["dialogues"]:
             continue

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.names import FEW_NAMES, PERSONAS, groups, paper_name, start_of
-from tasktransfer.designs.panel.printed import OF, Row, other_members, records_of
+from tasktransfer.designs.panel.printed import OF, PrintedRow, other_members, records_of
 from tasktransfer.designs.panel.published import AVERAGES
 from tasktransfer.present.published import Published, beside, notes_of
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
@@ -52,7 +52,7 @@ def table5(view: View) -> pd.DataFrame:
     return beside(frame, theirs, view.metadata)
 
 
-def _few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[Row]:
+def _few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[PrintedRow]:
     """A row a set, way of drawing, items that are scored, method and share. What nobody trained
     needs no draw and stands beside either way."""
     ways = [by for by in view["few"]["by"].unique() if by]
@@ -79,7 +79,7 @@ def _few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[Row]:
                 }
 
 
-def _few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iterator[Row]:
+def _few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iterator[PrintedRow]:
     """Means over sets, of what all of them have."""
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]

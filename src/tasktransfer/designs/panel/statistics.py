@@ -51,7 +51,7 @@ from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.stats.shares import wilson
 from tasktransfer.tables.store import frame_of, read_frame, shaped, write_frame
 
-Row = tuple[Any, ...]
+Line = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def rated_sets(
 
 def _correlations(
     table: pd.DataFrame, sets: Mapping[str, Rated], estimated: Mapping[Key, Cell]
-) -> Iterator[Row]:
+) -> Iterator[Line]:
     own: Iterable[Any] = table[table["against"] == ""].itertuples()
     for row in own:
         rated_set = sets[row.set]
@@ -244,7 +244,7 @@ def _tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFrame:
     return frame
 
 
-def _compared(one: Rated, pair: Any) -> Iterator[Row]:
+def _compared(one: Rated, pair: Any) -> Iterator[Line]:
     """``pair``: a row of ``cells``, the mean difference over seeds."""
     first, second = one.by_method(pair.method), one.by_method(pair.against)
     if pair.against in CONTROLS:  # without a seed: it is the same beside every one
@@ -287,7 +287,7 @@ def _averages(sets: list[Rated], estimated: Mapping[Key, Cell]) -> pd.DataFrame:
 # --- transfer, choices, ceilings ----------------------------------------------------------------
 
 
-def _few(few_shot: pd.DataFrame, sets: Mapping[str, Rated]) -> Iterator[Row]:
+def _few(few_shot: pd.DataFrame, sets: Mapping[str, Rated]) -> Iterator[Line]:
     for name in few_shot["set"].unique():
         for control in (c for c in CONTROLS if name in sets and c in sets[name].methods):
             value = _of_first_seed(sets[name], control)
@@ -309,7 +309,7 @@ def _of_first_seed(one: Rated, method: str) -> float:
     return 100 * spearman(next(iter(one.given[method, ""].values())), one.gold)
 
 
-def _hits(choices: pd.DataFrame) -> Iterator[Row]:
+def _hits(choices: pd.DataFrame) -> Iterator[Line]:
     keys = ["method", "persona", "candidates"]
     for (method, persona, candidates), some in choices.groupby(keys, sort=False):
         low, high = wilson(float(some["right"].sum()), len(some))
@@ -317,7 +317,7 @@ def _hits(choices: pd.DataFrame) -> Iterator[Row]:
         yield method, persona, int(str(candidates)), len(some), share, 100 * low, 100 * high
 
 
-def _ceilings(items: pd.DataFrame, sets: list[Rated]) -> Iterator[Row]:
+def _ceilings(items: pd.DataFrame, sets: list[Rated]) -> Iterator[Line]:
     for one in sets:
         name, some = one.name, items[items["set"] == one.name]
         ratings = [list(of) for of in some["ratings"]]

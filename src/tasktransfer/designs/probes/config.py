@@ -20,7 +20,7 @@ from tasktransfer.config.fields import (
     UserPath,
 )
 from tasktransfer.config.sections import named_once
-from tasktransfer.core.architecture import Architecture, Kind
+from tasktransfer.core.architecture import Architecture, ArchitectureKind
 from tasktransfer.core.validation import Problem, refuse, unknown
 from tasktransfer.designs.probes.facts import (
     CONTROL,
@@ -40,7 +40,9 @@ Snapshot = Literal["untrained", "best", "last"] | Annotated[int, Field(ge=0)]
 class ArchitectureConfig(Section):
     """An encoder-decoder that is built (section 4.2, Appendix A); defaults: the paper's LSTM."""
 
-    kind: Kind = Field(description="lstm, lstm_attention, bilstm_attention, hred or transformer")
+    kind: ArchitectureKind = Field(
+        description="lstm, lstm_attention, bilstm_attention, hred or transformer"
+    )
     embedding: int = Field(default=128, ge=1, le=8192, description="width of word embeddings")
     units: int = Field(default=256, ge=1, le=8192, description="width of hidden states")
     layers: int = Field(

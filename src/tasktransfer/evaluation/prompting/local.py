@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from tasktransfer.evaluation.prompting.model import Likelihood, has_stopped, up_to
-from tasktransfer.evaluation.prompting.texts import Ids, Row, Texts
+from tasktransfer.evaluation.prompting.texts import Ids, Texts, TokenRow
 from tasktransfer.tasks.asking import Asked, Prompt
 from tasktransfer.training.setup import Setup
 
@@ -65,7 +65,9 @@ class CausalModel:
         )
         return scored
 
-    def _likelihoods(self, rows: Sequence[Sequence[Row]], tokens: int) -> list[list[Likelihood]]:
+    def _likelihoods(
+        self, rows: Sequence[Sequence[TokenRow]], tokens: int
+    ) -> list[list[Likelihood]]:
         stems = [self._stem(each) for each in rows]
         scored: dict[int, list[Likelihood]] = {}
         head = self._head(stems)
@@ -82,7 +84,7 @@ class CausalModel:
         return [scored[n] for n in range(len(rows))]
 
     @staticmethod
-    def _stem(rows: Sequence[Row]) -> Ids:
+    def _stem(rows: Sequence[TokenRow]) -> Ids:
         """What all choices of a question begin with, short of the first token of any."""
         shared = _common([row.ids for row in rows])
         least = min(min(row.begin, len(row.ids) - 1) for row in rows)

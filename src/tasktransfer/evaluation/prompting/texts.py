@@ -12,7 +12,7 @@ Ids = list[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TokenRow:
     """A choice behind its prompt. ``begin``: the first token that is the choice's."""
 
     ids: Ids
@@ -61,7 +61,7 @@ class Texts:
             return ""
         return text[places[-most][0] :] if keeps == "end" else text[: places[most - 1][1]]
 
-    def rows(self, asked: Asked) -> list[Row]:
+    def rows(self, asked: Asked) -> list[TokenRow]:
         """Each choice behind the prompt."""
         prompt = self.text(asked.prompt)
         gap = "" if self.chat else " "
@@ -71,7 +71,7 @@ class Texts:
             begin = len(before)
             if ids[:begin] != before:  # a token has taken the end of the prompt with it
                 begin = self._first_of_choice(f"{prompt}{gap}{text}", len(prompt))
-            made.append(Row(ids, begin))
+            made.append(TokenRow(ids, begin))
         return made
 
     def _first_of_choice(self, text: str, prompt: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasktransfer.tasks.card import Kind, MetricSpec, Prompt, Task
+from tasktransfer.tasks.card import MetricSpec, Prompt, Task, TaskKind
 
 ED, DAILY, PAIRS = "EmpatheticDialogues", "DailyDialogReplies", "ReplyPairs"
 TAGS, NEWSGROUPS = "GoEmotions", "Newsgroups"
@@ -63,7 +63,7 @@ def label_task(
     citation: str,
     licence: str,
     *,
-    kind: Kind = "dialogue_classification",
+    kind: TaskKind = "dialogue_classification",
     by_head: bool = False,
 ) -> Task:
     """A card of texts with one label each."""

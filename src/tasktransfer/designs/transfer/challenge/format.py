@@ -60,7 +60,7 @@ Value = int | str | tuple[int, ...]
 
 ValueKind = Literal["integer", "string", "list"]
 Strings = Literal["csv", "tlidb"]
-Row = tuple[str, Value]
+SubmittedRow = tuple[str, Value]
 """Row id and prediction."""
 
 
@@ -89,7 +89,7 @@ def to_values(task: Task, prediction: Sequence[str]) -> tuple[Value, ...]:
     return tuple(number_of.get(answer, NO_ANSWER) for answer in prediction)
 
 
-def csv_file(rows: Iterable[Row], strings: Strings) -> bytes:
+def csv_file(rows: Iterable[SubmittedRow], strings: Strings) -> bytes:
     """The rows of a predictions file.
 
     Raises:

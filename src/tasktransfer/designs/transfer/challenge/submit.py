@@ -15,8 +15,8 @@ from tasktransfer.designs.transfer.challenge.ensemble import Ensemble, combined
 from tasktransfer.designs.transfer.challenge.format import (
     FILES,
     NO_ANSWER,
-    Row,
     Strings,
+    SubmittedRow,
     csv_file,
     row_ids,
     to_values,
@@ -144,7 +144,7 @@ def _members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[str]]:
 
 def _rows_of_task(
     task: Task, both: tuple[Candidate, Candidate], ensemble: Ensemble | None
-) -> dict[str, list[Row]]:
+) -> dict[str, list[SubmittedRow]]:
     """Both files. Every run that goes into them answers the same instances in the same order."""
     files, first = {}, None
     for file, candidate in zip(FILES, both, strict=True):
@@ -161,14 +161,14 @@ def _rows_of_task(
     return files
 
 
-def _rows_of_run(task: Task, one: Finished) -> list[Row]:
+def _rows_of_run(task: Task, one: Finished) -> list[SubmittedRow]:
     path = one.predictions_path
     # Of the file's columns only these two: neither right answers nor scores are looked at.
     table = rows_of(read_rows(path, one.predictions), task.name)
     if not table.num_rows:
         raise RecordError(f"{path}: no prediction of {task.name}; run its stage again")
     ids, answers = table["instance_id"].to_pylist(), table["prediction"].to_pylist()
-    rows: list[Row] = []
+    rows: list[SubmittedRow] = []
     for instance, answer in zip(ids, answers, strict=True):
         names, values = row_ids(task, instance), to_values(task, answer)
         if len(names) != len(values):
@@ -181,7 +181,7 @@ def _rows_of_run(task: Task, one: Finished) -> list[Row]:
 
 
 def _refuse_different_instances(
-    first: Finished, first_rows: list[Row], other: Finished, other_rows: list[Row]
+    first: Finished, first_rows: list[SubmittedRow], other: Finished, other_rows: list[SubmittedRow]
 ) -> None:
     ids, other_ids = [name for name, _ in first_rows], [name for name, _ in other_rows]
     if ids == other_ids:

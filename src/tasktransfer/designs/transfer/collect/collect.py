@@ -12,7 +12,7 @@ from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Tables, frames_of
-from tasktransfer.designs.transfer.collect.rows import Row, missing_row, run_row, score_rows
+from tasktransfer.designs.transfer.collect.rows import Values, missing_row, run_row, score_rows
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, is_control, is_transfer
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing, gather
@@ -83,7 +83,7 @@ def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
     return frame("sizes", rows.itertuples(index=False, name=None))
 
 
-def _alone(runs: pd.DataFrame, deltas: pd.DataFrame, holes: Iterable[Missing]) -> list[Row]:
+def _alone(runs: pd.DataFrame, deltas: pd.DataFrame, holes: Iterable[Missing]) -> list[Values]:
     """Transfer runs that are there and have nothing to be compared with."""
     baselines = {
         (run.about["dataset"], run.model, run.about["target"], run.seed): hole
@@ -93,7 +93,7 @@ def _alone(runs: pd.DataFrame, deltas: pd.DataFrame, holes: Iterable[Missing]) -
     paths = dict(zip(runs["digest"], runs["path"], strict=True))
     keys = columns.names("missing")[:8]
     alone = deltas[deltas["baseline_score"].isna()]
-    rows: list[Row] = []
+    rows: list[Values] = []
     for *key, digest in alone[[*keys, "digest"]].itertuples(index=False, name=None):
         dataset, model, *_, target, seed = key
         hole = baselines.get((dataset, model, target, seed))

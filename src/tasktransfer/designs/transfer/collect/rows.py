@@ -14,16 +14,16 @@ from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.tallies import fidelity_of
 
-Row = tuple[Any, ...]
+Values = tuple[Any, ...]
 
 
-def identity(dataset: str, model: str, algorithm: str, sources: Iterable[str]) -> Row:
+def identity(dataset: str, model: str, algorithm: str, sources: Iterable[str]) -> Values:
     """The first six columns of every table of runs."""
     listed = list(sources)
     return dataset, model, algorithm, listed, "+".join(listed), len(listed)
 
 
-def names(run: Run) -> Row:
+def names(run: Run) -> Values:
     """What names a run in tables, ``identity`` and target and seed."""
     dataset, model, method, sources, target, seed = name_of(run)
     return *identity(dataset, model, method, sources), target, seed
@@ -37,7 +37,7 @@ def scored(run: Run) -> Stage:
     return stage
 
 
-def run_row(collected: Collected, run: Run) -> Row:
+def run_row(collected: Collected, run: Run) -> Values:
     """The row of a run in ``runs``."""
     stage, target = scored(run), run.about["target"]
     record = collected.record(stage)
@@ -75,7 +75,7 @@ def run_row(collected: Collected, run: Run) -> Row:
     )
 
 
-def _predictions(stage: Stage, record: Record) -> Row:
+def _predictions(stage: Stage, record: Record) -> Values:
     """Path, rows and SHA-256 of the predictions."""
     file = record["rows"]
     if file is None:
@@ -88,12 +88,12 @@ def _total(seconds: dict[str, float]) -> float:
     return seconds["total"] if "total" in seconds else sum(seconds.values())
 
 
-def score_rows(collected: Collected, run: Run) -> list[Row]:
+def score_rows(collected: Collected, run: Run) -> list[Values]:
     """The rows of a run in ``scores``: its target on test, and what chose its round on dev."""
     stage, (dataset, model, method, sources, target, seed) = scored(run), name_of(run)
     record = collected.record(stage)
     result, chosen = record["results"][target], chosen_round(record, stage.selection.tasks)
-    values: list[Row] = [("test", target, *score) for score in result["measures"].items()]
+    values: list[Values] = [("test", target, *score) for score in result["measures"].items()]
     values.append(("test", target, "score", result["score"]))
     for task, measures in chosen.dev.items():
         values += [("dev", task, *score) for score in measures.items()]
@@ -101,7 +101,7 @@ def score_rows(collected: Collected, run: Run) -> list[Row]:
     return [(dataset, model, method, "+".join(sources), target, seed, *score) for score in values]
 
 
-def missing_row(hole: Missing) -> Row:
+def missing_row(hole: Missing) -> Values:
     """The row in ``missing`` of a run without a number."""
     path = f"{hole.wanted.path}/{RECORD}"
     return *names(hole.run), path, hole.reason, hole.state, hole.node.path, hole.error

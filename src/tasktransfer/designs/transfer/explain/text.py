@@ -129,7 +129,7 @@ def _percent(value: float | None) -> str:
 
 
 def _state(seed: Facts, which: str) -> str:
-    """Nothing to say of what is done."""
+    """Empty where everything is finished."""
     if seed[f"{which}state"] == "done":
         return ""
     return f"{which.replace('_', ': ') or 'run: '}{seed[f'{which}reason']}  "

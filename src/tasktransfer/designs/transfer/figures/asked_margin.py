@@ -18,28 +18,32 @@ GAP = 0.4
 """Between matrix and margin, cells."""
 FILL = "#efe9dc"
 
-Row = tuple[str, list[float]]
+MarginRow = tuple[str, list[float]]
 """What is asked with how many shots, and its score on each target; NaN where there is none."""
 
 
-def margin_rows(prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]) -> list[Row]:
+def margin_rows(
+    prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]
+) -> list[MarginRow]:
     """The rows below the matrix of a dataset, in the order of the table."""
     if prompted is None:
         return []
     own = prompted[(prompted["dataset"] == dataset) & prompted["target"].isin(list(tasks))]
-    rows: list[Row] = []
+    rows: list[MarginRow] = []
     for (model, shots), some in own.groupby(["model", "shots"], sort=False):
         scores = some.set_index("target")["score"].reindex(list(tasks))
         rows.append((f"{model}, {shots} shots", scores.tolist()))
     return rows
 
 
-def height(count: int, margin: Sequence[Row]) -> float:
+def height(count: int, margin: Sequence[MarginRow]) -> float:
     """Of a matrix of so many tasks with its margin, cells."""
     return count + (GAP + len(margin) if margin else 0)
 
 
-def draw_margin(axes: Axes, names: Sequence[str], margin: Sequence[Row], scale: float) -> None:
+def draw_margin(
+    axes: Axes, names: Sequence[str], margin: Sequence[MarginRow], scale: float
+) -> None:
     """Draw the margin below a matrix, whose rows have these names, and name its own."""
     if not margin:
         return
@@ -57,7 +61,7 @@ def draw_margin(axes: Axes, names: Sequence[str], margin: Sequence[Row], scale: 
     axes.set_yticks(middles, [*names, *(name for name, _ in margin)])
 
 
-def margin_entries(margin: Sequence[Row]) -> list[Artist]:
+def margin_entries(margin: Sequence[MarginRow]) -> list[Artist]:
     """What the margin is, for the legend."""
     if not margin:
         return []

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from tasktransfer.datasets import find_task, task_of
 from tasktransfer.present.kit.style import Look
-from tasktransfer.tasks.card import Kind
+from tasktransfer.tasks.card import TaskKind
 
 UNKNOWN = "other"
 """A task without a card: a data set of one's own."""
 
-_OF_KIND: dict[Kind, str] = {
+_OF_KIND: dict[TaskKind, str] = {
     "utterance_classification": "utterance classification",
     "dialogue_classification": "dialogue classification",
     "multi_label": "dialogue classification",

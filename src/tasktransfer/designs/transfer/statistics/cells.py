@@ -22,7 +22,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Tables
-from tasktransfer.designs.transfer.collect.rows import Row
+from tasktransfer.designs.transfer.collect.rows import Values
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of
 from tasktransfer.designs.transfer.statistics.units import Tested, units_of
@@ -43,7 +43,7 @@ class _Cell:
     """A transfer run set: its names (dataset ... target), its transfer runs and the baselines that
     they are compared with, each by ascending seed."""
 
-    names: Row
+    names: Values
     transfers: tuple[Run, ...]
     baselines: tuple[Run, ...]
 
@@ -132,13 +132,13 @@ _NUMBERS = columns.names("cells")[7:-3]
 
 def _run_sets(tables: Tables, more_baseline_seeds: Collection[int]) -> list[_Cell]:
     runs = runs_of(tables.runs)
-    baselines: dict[Row, list[Run]] = defaultdict(list)
+    baselines: dict[Values, list[Run]] = defaultdict(list)
     alone = tables.runs[tables.runs["algorithm"] == BASELINE]
     for *task, digest in alone[["dataset", "model", "target", "digest"]].itertuples(
         index=False, name=None
     ):
         baselines[tuple(task)].append(runs[task[1], digest, task[2]])
-    sets: dict[Row, list[Run]] = defaultdict(list)
+    sets: dict[Values, list[Run]] = defaultdict(list)
     compared = tables.deltas[tables.deltas["delta"].notna()]
     for *names, digest in compared[[*_NAMES, "digest"]].itertuples(index=False, name=None):
         sets[(*names[:3], tuple(names[3]), *names[4:])].append(runs[names[1], digest, names[6]])
@@ -163,8 +163,8 @@ class _Drawn:
 
     def __init__(self, root: Path, cells: Iterable[_Cell]) -> None:
         self.root = root
-        self.tested: dict[Row, list[Tested]] = defaultdict(list)
-        self.units: dict[Row, Units] = {}
+        self.tested: dict[Values, list[Tested]] = defaultdict(list)
+        self.units: dict[Values, Units] = {}
         on_test_sets = {
             (self._key(cell), run.digest): run
             for cell in cells
@@ -185,7 +185,7 @@ class _Drawn:
         return self.units[key]
 
     @staticmethod
-    def _key(cell: _Cell) -> Row:
+    def _key(cell: _Cell) -> Values:
         assert cell.tested_on is not None
         return cell.dataset, cell.target, *cell.tested_on[:2]
 
@@ -204,7 +204,7 @@ def _inputs(cell: _Cell, drawn: _Drawn) -> str:
     return digest_of([settings, scored_by, of_test_set, cell.names, members])
 
 
-def _depends_on(run: Run) -> Row:
+def _depends_on(run: Run) -> Values:
     return run.seed, run.digest, run.score, run.sha256, run.test_set
 
 
@@ -219,7 +219,7 @@ def inputs_of(tables: Tables, root: Path, more_baseline_seeds: Collection[int] =
     return [_inputs(cell, drawn) for cell in run_sets]
 
 
-def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, Row]:
+def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, Values]:
     """The numbers of earlier rows, without what depends on other rows."""
     if previous is None or list(previous.columns) != columns.names("cells"):
         return {}
@@ -232,7 +232,7 @@ def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, Row]:
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _fresh(cells: Iterable[_Cell], root: Path, drawn: _Drawn) -> dict[Row, Row]:
+def _fresh(cells: Iterable[_Cell], root: Path, drawn: _Drawn) -> dict[Values, Values]:
     """Names of a cell → its row's columns between these and what depends on other rows."""
     estimated = list(_estimates(cells, root, drawn))
     sure = bootstrap.confidences([estimate for _, estimate in estimated])
@@ -247,7 +247,7 @@ def _estimates(
 ) -> Iterator[tuple[_Cell, Estimate]]:
     """Each cell with its estimate, grouped by test set, so that only the scores of one without each
     of its dialogues are held."""
-    groups: dict[Row, list[_Cell]] = defaultdict(list)
+    groups: dict[Values, list[_Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.dataset, cell.target, cell.tested_on].append(cell)
     for members in with_progress(groups.values(), "intervals of test sets"):
@@ -292,7 +292,7 @@ def _trainings(runs: Sequence[Run], resampled: Floats | None = None) -> Training
     return Trainings(tuple(run.seed for run in runs), _scores(runs), resampled)
 
 
-def _numbers(cell: _Cell, units: Units | None, estimate: Estimate, sure: Confidence) -> Row:
+def _numbers(cell: _Cell, units: Units | None, estimate: Estimate, sure: Confidence) -> Values:
     baseline = _scores(cell.baselines).mean()
     return (
         len(cell.transfers),

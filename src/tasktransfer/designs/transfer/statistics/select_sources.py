@@ -12,7 +12,7 @@ from tasktransfer.designs.transfer.selection import ChooseBy
 from tasktransfer.errors import RecordError
 
 
-class Selection(TypedDict):
+class ChosenSources(TypedDict):
     """A target with the sources to train on together, best first, and the split that chose."""
 
     dataset: str
@@ -27,7 +27,7 @@ def select(
     sources_per_target: int = 3,
     chosen_by: ChooseBy = "test",
     values: pd.DataFrame | None = None,
-) -> list[Selection]:
+) -> list[ChosenSources]:
     """Pick the targets that benefit most, and the best sources of each.
 
     A pair's delta is the mean over models, algorithms and seeds of its single-source runs; a
@@ -54,7 +54,7 @@ def select(
     single = deltas[deltas["n_sources"] == 1]
     if single.empty:
         raise RecordError("no single-source runs to choose from: run the single-source study first")
-    chosen: list[Selection] = []
+    chosen: list[ChosenSources] = []
     for dataset, rows in single.groupby("dataset", sort=False):
         _refuse_holes(str(dataset), rows)
         pairs = rows.groupby(["target", "source"])["delta"].mean()
@@ -82,11 +82,11 @@ def dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     ``baseline_score`` and ``delta`` are of what selects the rounds, the others as they were."""
     dev = runs.drop_duplicates(["digest", "target"]).set_index(["digest", "target"])["dev_score"]
 
-    def of(digests: pd.Series[str]) -> npt.NDArray[Any]:
+    def dev_scores(digests: pd.Series[str]) -> npt.NDArray[Any]:
         asked = pd.MultiIndex.from_arrays([digests, deltas["target"]])
         return dev.reindex(asked).to_numpy()
 
-    score, baseline = of(deltas["digest"]), of(deltas["baseline_digest"])
+    score, baseline = dev_scores(deltas["digest"]), dev_scores(deltas["baseline_digest"])
     return deltas.assign(score=score, baseline_score=baseline, delta=score - baseline)
 
 
@@ -96,7 +96,7 @@ def select_from_tables(
     sources_per_target: int = 3,
     choose_by: ChooseBy = "dev",
     values: pd.DataFrame | None = None,
-) -> list[Selection]:
+) -> list[ChosenSources]:
     """``select`` on the tables of a study.
 
     Raises:
