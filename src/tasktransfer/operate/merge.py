@@ -132,7 +132,8 @@ def _merged(
     for step in with_progress([*reversed(steps)], f"taking records of {other}"):
         outcome, reasons, by = _merge_one(step, dry_run=dry_run)
         outcomes.insert(
-            0, {"stage": step.node_folder.path, "outcome": outcome, "reasons": reasons, "made_by": by}
+            0,
+            {"stage": step.node_folder.path, "outcome": outcome, "reasons": reasons, "made_by": by},
         )
     own, there = Path(study.config.results), {step.node_folder.digest for step in steps}
     taken = [t for t in tables if (other / t).is_file() and not (own / t).exists()]
@@ -225,7 +226,9 @@ def _merge_one(step: MergeStep, *, dry_run: bool) -> tuple[MergeOutcome, list[st
     return outcome, reasons, theirs["provenance"].get("made_by")
 
 
-def _merge_record(step: MergeStep, theirs: Record, *, dry_run: bool) -> tuple[MergeOutcome, list[str]]:
+def _merge_record(
+    step: MergeStep, theirs: Record, *, dry_run: bool
+) -> tuple[MergeOutcome, list[str]]:
     if isinstance(step.node, Stage):
         theirs = renamed(theirs, step.node.model.name)
     ours = _ours(step, theirs)

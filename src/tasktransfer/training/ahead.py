@@ -88,10 +88,8 @@ class Ahead:
         made = micro_batches(self._model, self._splits, update, tokens)
         return [
             [
-                MicroBatch(
-                    examples.examples, self._model.prepare(self._splits[b.task], examples.examples)
-                )
-                for examples in of_batch
+                MicroBatch(part.examples, self._model.prepare(self._splits[b.task], part.examples))
+                for part in of_batch
             ]
             for b, of_batch in zip(update, made, strict=True)
         ]

@@ -90,9 +90,8 @@ def with_what_was_asked(stage: Stage, folder: Path) -> Stage:
     none from whoever asked for these."""
     if stage.tests or not (folder / RECORD).exists():
         return stage
-    made = {*selected_on(read_record(folder / RECORD))} - {
-        selection.tasks for selection in stage.selections
-    }
+    asked = {selection.tasks for selection in stage.selections}
+    made = {*selected_on(read_record(folder / RECORD))} - asked
     own = [tasks for tasks in made if {*tasks} <= {*stage.tasks}]
     before = [replace(stage, selection=replace(stage.selection, tasks=tasks)) for tasks in own]
     return with_all_selections(stage, before)

@@ -190,9 +190,7 @@ def _with_seeds(made: MicroBatches) -> list[_Work]:
     for index, of_batch in enumerate(made):
         # Its dropout depends on its place in the batch, not on the thread that computes it.
         seeds = torch.randint(1 << 62, (len(of_batch),)).tolist()
-        work += [
-            _Work(index, examples, seed) for examples, seed in zip(of_batch, seeds, strict=True)
-        ]
+        work += [_Work(index, part, seed) for part, seed in zip(of_batch, seeds, strict=True)]
     return work
 
 

@@ -222,15 +222,8 @@ def _train_round(
             def gradients(tokens: int, turn: tuple[int, Update, list[int]] = turn) -> Any:
                 index, update, taken = turn
                 made = ahead.of(index, tokens)
-                given = (
-                    model,
-                    moving,
-                    splits,
-                    update,
-                    [made[number] for number in taken],
-                    setup,
-                    halves,
-                )
+                parts = [made[number] for number in taken]
+                given = (model, moving, splits, update, parts, setup, halves)
                 return set_gradients_of_two(*given) if bandit else (set_gradients(*given), None)
 
             of_batches, alike = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)

@@ -56,9 +56,9 @@ def build_record(
         "rounds": [
             cast(
                 Round,
-                {key: value for key, value in asdict(round).items() if value or key != "mixing"},
+                {key: value for key, value in asdict(entry).items() if value or key != "mixing"},
             )
-            for round in trained.rounds
+            for entry in trained.rounds
         ],
         "selections": [
             {
@@ -139,9 +139,7 @@ def build_provenance(
 
 def learnable_parameters(model: FamilyModel) -> int:
     """How many parameters may move."""
-    return sum(
-        parameter.numel() for parameter in model.module.parameters() if parameter.requires_grad
-    )
+    return sum(weight.numel() for weight in model.module.parameters() if weight.requires_grad)
 
 
 def split_sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, Sizes]:

@@ -144,9 +144,8 @@ def train_stage(job: Job) -> Record:
     )
     write_record(job.out / RECORD, record)
     snapshots.clear()
-    scores = ", ".join(
-        f"{task} {result['score']:.2f}" for task, result in record["results"].items()
-    )
+    results = record["results"].items()
+    scores = ", ".join(f"{task} {result['score']:.2f}" for task, result in results)
     dev = ", ".join(f"{best.score:.2f}" for best in trained.best)
     progress.say(f"done: dev {dev}, test {scores or 'not scored'}")
     return record

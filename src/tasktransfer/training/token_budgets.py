@@ -47,9 +47,7 @@ def token_budgets(
         return CPU_TOKENS[precision]
     total = torch.cuda.get_device_properties(device).total_memory / slots_per_gpu()
     parameters = model.module.parameters()
-    held = sum(
-        BYTES_A_PARAMETER[parameter.requires_grad] * parameter.numel() for parameter in parameters
-    )
+    held = sum(BYTES_A_PARAMETER[weight.requires_grad] * weight.numel() for weight in parameters)
     left = total - OTHER_BYTES - held
     a_token = BYTES_A_TOKEN[family][precision] * model.layers * model.hidden_size
     fitting = max(1, int(SHARE * left / a_token))
