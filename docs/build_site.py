@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.cli import make_parser
-from tasktransfer.datasets import ALL_TASKS
+from tasktransfer.datasets import PACKAGE
 from tasktransfer.designs.empathetic import columns as empathetic
 from tasktransfer.designs.panel import columns as panel
 from tasktransfer.designs.probes import collect as probes
@@ -137,13 +137,16 @@ def _subparsers(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse
 
 
 def tasks() -> Iterator[str]:
-    """A table of the package's tasks, from their cards."""
-    yield "| dataset | task | short | kind | annotations | licence that their source states |"
-    yield "|---|---|---|---|---|---|"
-    for card in ALL_TASKS:
-        kind = card.kind.replace("_", " ")
-        cells = (card.dataset, f"`{card.name}`", card.short, kind, card.citation, card.licence)
-        yield f"| {' | '.join(cells)} |"
+    """A table a dataset of the package's tasks, from their cards."""
+    for dataset in PACKAGE:
+        yield f"## {dataset.name}\n"
+        yield "| task | kind | annotations | licence that their source states |"
+        yield "|---|---|---|---|"
+        for card in dataset.cards:
+            name = f"{card.name.replace('_', '_&#8203;')} ({card.short})"  # may be broken there
+            cells = (name, card.kind.replace("_", " "), card.citation, card.licence)
+            yield f"| {' | '.join(cells)} |"
+        yield ""
 
 
 def keys(schema: dict[str, Any]) -> Iterator[str]:

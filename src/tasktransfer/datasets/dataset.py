@@ -35,7 +35,7 @@ class Release:
     """A release that a reader has opened in the few-sample or the full-data setting.
 
     Args:
-        place: the file or folder, as messages name it.
+        location: the file or folder, as messages name it.
         revision: as the reader's ``revision`` gives it, of the bytes that were read.
         tasks: names of the tasks that this release annotates, in the cards' order.
         dialogues: split → number of its dialogues, annotated or not.
