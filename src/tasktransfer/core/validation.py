@@ -199,7 +199,7 @@ def _advice(several: list[ErrorDetails], value: Any) -> str:
 
 
 def _nodes(root: Schema, key_path: KeyPath) -> list[Schema]:
-    """What the JSON schema says of a place: a node for each type that is allowed there."""
+    """What the JSON schema says of a key: a node for each type that is allowed there."""
     nodes = _alternatives(root, root)
     for part in key_path:
         children = [node.get("properties", {}).get(part) for node in nodes]

@@ -30,7 +30,7 @@ class Location:
     remedy: str = ""
 
     def at(self, key: str | int) -> Location:
-        """The place of a member of the value here."""
+        """The location of a member of the value here."""
         if isinstance(key, int):
             path = f"{self.path}[{key}]"
         else:
@@ -38,15 +38,15 @@ class Location:
         return Location(self.file, self.dialogue, self.instance, path, self.row, self.remedy)
 
     def of_instance(self, instance: str) -> Location:
-        """The same place, known to belong to the annotation ``instance``."""
+        """The same location, known to belong to the annotation ``instance``."""
         return Location(self.file, self.dialogue, instance, self.path, self.row, self.remedy)
 
     def of_row(self, row: str) -> Location:
-        """The same place, known to be of a row, with no path as yet."""
+        """The same location, known to be of a row, with no path as yet."""
         return Location(self.file, self.dialogue, self.instance, "", row, self.remedy)
 
     def error(self, problem: str, remedy: str = "") -> DataError:
-        """A DataError that names this place, and ``remedy`` or that of the place."""
+        """A DataError that names this location, and ``remedy`` or that of the location."""
         parts = [
             self.file,
             self.row,
@@ -139,10 +139,10 @@ def each_text(table: Table, key: str, inner: str, location: Location) -> tuple[s
 
 
 def each_table(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
-    """The objects in the list under ``key``, each with its place."""
-    list_place = location.at(key)
+    """The objects in the list under ``key``, each with its location."""
+    list_location = location.at(key)
     for index, value in enumerate(get_list(table, key, location)):
-        spot = list_place.at(index)
+        spot = list_location.at(index)
         yield as_table(value, spot), spot
 
 

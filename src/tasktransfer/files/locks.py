@@ -53,9 +53,9 @@ def is_held(path: Path) -> bool:
 
 @contextmanager
 def one_at_a_time(path: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Let one process at a time make what belongs at ``place``; the others wait.
+    """Let one process at a time make what belongs at ``path``; the others wait.
 
-    The lock is a hidden file beside the place, which stays there.
+    The lock is a hidden file beside the path, which stays there.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with (path.parent / f".{path.name}.lock").open("a") as stream:

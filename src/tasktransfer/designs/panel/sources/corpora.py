@@ -32,7 +32,7 @@ alone."""
 @dataclass(frozen=True, slots=True)
 class Dialogue:
     """``persona``: what the one who answers was told to be, ``revised``: the same in other words;
-    empty: nothing. ``place``: its file, with a line if known, for messages."""
+    empty: nothing. ``location``: its file, with a line if known, for messages."""
 
     name: str
     split: str

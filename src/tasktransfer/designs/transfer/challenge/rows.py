@@ -147,7 +147,7 @@ class _LineReader:
         return Rows([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
 
     def _columns(self, column: int) -> tuple[list[str], str, int]:
-        """The columns of the row that begins at ``place``, its text, and how many lines it has."""
+        """The columns of the row that begins at ``column``, its text, and how many lines it has."""
         line = whole = self.lines[column]
         if '"' not in line:
             return line.split(","), line, 1
