@@ -26,7 +26,7 @@ _PASSED_OVER = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 class Said(NamedTuple):
-    """A dialogue: ``text`` is all that is said in it, ``location`` its file, with a line if known."""
+    """A dialogue: ``text`` is all that is said in it, ``location`` its file, and line if known."""
 
     name: str
     split: str

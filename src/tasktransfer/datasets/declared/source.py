@@ -20,7 +20,7 @@ from tasktransfer.tasks.card import SPLITS
 
 
 class Source(Protocol):
-    """``splits``: those that have dialogues of their own, train first. ``location``: for messages."""
+    """``splits``: those that have dialogues of their own, train first. ``location``: for errors."""
 
     @property
     def splits(self) -> Sequence[str]: ...
