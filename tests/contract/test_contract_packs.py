@@ -1,5 +1,5 @@
 """A finished study is packed, merged elsewhere and gives equal tables and figures there, where
-neither data nor models are."""
+neither data nor models are; and its runs leave in a schema that others read."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contract_studies import STUDIES
 from benchmarks.compare_results import MACHINE, compare
 from tasktransfer.cli import main
 from tasktransfer.results.study import Study
+from validated_exports import validated
 
 DIALOGUES = tuple(f"figures/one_dialogue.{end}" for end in ("csv", "md", "tex", "parquet", "html"))
 """What shows dialogues themselves, which no pack holds."""
@@ -31,3 +32,11 @@ def test_a_packed_study_gives_equal_tables_and_figures_elsewhere(
         assert main([words[0], "--config", "study.yaml", *words[1:]]) == 0, words
     differing = compare(here / "results", elsewhere / "results", 0.0, MACHINE)
     assert {name: how for name, how in differing.items() if name not in DIALOGUES} == {}
+
+
+@cases([(design,) for design in STUDIES])
+def test_its_runs_are_what_every_eval_ever_reads(study: Study) -> None:
+    assert main(["export", "--config", "study.yaml", "--out", "eee", "--by", "A lab"]) == 0
+    code, seen = validated(Path("eee"))
+    assert code == 0, [file for file in seen if not file["valid"] or file["warnings"]]
+    assert sum(file["file_type"] == "aggregate" for file in seen) == len(study.plan.runs)

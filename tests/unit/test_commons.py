@@ -4,9 +4,7 @@ schema of Every Eval Ever, as its own validator reads them."""
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from tasktransfer.results.rows import Row
 from tasktransfer.results.schema import TaskResult
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
+from validated_exports import validated
 
 SEEDS = {"Lab A": 1, "Lab B": 2, "Lab C": 3}
 SHARDS = Path("shards")
@@ -180,9 +179,6 @@ def test_no_shards(tmp_path: Path) -> None:
 
 # --- Every Eval Ever ----------------------------------------------------------------------------
 
-VALIDATOR = Path(sys.prefix, "every-eval-ever")
-"""Where `make` puts it: it asks for Python 3.12 and for much that its validator does not use."""
-
 
 def exported(study: Study, *options: str) -> list[Path]:
     words = ["export", "--eee", "--config", study.config_file, "--out", "eee", "--by", "Lab A"]
@@ -190,25 +186,12 @@ def exported(study: Study, *options: str) -> list[Path]:
     return sorted(path for path in Path("eee").rglob("*") if path.is_file())
 
 
-def validated(files: list[Path]) -> subprocess.CompletedProcess[str]:
-    """What the schema's own validator says of files, their places and their companions."""
-    if not VALIDATOR.is_dir():
-        pytest.skip("no validator of every-eval-ever here: `make unit` installs it")
-    command = [sys.executable, "-m", "every_eval_ever.validate", "--format", "json"]
-    names = [str(file.relative_to("eee")) for file in files]
-    path = {**os.environ, "PYTHONPATH": str(VALIDATOR)}
-    return subprocess.run(
-        [*command, *names], cwd="eee", env=path, capture_output=True, text=True, check=False
-    )
-
-
 def test_runs_are_what_every_eval_ever_reads(capsys: pytest.CaptureFixture[str]) -> None:
     study = lab("Lab A")
     files = exported(study)
     assert "4 runs" in capsys.readouterr().out
-    done = validated(files)
-    assert done.returncode == 0, done.stdout + done.stderr
-    seen = json.loads(done.stdout)
+    code, seen = validated(Path("eee"))
+    assert code == 0, seen
     assert {(one["file_type"], one["valid"], len(one["warnings"])) for one in seen} == {
         ("aggregate", True, 0),
         ("instance", True, 0),
@@ -218,7 +201,7 @@ def test_runs_are_what_every_eval_ever_reads(capsys: pytest.CaptureFixture[str])
     spoiled = json.loads(aggregate.read_text())
     spoiled["evaluation_results"][0]["score_details"]["score"] = 101.0
     aggregate.write_text(json.dumps(spoiled))
-    assert validated(files).returncode == 1
+    assert validated(Path("eee"))[0] == 1
 
 
 def test_an_export_says_the_same_as_the_records(capsys: pytest.CaptureFixture[str]) -> None:
@@ -272,7 +255,7 @@ def test_no_words_of_a_dialogue_are_exported(
     for stage in study.plan.stages:
         finish(study, stage, measured=True)
     files = exported(study)
-    assert validated(files).returncode == 0
+    assert validated(Path("eee"))[0] == 0
     texts = "".join(file.read_text() for file in files)
     assert "secret" not in texts
     assert ('"w1 w2"' in texts) == codes

@@ -171,3 +171,11 @@ def test_the_commands_of_explain_make_a_training_again(study: Study, drawn: Any)
         assert done.returncode == 0, done.stdout + done.stderr
         jobs = {line.split()[0] for line in done.stdout.splitlines() if line.split()[1:] == ["1"]}
         assert jobs & {"baseline", "multitask", "finetune"} == rules
+
+
+def test_the_doctor_says_that_torch_is_lacking() -> None:
+    """And that nothing is wrong: tables and figures are made here."""
+    done = call(ENVIRONMENT / "bin" / "tasktransfer", "doctor", "--json")
+    seen = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert (done.returncode, seen["torch"]["state"]) == (0, "lacking"), done.stderr
+    assert seen["packages"]["state"] == "fine", seen["packages"]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import chdir
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tasktransfer.datasets import PACKAGE
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files import json_text, replacing
+from tasktransfer.files.progress import with_progress
 
 CONFIG = "config.yaml"
 RELEASES = ("releases", "data", "../shared/feta", "../shared/feta/full")
@@ -106,14 +108,14 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
     written = None
     wish.folder.mkdir(parents=True, exist_ok=True)
     kind = declared["tasks"][target]["kind"]
-    for sources in _sources(kind):
-        for size in SIZES:
-            config = _config(wish, declared, target, sources, size)
-            hours = _forecast(wish, config)
-            written = Written(config, size, hours, _count(config))
-            if hours <= wish.hours:
-                _write(wish.folder, written, wish)
-                return written
+    smaller = list(product(_sources(kind), SIZES))
+    for sources, size in with_progress(smaller, "looking for a study that fits, at most"):
+        config = _config(wish, declared, target, sources, size)
+        hours = _forecast(wish, config)
+        written = Written(config, size, hours, _count(config))
+        if hours <= wish.hours:
+            _write(wish.folder, written, wish)
+            return written
     assert written is not None
     raise ConfigError(
         f"--hours: {wish.hours:g} are too few: the smallest study of {written.sources} sources "

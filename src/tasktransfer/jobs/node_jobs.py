@@ -27,6 +27,7 @@ from tasktransfer.encoding.encoded import kept_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files import sweep
+from tasktransfer.files.progress import with_progress
 from tasktransfer.fits import JOINT_LEARNERS, Learner, answers, learner_named, ranked
 from tasktransfer.jobs import asked_job, inputs, probe_job, selector_job
 from tasktransfer.jobs.needs import computes_with_a_model
@@ -154,7 +155,7 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             return
         learner = learner_named(node.learner, design.learners)
         cache = inputs.cache(study, node.data)
-        for name in node.tasks:
+        for name in with_progress(node.tasks, f"fitting {node.label}"):
             task = get_task(node.data.name, name)
             read = {split: read_instances(cache, name, split) for split in SPLITS}
             train = read["train"]

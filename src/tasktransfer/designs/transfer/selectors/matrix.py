@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.errors import DataError
+from tasktransfer.files.progress import with_progress
 from tasktransfer.stats.resampling import Floats
 from tasktransfer.stats.selector_judgement import RANDOM, SOURCE_MEAN, Judged, Mean, judged
 from tasktransfer.tables.regret import COLUMNS, GROUP
@@ -52,7 +53,8 @@ def regret_of_file(path: Path, ks: tuple[int, ...]) -> tuple[pd.DataFrame, list[
 
 def regret_table(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
     """Columns of ``tables.regret.COLUMNS``, matrix by matrix."""
-    return frame_of([row for matrix in matrices for row in _rows(matrix, ks)], COLUMNS)
+    every = with_progress(matrices, "judging selectors")
+    return frame_of([row for matrix in every for row in _rows(matrix, ks)], COLUMNS)
 
 
 def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
