@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.nodes import Node, Stage
+from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import ConfigError, RecordError, TaskTransferError
 from tasktransfer.files import sha256_of
 from tasktransfer.files.progress import with_progress
@@ -101,8 +101,8 @@ def import_shards(
 
     Returns:
         ``shards``: of each the file, its SHA-256 and commit, ``by`` (who packed it), ``made``
-        (folder of a node → who made it), ``counts`` by outcome, how many nodes are of other
-        studies (``elsewhere``) and on which other ``inputs``, ``problem`` and ``reasons``;
+        (digest of a node, as in paths → who made it), ``counts`` by outcome, how many nodes are of
+        other studies (``elsewhere``) and on which other ``inputs``, ``problem`` and ``reasons``;
         ``by``: who made what of the study; ``lacking``: its nodes that are neither here nor in a
         shard.
     """
@@ -111,8 +111,8 @@ def import_shards(
         _imported(study, shard, tables, dry_run=dry_run)
         for shard in with_progress(shards, "taking shards")
     ]
-    offered = {path for shard in seen for path in shard["made"]}
-    lacking = [node for node in study.plan.nodes if node.path not in offered]
+    offered = {digest for shard in seen for digest in shard["made"]}
+    lacking = [node for node in study.plan.nodes if node.digest[:SHORT] not in offered]
     return {
         "results": study.config.results,
         "dry_run": dry_run,
@@ -152,7 +152,7 @@ def _imported(
         "counts": merged["counts"],
         "elsewhere": merged["elsewhere"],
         "made": {
-            each["stage"]: _printable(each["made_by"] or by)
+            each["stage"][-SHORT:]: _printable(each["made_by"] or by)
             for each in merged["stages"]
             if each["outcome"] not in LOST
         },
@@ -180,12 +180,12 @@ def _other_inputs(study: Study, pack: Pack) -> list[str]:
 def _who_made_what(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Lab → its nodes of this study by kind, and their models and seeds. Where several labs have
     made a node, the first of them counts."""
-    nodes = {node.path: node for node in study.plan.nodes}
+    nodes = dict(study.plan.by_digest)
     labs: dict[str, list[Node]] = {}
     for shard in seen:
-        for path, by in shard["made"].items():
-            if path in nodes:
-                labs.setdefault(by, []).append(nodes.pop(path))
+        for digest, by in shard["made"].items():
+            if digest in nodes:
+                labs.setdefault(by, []).append(nodes.pop(digest))
     return {
         by: {
             "models": sorted({node.model.name for node in own if isinstance(node, Stage)}),
