@@ -121,7 +121,7 @@ def config(world: str, seed: int, seeds: int) -> dict[str, Any]:
         "algorithms": ["baseline", "pretrain_finetune"],
         "seeds": seeds,
         "training": {
-            "epochs": {"Tickets": 20, "Sources": 8},
+            "epochs": {"Tickets": 40, "Sources": 8},
             "learning_rate": 0.001,
             "batch_size": 16,
         },

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import datasets as library
 import pytest
 from declared_files import (
     INTENTS,
@@ -91,6 +92,39 @@ def test_instances_are_as_the_package_has_them(expected: Any) -> None:
 def test_a_folder_is_its_files(tmp_path: Path, expected: Any) -> None:
     declaration = written(tmp_path, "json lines") | {"files": str(tmp_path)}
     assert plain(instances(made(declaration))) == expected
+
+
+CARD = """\
+---
+configs:
+- config_name: plain
+  data_files:
+  - {split: train, path: train.jsonl}
+  - {split: validation, path: dev.jsonl}
+  - {split: test, path: test.jsonl}
+---
+"""
+
+
+def test_a_name_on_the_hub_is_loaded_by_its_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Any
+) -> None:
+    """A folder of that name stands for the hub: the library looks for one first, and reads it by
+    its card, as it would there."""
+    folder = tmp_path / "shop" / "tickets"
+    folder.mkdir(parents=True)
+    (folder / "README.md").write_text(CARD)
+    declaration = written(folder, "json lines")
+    del declaration["files"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    named = declaration | {"hub": "shop/tickets", "config": "plain"}
+    dataset = made(named, tmp_path / "memory")
+    assert plain(instances(dataset)) == expected
+    first = next(iter(dataset.reader.open(Path(), False).instances("intent", "dev")))
+    assert first.id == "tickets (validation):1"
+    with pytest.raises(DataError, match=r"shop/nothing: cannot be read .*HF_HUB_OFFLINE=0"):
+        made(named | {"hub": "shop/nothing"})
 
 
 def test_names_say_file_and_line(tmp_path: Path) -> None:
