@@ -13,6 +13,7 @@ from toy_study import STUDY
 from tasktransfer.core.ancestors import with_ancestors
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.plan import Plan
+from tasktransfer.core.selectors import MEASUREMENTS
 from tasktransfer.core.versions import VERSIONS, Entry
 from tasktransfer.data.recipes import RECIPES
 from tasktransfer.datasets import DATASETS, get_task
@@ -105,7 +106,7 @@ def test_versions_are_of_entries_that_there_are() -> None:
     """A misspelt one would raise nothing."""
     known = {
         *(("measure", name) for name in MEASURES),
-        *(("learner", name) for name in (*LEARNERS, *JOINT_LEARNERS)),
+        *(("learner", name) for name in (*LEARNERS, *JOINT_LEARNERS, *MEASUREMENTS)),
         *(("recipe", name) for name in RECIPES),
         *(entry for design in DESIGNS.values() for entry in entries_of(design)),
     }

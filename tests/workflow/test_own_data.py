@@ -102,7 +102,7 @@ CHANGES = (
 @pytest.fixture(scope="module")
 def ranked(study: Path) -> Path:
     """The same folder, with transfers of two sources trained, and ranked by two selectors."""
-    changed = " ".join(f"'{change}'" for change in (*CHANGES, "selectors=[tfidf, logme]"))
+    changed = " ".join(f"'{change}'" for change in (*CHANGES, "selectors=[embedding, logme]"))
     call(
         study,
         "snakemake results/tables/regret.parquet --cores 2 --max-jobs-per-timespan 100/1s "
@@ -116,8 +116,10 @@ def test_selectors_rank_sources_of_other_datasets(ranked: Path) -> None:
     assert set(values["source"]) == {*SOURCES}
     assert values["value"].notna().all() and values["reason"].isna().all()
     assert (values["seconds"] > 0).all()
+    alike = values[values["selector"] == "embedding"]["value"]
+    assert alike.max() < 0.99999 and alike.nunique() == 2  # of what the inputs say
     regret = pd.read_parquet(ranked / "results/tables/regret.parquet")
-    assert {"random", "source_mean", "tfidf", "logme"} == set(regret["selector"])
+    assert {"random", "source_mean", "embedding", "logme"} == set(regret["selector"])
 
 
 def test_recommend_ranks_them_by_what_is_there(ranked: Path) -> None:

@@ -37,7 +37,7 @@ GRADIENT_TOKENS = 4096
 class Measuring:
     """A model and how it is run. ``start``: its checkpoint, a folder or a name on the hub.
     ``of``: the task of the baseline that it is; None: the base model. ``instances``: of a task at
-    most."""
+    most; ``texts``: the inputs of these, by the task's name."""
 
     model: ModelSpec
     training: Training
@@ -47,6 +47,7 @@ class Measuring:
     seed: int
     of: Task | None
     instances: int
+    texts: Callable[[str], list[str]]
     hardware: Hardware
     beside: str | None = None
 
@@ -76,12 +77,11 @@ class Measuring:
 
 def embeddings(measuring: Measuring, task: Task) -> Arrays:
     """Mean states of the inputs: ``embeddings`` (inputs, size)."""
-    split = measuring.split(task.name)
     found = mean_states(
         Path(measuring.start),
         measuring.encoded / "tokenizer",
         measuring.model,
-        split.contexts,
+        measuring.texts(task.name),
         "mean",
         measuring.hardware,
         measuring.revision,

@@ -22,6 +22,11 @@ INSTANCES = 300
 """Training instances of a task that selectors read: the first of a fixed shuffle."""
 
 
+def input_text(instance: Instance) -> str:
+    """Context, what is asked of it, and options."""
+    return " ".join([instance.context, *instance.query.values(), *instance.options])
+
+
 def _nothing(*_: object) -> Arrays:
     raise LookupError("the selector did not say that it reads this (Selector.reads)")
 
@@ -43,11 +48,8 @@ class Asked:
     transfers: Mapping[str, Floats] = field(default_factory=dict)
 
     def texts(self, task: str) -> list[str]:
-        """The inputs of a task: context, what is asked of it, and options."""
-        return [
-            " ".join([instance.context, *instance.query.values(), *instance.options])
-            for instance in self.instances(task)
-        ]
+        """The inputs of a task, see ``input_text``."""
+        return [input_text(instance) for instance in self.instances(task)]
 
     @property
     def classes(self) -> Classes:

@@ -17,7 +17,7 @@ from tasktransfer.datasets import as_seen_from, get_task, task_of
 from tasktransfer.encoding.encoded import kept_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text, replacing
-from tasktransfer.fits.asked import Arrays, Asked
+from tasktransfer.fits.asked import Arrays, Asked, input_text
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.needs import model_of
 from tasktransfer.results.artefacts import checked
@@ -53,9 +53,14 @@ def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
         training, seed, of = Training(), node.seed, None
         weights, revision = study.base_model(model.name), study.revision(model.name)
     hardware = inputs.hardware(study, precision="float32")
+    cache_folder, limit = inputs.cache(study, node.data), node.settings["instances"]
+
+    def texts(task: str) -> list[str]:
+        return [input_text(instance) for instance in _instances(cache_folder, task, limit)]
+
     measuring = Measuring(
         *(model, training, weights, revision, Path(study.encoded(node.data, model.name)), seed, of),
-        *(node.settings["instances"], hardware, study.beside(model.name)),
+        *(limit, texts, hardware, study.beside(model.name)),
     )
     tokens = 0
     for name in node.tasks:
@@ -86,8 +91,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
     @cache
     def instances(task: str) -> list[Instance]:
         home, name = task_of(node.data.name, task)
-        read = read_instances(folders[home], name, "train")
-        return [read[place] for place in kept_instances(len(read), limit)]
+        return _instances(folders[home], name, limit)
 
     measurements = {
         _key(node.data.name, fit, task): fit
@@ -122,6 +126,12 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
             part.write_text(json_text.printed(values, indent=1) + "\n", encoding="utf-8")
         made.report[target] = values
         made.sizes[target] = {"train": sizes[target]}
+
+
+def _instances(folder: Path, task: str, limit: int) -> list[Instance]:
+    """The training instances of a task that selectors read."""
+    read = read_instances(folder, task, "train")
+    return [read[place] for place in kept_instances(len(read), limit)]
 
 
 def _refuse_odd(
