@@ -201,7 +201,7 @@ def _train_round(
     updates: Sequence[Update],
     setup: Setup,
     progress: Progress,
-    bandit: Bandit | None,
+    bandit: Bandit | None = None,
 ) -> tuple[dict[str, float], list[Update]]:
     """One step of the optimiser an update; the mean loss per task, and what was trained on: of each
     update all, or what ``bandit`` took."""
