@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -228,18 +227,26 @@ def refused(case: Case, folder: Path) -> Refused:
     }
     config = folder / "study.yaml"
     config.write_text(json.dumps(study))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tasktransfer", "plan", "--config", str(config)],
+    # Between the two a small process: a fork of this large one would count as the command's memory.
+    command = [sys.executable, "-m", "tasktransfer", "plan", "--config", str(config)]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, *command],
         cwd=folder,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
+        check=False,
     )
-    assert process.stderr is not None
-    message = process.stderr.read()
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 3, message
-    return Refused(message.strip(), used.ru_maxrss / 1024, used.ru_utime + used.ru_stime)
+    code, memory, seconds = map(float, done.stdout.splitlines()[-1].split())
+    assert code == 3, done.stderr
+    return Refused(done.stderr.strip(), memory / 1024, seconds)
+
+
+MEASURE = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(code, used.ru_maxrss, used.ru_utime + used.ru_stime)
+"""
 
 
 @pytest.mark.parametrize(
