@@ -12,8 +12,9 @@ with two sources. Its label follows from words of which the target's training sp
   source here would find one anywhere.
 
 Prints the sentences that the reports begin with, and how often the truth was found. WORLD is one of
-the three (default: all). FOLDER/cells.csv has the differences that the answers are made of; a world
-that is there is not run again.
+the three (default: all). FOLDER/cells.csv has the differences that the answers are made of
+(tests/fixtures has a copy); a world that is there is not run again. Takes some minutes of
+two idle cores.
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ NONE = "Tickets/intent: none of the 2 sources helps surely"
 TRUTH = {"helped": FOUND, "unhelped": NONE, "scrambled": NONE}
 """World → how a right answer begins."""
 
+COLUMNS = [
+    *("world", "world_seed", "dataset", "model", "algorithm", "source", "target", "n_sources"),
+    *("n_seeds", "dialogues", "score", "baseline_score", "delta", "low", "high", "standard_error"),
+    *("test_error", "degrees", "p", "q", "significant"),
+]
 CELLS = "results/tables/cells.parquet"
 
 GROUPS = 4
@@ -186,7 +192,7 @@ def main(folder: Path, worlds: int = 5, kinds: Sequence[str] = WORLDS, seeds: in
         right[kind] += said.startswith(TRUTH[kind])
         print(f"{kind}, world {number}: {said}", flush=True)
         tables.append(cells.assign(world=kind, world_seed=number))
-        pd.concat(tables).to_csv(folder / "cells.csv", index=False)
+        pd.concat(tables)[COLUMNS].to_csv(folder / "cells.csv", index=False, float_format="%.6g")
     for kind in kinds:
         print(f"{kind}: right in {right[kind]} of {worlds}")
 

@@ -1,0 +1,71 @@
+"""The planted worlds of one's own data (benchmarks/planted_own_data.py): what is planted is in the
+files, and what their studies have found (tests/fixtures/planted_own_data.csv) is told right."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from benchmarks.planted_own_data import FOUND, TRUTH, WORLDS, config, dialogues, words_of, write
+from tasktransfer.datasets import declare
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.report.first_source import first_sources
+
+CELLS = Path(__file__).resolve().parents[1] / "fixtures" / "planted_own_data.csv"
+
+
+def labels_of_words(dataset: str, subject: str, world: str) -> dict[str, set[str]]:
+    """Word of the target's subject → the labels of the training dialogues that say it."""
+    known, found = set(words_of(0)["intent"]), defaultdict(set)
+    for row in dialogues(dataset, "train", world, 0):
+        said = " ".join(turn["content"] for turn in row["messages"]).split()
+        for word in known & set(said):
+            found[word].add(row[subject].rpartition("-")[2])
+    return found
+
+
+def test_one_source_tells_what_the_target_needs_and_scrambled_it_does_not() -> None:
+    target = labels_of_words("Tickets", "intent", "helped")
+    source = labels_of_words("Sources", "kin", "helped")
+    assert all(len(labels) == 1 for labels in source.values())
+    assert all(source[word] == labels for word, labels in target.items())
+    assert len(source) == len(words_of(0)["intent"]) > len(target)
+    scrambled = labels_of_words("Sources", "kin", "scrambled")
+    assert sum(len(labels) > 1 for labels in scrambled.values()) > 0.9 * len(scrambled)
+    assert not labels_of_words("Sources", "weather", "unhelped")
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_world_is_a_study(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, world, 0, 1)
+    assert yaml.safe_load((tmp_path / "config.yaml").read_text()) == config(world, 0, 1)
+    monkeypatch.chdir(tmp_path)
+    try:
+        runs = open_study("config.yaml").plan.runs
+    finally:
+        declare(())
+    assert len([run for run in runs if run.about["sources"]]) == 2
+
+
+def answers(cells: pd.DataFrame, world: str) -> list[str]:
+    """What the studies of a kind of world say."""
+    runs = pd.DataFrame(columns=["dataset", "model", "algorithm", "source", "target", "seconds"])
+    of_world: Any = cells[cells["world"] == world].groupby("world_seed")
+    return [" ".join(first_sources(group, runs)) for _, group in of_world]
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_truth_is_found_in_four_of_five(world: str) -> None:
+    said = answers(pd.read_csv(CELLS), world)
+    assert len(said) == 5
+    assert sum(text.startswith(TRUTH[world]) for text in said) >= 4
+
+
+def test_nothing_is_found_where_what_helps_was_scrambled() -> None:
+    """Else what is found says nothing."""
+    assert not any(text.startswith(FOUND) for text in answers(pd.read_csv(CELLS), "scrambled"))
