@@ -15,10 +15,12 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tasktransfer.cli import make_parser
+from tasktransfer.cli.parsers import every_parser
 from tasktransfer.datasets import PACKAGE
 from tasktransfer.designs.empathetic import columns as empathetic
 from tasktransfer.designs.panel import columns as panel
@@ -124,16 +126,8 @@ def _write(name: str, head: str, lines: Iterable[str]) -> None:
 
 def commands(parser: argparse.ArgumentParser) -> Iterator[str]:
     """The help of every command."""
-    for name, sub in _subparsers(parser):
+    for name, sub in islice(every_parser(parser), 1, None):
         yield f"## {name}\n\n```text\n{sub.format_help().rstrip()}\n```\n"
-
-
-def _subparsers(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    found = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
-    for action in found:
-        for sub in dict.fromkeys(action.choices.values()):
-            yield sub.prog.partition(" ")[2], sub
-            yield from _subparsers(sub)
 
 
 def tasks() -> Iterator[str]:

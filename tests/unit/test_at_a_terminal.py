@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from declared_files import WORLD, as_jsonl
 from finished_stages import finish_all, opened
 
 from tasktransfer import cli
+from tasktransfer.cli.parsers import every_parser
 
 WITHOUT_JSON = {
     # They make files, and print the names of these or how far they are.
@@ -30,19 +29,10 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def commands(
-    parser: argparse.ArgumentParser, before: str = ""
-) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command with its parser."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, inner in action.choices.items():
-                below = [*commands(inner, f"{name} ")]
-                yield from below or [(f"{before}{name}", inner)]
-
-
 def test_every_command_with_a_table_prints_json() -> None:
-    every = dict(commands(cli.make_parser()))
+    parsers = dict(every_parser(cli.make_parser()))
+    groups = {name.rpartition(" ")[0] for name in parsers}
+    every = {name: parser for name, parser in parsers.items() if name not in groups}
     without = {name for name, parser in every.items() if "--json" not in parser.format_help()}
     assert without == WITHOUT_JSON
     assert {"data stats", "records", "doctor", "import", "leaderboard"} <= every.keys() - without

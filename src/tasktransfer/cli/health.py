@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tasktransfer.cli.options import add_command, add_json, add_set, open_study, option
+from tasktransfer.cli.parsers import every_parser, options_of
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.files import json_text
 
@@ -62,18 +62,8 @@ def completion(chosen: argparse.Namespace) -> None:
     import shtab
 
     parser = chosen.parser
-    for action in _actions(parser):
+    for action in (each for _, inner in every_parser(parser) for each in options_of(inner)):
         kinds = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY, "OTHER": shtab.FILE}
         if action.metavar in kinds:
             action.complete = kinds[action.metavar]  # type: ignore[attr-defined]
     print(shtab.complete(parser, chosen.shell), end="")
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Options and arguments of a parser and of the parsers of its commands."""
-    for action in parser._actions:  # argparse has no other way to list them, nor has shtab
-        if isinstance(action, argparse._SubParsersAction):
-            for each in action.choices.values():
-                yield from _actions(each)
-        else:
-            yield action

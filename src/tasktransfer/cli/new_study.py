@@ -39,8 +39,8 @@ class Size:
 
     def __str__(self) -> str:
         cuts = {"training": self.limit_train, "dev": self.limit_dev, "test": self.limit_test}
-        cuts_named = ", ".join(f"{cut:,} {split}" for split, cut in cuts.items() if cut)
-        whole = f"{cuts_named} instances of a task at most" if cuts_named else "all instances"
+        listed = ", ".join(f"{cut:,} {split}" for split, cut in cuts.items() if cut)
+        whole = f"{listed} instances of a task at most" if listed else "all instances"
         return f"{self.seeds} seeds, {self.epochs} epochs, {whole}, {self.max_length} tokens"
 
 

@@ -64,9 +64,7 @@ def answered(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answer
     """
     if outcome.combine == "mean":
         each = [replace(outcome, starts=(start,), combine=None) for start in outcome.starts]
-        return _mean(
-            evaluation, [_answers(evaluation, model_start, places) for model_start in each]
-        )
+        return _mean(evaluation, [_answers(evaluation, begun, places) for begun in each])
     if outcome.combine == "route":
         start = _routed(evaluation, outcome)
         outcome = replace(outcome, starts=(start,), combine=None, domains=())
@@ -87,10 +85,7 @@ def _routed(evaluation: Evaluation, outcome: Outcome) -> Start:
 def _mean(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
     """The mean of the models' numbers, and the label nearest to it."""
     task = get_task(evaluation.data.name, evaluation.task)
-    values = [
-        float(value)
-        for value in np.mean([answers_of_one.values for answers_of_one in each], axis=0)
-    ]
+    values = [float(value) for value in np.mean([answered.values for answered in each], axis=0)]
     setup = each[-1].setup
     if task.kind == "rating":
         return Answered([(f"{value:.12g}",) for value in values], values, setup)

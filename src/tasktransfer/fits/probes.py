@@ -232,9 +232,7 @@ def _without(label: str, answers: Labels, golds: Labels) -> tuple[Labels, Labels
     """Answers and golds without the most frequent label: what is left are minority classes."""
 
     def rest(each: Labels) -> list[tuple[str, ...]]:
-        return [
-            tuple(label_kept for label_kept in labels if label_kept != label) for labels in each
-        ]
+        return [tuple(other for other in labels if other != label) for labels in each]
 
     return rest(answers), rest(golds)
 

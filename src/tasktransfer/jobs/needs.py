@@ -86,14 +86,12 @@ def needed_by(study: Study, node: Node) -> list[str]:
     if isinstance(node, Fit):
         needed += _left_by(
             study,
-            [Start(needed_node) for needed_node in node.reads if isinstance(needed_node, Stage)],
+            [Start(inner) for inner in node.reads if isinstance(inner, Stage)],
         )
     needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
     needed += [f"{study.encoded(data, model)}/manifest.json" for data, model in models]
     under = [
-        needed_node.model.name
-        for needed_node in node.uses
-        if isinstance(needed_node, Stage) and needed_node.model.adapter
+        inner.model.name for inner in node.uses if isinstance(inner, Stage) and inner.model.adapter
     ]
     needed += [file for name in (*released, *under) for file in _model_files(study, name)]
     return list(dict.fromkeys(needed))

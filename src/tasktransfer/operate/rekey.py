@@ -132,9 +132,7 @@ def _write(node: Node, halves: Sequence[Half], folder: Path) -> None:
         if (rows := half.record["rows"])
     ]
     if tables:
-        table = pa.concat_tables(
-            [table_of_half.replace_schema_metadata() for table_of_half in tables]
-        )
+        table = pa.concat_tables([part.replace_schema_metadata() for part in tables])
         dataset = first.record["node"]["dataset"]
         record["rows"] = write_table(out, table, digest=node.digest, dataset=dataset)
     record.pop("artefacts", None)
@@ -211,7 +209,7 @@ def _weights(node: Node, halves: Sequence[Half], out: Path) -> Mapping[str, Arte
     if not isinstance(node, Stage):
         return artefacts
     for half in halves:
-        source, artefacts_there = (
+        source, recorded = (
             half.node_folder.folder / CHECKPOINT,
             half.record.get("artefacts", {}),
         )
@@ -220,7 +218,7 @@ def _weights(node: Node, halves: Sequence[Half], out: Path) -> Mapping[str, Arte
         own = next(entry for entry in node.selections if entry.tasks == half.select_on)
         chosen = choice_folder(Path(CHECKPOINT), node.told_apart(own))
         shutil.copytree(source, out / chosen, symlinks=True, dirs_exist_ok=True)
-        for name, entry in artefacts_there.items():
+        for name, entry in recorded.items():
             if name.startswith(f"{CHECKPOINT}/"):
                 artefacts[(chosen / name.removeprefix(f"{CHECKPOINT}/")).as_posix()] = entry
     return artefacts

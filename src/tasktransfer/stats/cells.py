@@ -189,11 +189,9 @@ def mean_of(several: Sequence[Cell]) -> Cell:
 def mean_over_test_sets(several: Sequence[Cell]) -> Cell:
     """The mean of cells with a test set each, in which the same cluster may be: it is left out of
     all of them at once. Of the seeds that all of them have."""
-    shared = sorted(
-        set.intersection(*(set(cell_or_part.trainings.seeds) for cell_or_part in several))
-    )
-    parts = [cell_or_part.trainings.of(shared) for cell_or_part in several]
-    scores = np.mean([cell_or_part.scores for cell_or_part in parts], axis=0)
+    shared = sorted(set.intersection(*(set(each.trainings.seeds) for each in several)))
+    parts = [each.trainings.of(shared) for each in several]
+    scores = np.mean([each.scores for each in parts], axis=0)
     names: list[str] = []
     pulls: dict[str, Floats] = {}
     for cell, part in zip(several, parts, strict=True):

@@ -216,9 +216,9 @@ def read_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
     Case, white space, quotes and a full stop do not count. Nothing is guessed: a text that has a
     choice among other words is none.
     """
-    text_read = _bare(text)
+    written = _bare(text)
     for answer, words in zip(choice_answers(task), choices, strict=True):
-        if text_read == _bare(words):
+        if written == _bare(words):
             return answer
     return None
 

@@ -356,9 +356,9 @@ def check_same_instances(splits: Mapping[str, EncodedSplit]) -> None:
         pairs = enumerate(zip(split.ids, other.ids, strict=True))
         different = next(((i, pair) for i, pair in pairs if pair[0] != pair[1]), None)
         if different:
-            index, (other_name, another) = different
+            index, (ours, another) = different
             raise DataError(
-                f"sampler together: instance {index} of {first} is {other_name!r}, of {task} "
+                f"sampler together: instance {index} of {first} is {ours!r}, of {task} "
                 f"{another!r}; give tasks that share their instances in the same order, or use "
                 "another sampler"
             )

@@ -255,8 +255,8 @@ class EvaluationConfig(Section):
     def cuts(self) -> str:
         """The limits, for captions; empty: none."""
         limits = {name: getattr(self, name) for name in ("limit", "limit_written", "limit_pool")}
-        limits_named = (f"evaluation.{name} {n}" for name, n in limits.items() if n is not None)
-        return ", ".join(limits_named)
+        listed = (f"evaluation.{name} {n}" for name, n in limits.items() if n is not None)
+        return ", ".join(listed)
 
 
 class EmpatheticConfig(CommonConfig):

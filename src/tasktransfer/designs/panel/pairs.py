@@ -181,18 +181,14 @@ def _probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[f
     settings = ingredients.settings
     if settings["labels"] == "labeller":
         task = settings["labeller"]
-        return ingredients.judges[0](task, [replace(given_pair, task=task) for given_pair in made])
+        return ingredients.judges[0](task, [replace(row, task=task) for row in made])
     if settings["labels"] == "made":
         return None
     given = {
-        (given_pair.dialogue_id, given_pair.context, given_pair.query["response"]): float(
-            given_pair.target[0]
-        )
-        for given_pair in read_instances(ingredients.caches[0], settings["given"], "train")
+        (row.dialogue_id, row.context, row.query["response"]): float(row.target[0])
+        for row in read_instances(ingredients.caches[0], settings["given"], "train")
     }
-    asked = [
-        (given_pair.task, given_pair.context, given_pair.query["response"]) for given_pair in made
-    ]
+    asked = [(row.task, row.context, row.query["response"]) for row in made]
     missing = [pair for pair in asked if pair not in given]
     if missing:
         domain, context, response = missing[0]

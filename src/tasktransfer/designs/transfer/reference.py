@@ -83,10 +83,10 @@ def _scored(
     """Its scores, one per draw, and the answer that it always gives."""
     golds = [instance.target for instance in test]
     scores: list[float] = []
-    given_answers: set[tuple[str, ...]] = set()
+    distinct: set[tuple[str, ...]] = set()
     for seed in range(DRAWS if reference == BY_FREQUENCY else 1):
         given = REFERENCES[reference](task, train, test, seed)
-        given_answers = set(given)
+        distinct = set(given)
         values = metrics.evaluate(task, given, golds, fidelity=scoring)
         scores.append(metrics.score(task, values))
-    return scores, ", ".join(next(iter(given_answers))) if reference == MOST_FREQUENT else ""
+    return scores, ", ".join(next(iter(distinct))) if reference == MOST_FREQUENT else ""

@@ -125,9 +125,7 @@ class Asking:
         self, given: Given, instance: Instance, likelihoods: Sequence[Sequence[Likelihood]]
     ) -> None:
         names = choice_answers(self.task)
-        given.predictions.append(
-            tuple(names[_order(likelihoods_of_one)[0]] for likelihoods_of_one in likelihoods)
-        )
+        given.predictions.append(tuple(names[_order(scored)[0]] for scored in likelihoods))
         right = names.index(instance.target[0]) if instance.target[0] in names else None
         single = len(likelihoods) == 1 and self.task.kind != "multi_label" and right is not None
         given.likelihoods.append(

@@ -170,14 +170,12 @@ def _joined(several: Sequence[Matrix]) -> Matrix:
     names = [n for n in several[0].values if all(n in one.values for one in several)]
 
     def blocks(cubes: Sequence[Floats]) -> Floats:
-        rows, columns = (sum(feature.shape[axis] for feature in cubes) for axis in (0, 1))
+        rows, columns = (sum(block.shape[axis] for block in cubes) for axis in (0, 1))
         whole = np.full((rows, columns, seeds), np.nan)
         row = column = 0
-        for feature in cubes:
-            whole[row : row + feature.shape[0], column : column + feature.shape[1]] = feature[
-                ..., :seeds
-            ]
-            row, column = row + feature.shape[0], column + feature.shape[1]
+        for block in cubes:
+            whole[row : row + block.shape[0], column : column + block.shape[1]] = block[..., :seeds]
+            row, column = row + block.shape[0], column + block.shape[1]
         return whole
 
     targets = [one.scores.shape[0] for one in several]
