@@ -13,7 +13,7 @@ from constructed_records import result
 from tasktransfer.designs.transfer.collect.collect import tables_of
 from tasktransfer.designs.transfer.selection import ChooseBy
 from tasktransfer.designs.transfer.statistics.select_sources import (
-    Selection,
+    ChosenSources,
     select,
     select_from_tables,
 )
@@ -114,7 +114,7 @@ def test_the_split_that_is_asked_for_chooses(tmp_path: Path, split: ChooseBy) ->
         "chosen_by": split,
     }
 
-    def chosen(collected: Collected) -> list[Selection]:
+    def chosen(collected: Collected) -> list[ChosenSources]:
         return select_from_tables(tables_of(collected), 1, 2, split)
 
     assert chosen(collected) == [wanted]
