@@ -14,7 +14,7 @@ from empathetic_study import make
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import design_of, open_study
 
-SEEDS = 3
+SEEDS = 5
 DEMO = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "empathetic-demo.yaml"
 
 
@@ -25,6 +25,7 @@ def differences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pd.DataFra
     config = yaml.safe_load(DEMO.read_text())
     config |= {"results": str(folder / "results"), "seeds": SEEDS}
     config["pretraining"] = {"retrieval": False}
+    config["training"]["precision"] = "float32"  # "auto" measures, and differs between machines
     config["models"] = [model for model in config["models"] if model["name"] == "retriever"]
     config["retrieval"] = {"model": "retriever", "methods": ["base", "emoprepend-1"]}
     config["controls"], config["evaluation"]["pools"] = ["random"], []
@@ -48,9 +49,10 @@ def test_labels_of_the_classifier_help(differences: pd.DataFrame) -> None:
     assert found["low"] > 0
 
 
-def test_labels_that_are_drawn_do_neither_help_nor_harm_much(differences: pd.DataFrame) -> None:
+def test_labels_that_are_drawn_do_not_help(differences: pd.DataFrame) -> None:
     """A word before every text that says nothing is noise, which costs so small a model a little:
-    the whole interval is nearer to 0 than half of what right labels gain."""
+    surely less is gained by it than by right labels, and less lost than half of what they gain."""
     found, gained = differences.loc["emoprepend-random"], differences.loc["emoprepend-1"]
     assert found["seeds"] == SEEDS
-    assert max(-found["low"], found["high"]) < gained["difference"] / 2
+    assert found["high"] < gained["low"]
+    assert abs(found["difference"]) < gained["difference"] / 2

@@ -20,6 +20,7 @@ from empathetic_study import make
 from tasktransfer import datasets
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Outcome
+from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import design_of, open_study
@@ -64,6 +65,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
         "checkpoints": {"keep": "all"},
     }
     config["data"]["tiny_world"]["dialogues"] = 600
+    config["training"]["precision"] = "float32"  # "auto" measures, and differs between machines
     del config["few_shot"], config["selection"]
     (folder / "study.yaml").write_text(yaml.safe_dump(config))
     opened = open_study(folder / "study.yaml")
@@ -100,14 +102,24 @@ def swapped(items: list[Instance]) -> list[Instance]:
 WRONG = {"exchanged": exchanged, "swapped": swapped}
 
 
-def ratings_of(study: Study, method: str, rated: str, how: str) -> float:
-    """Spearman's correlation x 100 of the first seed's model of a set, contexts as they are or
-    wrong."""
-    domain = rated.partition("_")[0] if method in ("panel", "collection") else ""
-    run = next(
+def furthest(study: Study, method: str, domain: str) -> Run:
+    """The run of a method and domain whose training has the best dev score of the seeds: not every
+    one gets as far as the topic, and which do differs between processors."""
+
+    def dev_score(run: Run) -> float:
+        record = json.loads(Path(study.folder(run.judged[-1]), "metrics.json").read_text())
+        return max(float(chosen["dev_score"]) for chosen in record["training"]["selections"])
+
+    runs = [
         run for run in study.plan.runs
-        if (run.method, run.about.get("domain"), run.seed) == (method, domain, 0)
-    )  # fmt: skip
+        if (run.method, run.about.get("domain")) == (method, domain)
+    ]  # fmt: skip
+    assert len(runs) == SEEDS
+    return max(runs, key=dev_score)
+
+
+def ratings_of(study: Study, run: Run, rated: str, how: str = "as it is") -> float:
+    """Spearman's correlation x 100 of a run's model on a set, contexts as they are or wrong."""
     (asked,) = run.evaluations
     assert isinstance(asked.of, Outcome)
     every = read_instances(Path(study.cache(asked.data)), asked.task, "test")
@@ -144,9 +156,10 @@ def test_every_method_correlates_with_what_is_planted(study: Study, method: str)
 @pytest.mark.parametrize("method", ["panel", "collection", "single"])
 def test_a_wrong_context_is_seen(study: Study, method: str, rated: str) -> None:
     """With contexts exchanged among items nothing is left but the order of the response's words;
-    with context and response swapped, not even that is where it was learnt. Of the first seed: not
-    every training gets as far as the topic, and merged experts of opposite rules have none."""
-    right = {how: ratings_of(study, method, rated, how) for how in ("as it is", *WRONG)}
+    with context and response swapped, not even that is where it was learnt. Merged experts of
+    opposite rules are left out: they have no rule."""
+    run = furthest(study, method, rated.partition("_")[0] if method != "single" else "")
+    right = {how: ratings_of(study, run, rated, how) for how in ("as it is", *WRONG)}
     assert right["as it is"] > RESPONSE_ALONE
     assert right["exchanged"] < right["as it is"] - 30
     assert right["swapped"] < right["as it is"] - 15
@@ -160,8 +173,11 @@ def test_an_untrained_model_is_within_noise_of_0(study: Study) -> None:
 
 @pytest.mark.parametrize("rated", BY_TOPIC)
 def test_the_domains_own_expert_rates_it_best(study: Study, rated: str) -> None:
-    of = {"method": "panel", "expert": "own - others", "set": rated}
-    assert told(study, "experts", "value", **of) > 20
+    own = furthest(study, "panel", rated.partition("_")[0])
+    panel = [run for run in study.plan.runs if (run.method, run.seed) == ("panel", own.seed)]
+    rates = [ratings_of(study, run, rated) for run in panel if run.about != own.about]
+    assert len(rates) == 2
+    assert ratings_of(study, own, rated) > np.mean(rates) + 20
 
 
 def test_an_expert_leaves_the_encoder_as_it_was(study: Study) -> None:
