@@ -61,6 +61,10 @@ def _single(study: Study) -> bool:
     return _has_sources(study, 1) or any(map(is_prompted, study.plan.runs))
 
 
+def _trains(study: Study) -> bool:
+    return any(not is_prompted(run) for run in study.plan.runs)
+
+
 def _several(study: Study) -> bool:
     return _has_sources(study, 2)
 
@@ -77,7 +81,7 @@ def _tables() -> Iterator[Table]:
         "table2": ("Table 2", pair, _single, "has no single-source transfer, and asks no model"),
         "table3": ("Table 3", cell, _several, "has no run of several sources"),
         "table6": ("Table 6", cell, _several, "has no run of several sources"),
-        "table1": ("Table 1", ("dataset", "task"), always, "has no task yet"),
+        "table1": ("Table 1", ("dataset", "task"), _trains, "trains on no task"),
         "published_check": ("Published Table 2", (), always, ""),
     }.items():
         yield Table(
