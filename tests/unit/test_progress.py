@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from tasktransfer.files.progress import clock_text, with_progress
+from tasktransfer.files.progress import clock_text, counting, with_progress
 from tasktransfer.files.terminal import coloured
 
 
@@ -39,6 +39,17 @@ def test_a_log_has_a_line_every_ten_seconds() -> None:
         "reading: 1 of 8, 0:04 gone, 0:28 left",
         "reading: 4 of 8, 0:16 gone, 0:16 left",
         "reading: 7 of 8, 0:28 gone, 0:04 left",
+    ]
+
+
+def test_work_that_tells_how_much_more_it_has_done_is_counted() -> None:
+    out, ticks = io.StringIO(), count(step=5)
+    with counting(300, "answering", out, lambda: float(next(ticks))) as more:
+        for _ in range(3):
+            more(100)
+    assert out.getvalue().splitlines() == [
+        "answering: 100 of 300, 0:05 gone, 0:10 left",
+        "answering: 300 of 300, 0:15 gone, 0:00 left",
     ]
 
 

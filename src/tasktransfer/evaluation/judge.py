@@ -18,6 +18,7 @@ from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.evaluation.outcome import Places, load_judged
+from tasktransfer.files.progress import counting
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
@@ -107,6 +108,7 @@ def encoded_here(
 
 def answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> list[tuple[str, ...]]:
     """A model's answers to a split."""
-    return setup.eval_budget.fitting(
-        lambda tokens: predict(model, split, tokens, setup), undo=lambda: None
-    )
+    with counting(len(split), f"answering {split.task}") as answered_more:
+        return setup.eval_budget.fitting(
+            lambda tokens: predict(model, split, tokens, setup, answered_more), undo=lambda: None
+        )

@@ -15,6 +15,7 @@ from tasktransfer.datasets import find_task, get_task
 from tasktransfer.encoding.encoded import read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError
+from tasktransfer.files.progress import counting
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
@@ -103,9 +104,10 @@ def _answers(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answer
         places.encoded[evaluation.data, judged.name], evaluation.task, evaluation.split
     ).limited(evaluation.settings.get("limit"))
     setup = places.hardware.setup(model, judged.family, device)
-    predictions = setup.eval_budget.fitting(
-        lambda tokens: predict(model, split, tokens, setup), undo=lambda: None
-    )
+    with counting(len(split), f"answering {evaluation.task}") as answered_more:
+        predictions = setup.eval_budget.fitting(
+            lambda tokens: predict(model, split, tokens, setup, answered_more), undo=lambda: None
+        )
     task = get_task(evaluation.data.name, evaluation.task)
     values = values_of(task, predictions) if task.labels else [float("nan")] * len(predictions)
     return Answered(predictions, values, setup)

@@ -29,6 +29,7 @@ from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.decoding import diverse_beams
 from tasktransfer.evaluation.outcome import Places, load_judged
 from tasktransfer.files import replacing
+from tasktransfer.files.progress import with_progress
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import coded
 from tasktransfer.metrics.retrieval import Numbers, p_at_1, rows_of_blocks
@@ -129,7 +130,8 @@ def _over(
     def work(tokens: int) -> dict[int, T]:
         made: dict[int, T] = {}
         with setup.autocast():
-            for some in model.prediction_micro_batches(split, rows, max(1, tokens // share)):
+            micro_batches = model.prediction_micro_batches(split, rows, max(1, tokens // share))
+            for some in with_progress(micro_batches, "reading replies, batches"):
                 made |= dict(zip(some, compute(some), strict=True))
         return made
 
@@ -220,7 +222,8 @@ def _retrieved(
                 vectors.append(embedded[row])
     candidates = torch.from_numpy(np.stack(vectors))
     best: list[int] = []
-    for begin in range(0, len(contexts), ROWS_TOGETHER):
+    blocks = range(0, len(contexts), ROWS_TOGETHER)
+    for begin in with_progress(blocks, "choosing replies, blocks"):
         some = torch.from_numpy(contexts[begin : begin + ROWS_TOGETHER])
         best += model.scores(some, candidates).argmax(1).tolist()
     predictions = [(texts[index], homes[index]) for index in best]

@@ -10,6 +10,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import TextIO, TypeVar
 
 PATIENCE_SECONDS = 2.0
@@ -39,6 +40,28 @@ def with_progress(
         for number, item in enumerate(items):
             line.show(number)
             yield item
+    finally:
+        line.end()
+
+
+@contextmanager
+def counting(
+    total: int,
+    label: str,
+    out: TextIO | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[Callable[[int], None]]:
+    """As ``with_progress``, for work that tells itself how many more it has done."""
+    line = _Line(total, label, out or sys.stderr, clock)
+    done = 0
+
+    def more(count: int) -> None:
+        nonlocal done
+        done += count
+        line.show(done)
+
+    try:
+        yield more
     finally:
         line.end()
 

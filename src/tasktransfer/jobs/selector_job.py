@@ -17,6 +17,7 @@ from tasktransfer.datasets import as_seen_from, get_task, task_of
 from tasktransfer.encoding.encoded import kept_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text, replacing
+from tasktransfer.files.progress import with_progress
 from tasktransfer.fits.asked import Arrays, Asked, input_text
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.needs import model_of
@@ -63,7 +64,7 @@ def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
         *(limit, texts, hardware, study.beside(model.name)),
     )
     tokens = 0
-    for name in node.tasks:
+    for name in with_progress(node.tasks, f"computing {node.learner}"):
         arrays = MEASURES[node.learner](measuring, get_task(node.data.name, name))
         (folder / name).mkdir(parents=True, exist_ok=True)
         with replacing(folder / name / ARRAYS) as part, part.open("wb") as stream:
@@ -117,7 +118,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
     kinds = {task: get_task(node.data.name, task).kind for task in tasks}
     sizes = {task: _size(folders, node.data.name, task) for task in tasks}
     assert selector.values is not None
-    for target, sources in pairs.items():
+    for target, sources in with_progress(pairs.items(), f"ranking by {selector.name}"):
         asked = Asked(target, tuple(sources), kinds, sizes, instances, measured)
         values = {s: v for s, v in selector.values(asked).items() if v is not None}
         _refuse_odd(selector, target, values, sources)

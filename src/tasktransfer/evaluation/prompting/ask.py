@@ -9,6 +9,7 @@ from typing import Any
 
 from tasktransfer.errors import ModelError
 from tasktransfer.evaluation.prompting.model import AskedModel, Likelihood
+from tasktransfer.files.progress import with_progress
 from tasktransfer.tasks.asking import (
     Asked,
     Prompt,
@@ -104,7 +105,8 @@ class Asking:
     def answered(self, instances: Sequence[Instance], known: Sequence[str] = ()) -> Given:
         """Ask about instances. ``known``: labels that an ``open_labels`` task may have."""
         given = Given()
-        for begin in range(0, len(instances), TOGETHER):
+        groups = range(0, len(instances), TOGETHER)
+        for begin in with_progress(groups, f"asking, groups of {TOGETHER}"):
             some = instances[begin : begin + TOGETHER]
             asked = [self.questions(item) for item in some]
             flat = [item for each in asked for item in each]

@@ -27,6 +27,7 @@ from tasktransfer.designs.transfer.challenge.rules import OUT_OF_SCOPE
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing
+from tasktransfer.files.progress import with_progress
 from tasktransfer.results.rows import read_rows, rows_of
 from tasktransfer.results.study import Study
 from tasktransfer.tables.text import text_table
@@ -120,7 +121,7 @@ def _members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[str]]:
     members: dict[str, bytes] = {}
     notes: list[str] = []
     problems: list[str] = []
-    for task, both in chosen.tasks.items():
+    for task, both in with_progress(chosen.tasks.items(), "reading answers of tasks"):
         try:
             files = _rows_of_task(DATASETS[wish.dataset].tasks[task], both, wish.ensemble)
         except RecordError as error:
