@@ -78,6 +78,8 @@ def correspondence(results: Results) -> Correspondence:
     few_sample = runs["few_sample"].groupby(runs["dataset"]).all().to_dict()
     by_default = bool(runs["few_sample"].all())
     studied = {*runs["dataset"], *tables.missing["dataset"]}
+    if not studied:
+        return Correspondence(frozenset(), {}, "the study trains no model", metadata)
     real = {
         name
         for name in studied.intersection(published.table1()["dataset"])
