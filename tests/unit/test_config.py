@@ -160,6 +160,7 @@ DIGESTS = {
     "config.yaml": "37e27cba002d5eaff37ea1ca4a08b314423e5dd8e97c5008b0511f8050bfbd6a",
     "adapters.yaml": "8a30776acc4345bcbbea1d91f3a6ab1e5bb05736f81b635fcfb343faedc10993",
     "all-tasks.yaml": "b7670dec327dba52b6cd2a03941ef27a0e432c66a83aee04c8417b1c93c787f4",
+    "base-models.yaml": "1deee1a8965eb9d2668fa689ac35e62941d08b76fa15056678357796f18c6f81",
     "challenge-demo.yaml": "0a7bf6da47944ac347ab6b5d406ef75278b04c3f6395abd48704d80632cd3aaf",
     "demo.yaml": "2916d30bc73af2793f3e0e6c8f797b5e400535f55c07b03fa967514aab997f60",
     "minilm-matrix.yaml": "5599e366b59458b8d1da9d9076929a5cfb117896ae96ca742aca62827c9a38c0",
