@@ -166,6 +166,9 @@ def test_without_a_transfer_nothing_is_claimed() -> None:
         "and algorithm) at q ≤ 0.05.",
         "Averaged over all pairs, no algorithm surely changes scores.",
     ]
+    holes = transfer([6.0, -4.0], [0.051, 0.9], (float("nan"), float("nan")))
+    assert any("cannot be told for other" in line for line in holes)
+    assert not any("surely changes" in line for line in holes)
     alone = transfer([6.0, -4.0], [float("nan")] * 2, (0.5, 1.5))
     assert not any("train on" in line or "surely changes" in line for line in alone)
 

@@ -69,5 +69,11 @@ def _averages(summary: pd.DataFrame) -> Iterator[str]:
     ]
     if sure:
         yield f"Averaged over all pairs, transfer surely changes scores by {listed(sure)} points."
+    elif summary["joint_low"].isna().all():
+        yield (
+            "Whether an algorithm changes scores averaged over all pairs cannot be told for other "
+            "seeds and dialogues together: that needs every pair with the same two seeds or more. "
+            "Means with intervals over seeds alone stand under How sure."
+        )
     else:
         yield "Averaged over all pairs, no algorithm surely changes scores."
