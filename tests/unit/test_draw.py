@@ -185,14 +185,20 @@ def test_a_figure_is_handed_the_frames_that_it_reads_and_no_others(
     tmp_path: Path, one: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[int, int]] = []
+    named: dict[str, str] = {}
 
     def look(results: Results, dataset: str) -> Figure:
         seen.append((len(results.statistics.cells), len(results.tables.runs)))
+        named.update(results.metadata.shorts)
         return small_figure(results, dataset)
 
     monkeypatch.setitem(DRAW, "transfer_graph", look)  # it reads cells alone
     draw_declared(shown_of(one, ["transfer_graph"]), view_of(one), tmp_path)
     assert seen == [(2, 0)]
+    cells = one.statistics.cells
+    assert named == {
+        task: one.metadata.shorts[task] for task in {*cells["source"], *cells["target"]}
+    }
 
 
 def test_statistics_are_needed(tmp_path: Path) -> None:

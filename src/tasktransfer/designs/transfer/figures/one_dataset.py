@@ -78,10 +78,11 @@ def train_sizes(results: Results, dataset: str) -> dict[str, int]:
 
 
 def _tasks(results: Results, dataset: str) -> list[str]:
-    """Every task that is a target or a source of a run that is there or missing."""
+    """Every task that is a target or a source of a run that is there or missing, or of a cell: a
+    figure may read cells alone."""
     tables = results.tables
     tasks: dict[str, None] = {}
-    for frame in (tables.runs, tables.missing):
+    for frame in (tables.runs, tables.missing, results.statistics.cells):
         rows = frame[frame["dataset"] == dataset]
         tasks |= dict.fromkeys(rows["target"])
         tasks |= dict.fromkeys(
