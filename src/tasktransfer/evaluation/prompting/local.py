@@ -95,7 +95,8 @@ class CausalModel:
     ) -> Iterator[Likelihood]:
         """Of (row of the state, its tokens from there, the first that counts) each likelihood."""
         first = state.logits.log_softmax(-1)
-        each = [[float(first[row, ids[0]])] for row, ids, _ in choices]
+        at = torch.tensor([(row, ids[0]) for row, ids, _ in choices], device=self.device)
+        each = [[value] for value in first[at[:, 0], at[:, 1]].tolist()]
         longer = [n for n, (_, ids, _) in enumerate(choices) if len(ids) > 1]
         width = max((len(choices[n][1]) for n in longer), default=0) - 1
         together = min(tokens // FEWER // max(1, width), KEPT * tokens // (state.width + width))
@@ -157,9 +158,10 @@ class CausalModel:
             self.read["written_tokens"] += len(left)
             if not going:
                 break
-            kept = torch.tensor(going, device=self.device)
-            left = [left[index] for index in going]
-            cache, mask = _branched(cache, kept), mask[kept]
+            if len(going) < len(left):  # what is kept of the others is copied
+                kept = torch.tensor(going, device=self.device)
+                left = [left[index] for index in going]
+                cache, mask = _branched(cache, kept), mask[kept]
             mask = torch.cat([mask, mask.new_ones(len(left), 1)], 1)
             ids = torch.tensor([[written[row][-1]] for row in left], device=self.device)
             logits, cache = self._forward(ids, mask, cache, 1)
