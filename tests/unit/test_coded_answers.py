@@ -82,3 +82,14 @@ def test_what_says_that_there_is_no_answer_still_does(tmp_path: Path) -> None:
     assert changed is not None
     assert changed["gold"].to_pylist() == [["impossible"], ["impossible"], ["w1"]]
     assert changed["prediction"].to_pylist() == [["impossible"], ["w2"], [""]]
+
+
+def test_a_phrase_inside_a_longer_answer_stays(tmp_path: Path) -> None:
+    """As models that are asked write it; one scoring counts it wherever it stands."""
+    task = get_task("DailyDialog", "causal_emotion_span_extraction")
+    said = "The evidence utterance is speaker1: Impossible answer."
+    changed = coded(table(tmp_path, [(said, "Impossible answer"), ("so glad", "so glad")]), task)
+    assert changed is not None
+    first, second = changed["prediction"].to_pylist()
+    assert "impossible" in first[0].split() and "utterance" not in first[0]
+    assert set(second[0].split()).isdisjoint({"so", "glad"})

@@ -8,7 +8,7 @@ so that runs of one test set have the same codes in theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -100,12 +100,17 @@ def coded(rows: pa.Table, task: Task) -> pa.Table | None:
     return changed if _alike(rows, changed, task) else None
 
 
-def _coded(text: str, codes: dict[str, str], phrases: Iterable[str]) -> str:
+def _coded(text: str, codes: dict[str, str], phrases: Collection[str]) -> str:
     normal = normalise_answer(text)
     for phrase in phrases:
         if f"{normal} ".startswith(f"{phrase} "):
             return phrase
-    return " ".join(codes.setdefault(word, f"w{len(codes) + 1}") for word in normal.split())
+    # One scoring looks for such a phrase anywhere in an answer; its words are no dialogue's.
+    named = {word for phrase in phrases for word in phrase.split()}
+    return " ".join(
+        word if word in named else codes.setdefault(word, f"w{len(codes) + 1}")
+        for word in normal.split()
+    )
 
 
 def _alike(rows: pa.Table, changed: pa.Table, task: Task) -> bool:
