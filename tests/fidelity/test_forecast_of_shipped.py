@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from shipped_records import merged
 from tasktransfer.core.nodes import Stage
-from tasktransfer.designs import load_config, open_study
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
-from tasktransfer.operate.merge import merge_results
-from tasktransfer.operate.pack import read_pack, unpacked
 from tasktransfer.results.costs import cost_in
 from tasktransfer.results.study import Study
 
@@ -26,18 +24,7 @@ RATES = Rates("cpu", {"float32": 112e9, "bfloat16": 489e9}, "its machine", "meas
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     """The shipped study with all its records, where neither data nor model are."""
     folder = tmp_path_factory.mktemp("shipped")
-    model = load_config(PRESET).models[0].model_dump(mode="json")
-    elsewhere = {**model, "checkpoint": str(folder / "all-MiniLM-L6-v2")}
-    there = {
-        "results": str(folder / "results"),
-        "data": {"release": str(folder / "no release")},
-        "models": [elsewhere],
-    }
-    pack = read_pack(ROOT / "shipped" / "minilm-study.parquet")
-    with unpacked(pack, load_config(PRESET, there)) as records:
-        opened = open_study(PRESET, there, need_inputs=False)
-        assert merge_results(opened, records)["counts"]["refused"] == 0
-    return open_study(PRESET, there, need_inputs=False)
+    return merged("minilm-study.parquet", "minilm-study.yaml", folder / "results")
 
 
 def measured(study: Study, stage: Stage) -> float:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tasktransfer.designs import load_config, open_study
+from shipped_records import merged
 from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
-from tasktransfer.operate.merge import merge_results
-from tasktransfer.operate.pack import Pack, read_pack, unpacked
+from tasktransfer.operate.pack import Pack, read_pack
 from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -26,19 +25,9 @@ def pack() -> Pack:
 
 
 @pytest.fixture(scope="module")
-def study(pack: Pack, tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """The preset's, merged, where neither its data nor its model are."""
-    results = tmp_path_factory.mktemp("matrix") / "results"
-    model = load_config(PRESET).models[0].model_dump(mode="json")
-    there = {
-        "results": str(results),
-        "data": {"release": str(results / "no release")},
-        "models": [{**model, "checkpoint": str(results / "no model")}],
-    }
-    with unpacked(pack, load_config(PRESET, there)) as folder:
-        opened = open_study(PRESET, there, need_inputs=False)
-        assert merge_results(opened, folder)["counts"]["refused"] == 0
-    return opened
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("matrix")
+    return merged("minilm-matrix.parquet", "minilm-matrix.yaml", folder / "results")
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tasktransfer.designs import load_config, open_study
+from shipped_records import merged
 from tasktransfer.designs.transfer import commands
-from tasktransfer.operate.merge import merge_results
-from tasktransfer.operate.pack import read_pack, unpacked
 
 ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-matrix.yaml"
@@ -26,19 +24,13 @@ SELECTORS = (
 @pytest.fixture(scope="module")
 def regret(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """regret@1 over both datasets' targets, made here from the records alone."""
-    results = tmp_path_factory.mktemp("selectors") / "results"
-    model = load_config(PRESET).models[0].model_dump(mode="json")
-    there = {
-        "results": str(results),
-        "data": {"release": str(results / "no release")},
-        "models": [{**model, "checkpoint": str(results / "no model")}],
-        "seeds": 1,
-        "selectors": list(SELECTORS),
-    }
-    pack = read_pack(ROOT / "shipped" / "minilm-selectors.parquet")
-    with unpacked(pack, load_config(PRESET, there)) as folder:
-        study = open_study(PRESET, there, need_inputs=False)
-        assert merge_results(study, folder)["counts"]["refused"] == 0
+    study = merged(
+        "minilm-selectors.parquet",
+        "minilm-matrix.yaml",
+        tmp_path_factory.mktemp("selectors") / "results",
+        seeds=1,
+        selectors=list(SELECTORS),
+    )
     commands.collect(study, complete=True)
     commands.statistics(study)
     frame = pd.read_parquet(Path(study.tables, "regret.parquet"))
@@ -62,3 +54,7 @@ def test_no_selector_is_told_from_random_or_source_mean(regret: pd.DataFrame) ->
     assert not (regret["to_source_mean_q"] <= 0.05).any()
     least = regret.loc[regret.groupby("algorithm")["value"].idxmin(), "selector"]
     assert set(least) == {"source_mean"}
+    q = regret[regret["selector"] == "source_mean"].set_index("algorithm")["to_random_q"]
+    assert f"(q to random: {', '.join(f'{q[name]:.2f}' for name in ALGORITHMS)})" in " ".join(
+        PAGE.split()
+    )

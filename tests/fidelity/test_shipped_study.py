@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from shipped_records import merged
 from tasktransfer.datasets import get_task
-from tasktransfer.designs import load_config, open_study
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.designs.transfer.tables.table2 import table2
-from tasktransfer.operate.merge import merge_results
-from tasktransfer.operate.pack import Pack, read_pack, unpacked
+from tasktransfer.operate.pack import Pack, read_pack
 from tasktransfer.results.records import parse_record, read_record
 from tasktransfer.results.study import Study
 
@@ -27,16 +27,9 @@ def pack() -> Pack:
 
 
 @pytest.fixture(scope="module")
-def study(pack: Pack, tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """The preset's, merged, where neither its data nor its model are."""
-    results = tmp_path_factory.mktemp("shipped") / "results"
-    release, model = str(results / "no release"), load_config(PRESET).models[0]
-    elsewhere = {**model.model_dump(mode="json"), "checkpoint": str(results / "no model")}
-    there = {"results": str(results), "data": {"release": release}, "models": [elsewhere]}
-    with unpacked(pack, load_config(PRESET, there)) as folder:
-        opened = open_study(PRESET, there, need_inputs=False)
-        assert merge_results(opened, folder)["counts"]["refused"] == 0
-    return opened
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("shipped")
+    return merged("minilm-study.parquet", "minilm-study.yaml", folder / "results")
 
 
 @pytest.fixture(scope="module")

@@ -17,13 +17,11 @@ from tasktransfer.encoding.encode import encode_instances
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.outcome import Places, load_judged
-from tasktransfer.files.progress import counting
+from tasktransfer.evaluation.outcome import Places, answers, load_judged
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.training.evaluate import predict
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.setup import Setup
 
@@ -104,11 +102,3 @@ def encoded_here(
     with tempfile.TemporaryDirectory() as folder:
         encode_instances(Path(folder), tokenizer, card, "test", instances, family, model.max_length)
         return read_split(Path(folder), card.name, "test")
-
-
-def answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> list[tuple[str, ...]]:
-    """A model's answers to a split."""
-    with counting(len(split), f"answering {split.task}") as answered_more:
-        return setup.eval_budget.fitting(
-            lambda tokens: predict(model, split, tokens, setup, answered_more), undo=lambda: None
-        )

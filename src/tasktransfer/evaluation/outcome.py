@@ -12,7 +12,7 @@ import torch
 from tasktransfer.core.nodes import Data, Evaluation, Outcome, Stage, Start
 from tasktransfer.core.specs import Training
 from tasktransfer.datasets import find_task, get_task
-from tasktransfer.encoding.encoded import read_split
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError
 from tasktransfer.files.progress import counting
@@ -104,13 +104,20 @@ def _answers(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answer
         places.encoded[evaluation.data, judged.name], evaluation.task, evaluation.split
     ).limited(evaluation.settings.get("limit"))
     setup = places.hardware.setup(model, judged.family, device)
-    with counting(len(split), f"answering {evaluation.task}") as answered_more:
-        predictions = setup.eval_budget.fitting(
-            lambda tokens: predict(model, split, tokens, setup, answered_more), undo=lambda: None
-        )
+    predictions = answers(model, split, setup)
     task = get_task(evaluation.data.name, evaluation.task)
     values = values_of(task, predictions) if task.labels else [float("nan")] * len(predictions)
     return Answered(predictions, values, setup)
+
+
+def answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> list[tuple[str, ...]]:
+    """A model's answers to a split."""
+
+    def work(tokens: int) -> list[tuple[str, ...]]:  # anew where memory was short
+        with counting(len(split), f"answering {split.task}") as answered_more:
+            return predict(model, split, tokens, setup, answered_more)
+
+    return setup.eval_budget.fitting(work, undo=lambda: None)
 
 
 def load_judged(

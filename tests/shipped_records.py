@@ -1,0 +1,36 @@
+"""Studies of the records in shipped/, where neither their data nor their model are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.designs import load_config, open_study
+from tasktransfer.operate.merge import merge_results
+from tasktransfer.operate.pack import read_pack, unpacked
+from tasktransfer.results.study import Study
+
+ROOT = Path(__file__).parents[1]
+
+
+def merged(pack: str, preset: str, results: Path, **changes: Any) -> Study:
+    """A preset's study whose records are those of a pack, merged into an empty folder.
+
+    Args:
+        pack: name of a file in shipped/.
+        preset: name of a file in workflow/presets/.
+        results: the folder, which is not there yet.
+        changes: keys of the config that are otherwise than in the preset.
+    """
+    config = ROOT / "workflow" / "presets" / preset
+    model = load_config(config).models[0].model_dump(mode="json")
+    there = {
+        "results": str(results),
+        "data": {"release": str(results.parent / "no release")},
+        "models": [{**model, "checkpoint": str(results.parent / Path(model["checkpoint"]).name)}],
+        **changes,
+    }
+    with unpacked(read_pack(ROOT / "shipped" / pack), load_config(config, there)) as records:
+        opened = open_study(config, there, need_inputs=False)
+        assert merge_results(opened, records)["counts"]["refused"] == 0
+    return open_study(config, there, need_inputs=False)
