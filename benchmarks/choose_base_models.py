@@ -51,7 +51,7 @@ models:
   - name: smollm2-135m
     family: decoder
     checkpoint: ./models/SmolLM2-135M-Instruct.Q4_1.gguf
-    max_length: 128 # marked: the model could read 8,192
+    max_length: 288 # marked: the model could read 8,192; a question and its answer need up to 258
 algorithms: [pretrain_finetune, multitask_finetune]
 seeds: 1
 training:

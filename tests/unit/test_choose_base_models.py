@@ -1,4 +1,5 @@
-"""Which transfers larger models repeat: chosen by dev of the first seed, whatever tests say."""
+"""Which transfers are repeated, by larger models or beside controls: chosen by dev of the first
+seed, whatever tests say."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from benchmarks import choose_best_cells
 from benchmarks.choose_base_models import best_and_worst, learnt, preset
 from tasktransfer.designs import load_config
 
@@ -66,3 +68,11 @@ def test_the_preset_is_a_study_and_no_test_score_changes_it(tables: Path) -> Non
     other = runs.assign(score=np.random.default_rng(0).permutation(runs["score"]))
     other.to_parquet(tables / "runs.parquet")
     assert preset(tables, "DailyDialog", 3, 2) == text
+
+
+def test_cells_that_gain_most_on_dev_are_held_against_controls(tables: Path) -> None:
+    (tables / "controls.yaml").write_text(choose_best_cells.preset(tables, 2))
+    config = load_config(tables / "controls.yaml")
+    # The gain over a target's baseline is the number of its source.
+    assert config.datasets[0].pairs == ((TASKS[4], TASKS[0]), (TASKS[4], TASKS[1]))
+    assert config.controls == ("self_transfer", "longer_baseline", "shuffled_source")

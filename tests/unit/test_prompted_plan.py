@@ -67,6 +67,21 @@ def test_what_is_asked_changes_no_other_node_and_no_digest_of_a_study() -> None:
     assert parse(ASKED).digest != bare.digest
 
 
+def test_a_limit_of_its_own_asks_what_a_study_with_that_limit_asks() -> None:
+    def digests(limit: int | None, **own: Any) -> set[str]:
+        entry = {"model": "gpt", "shots": 0, **own}
+        training = {**SMALL.get("training", {}), "limit_test": limit}
+        config = parse({**ASKED, "training": training, "prompted": [entry]})
+        return {node.digest for node in build(config, REVISIONS).evaluations}
+
+    assert digests(1200, limit_test=200) == digests(200) != digests(1200)
+    assert digests(None, limit_test=200) == digests(200, limit_test=None)
+    entry = {"model": "gpt", "shots": 0}
+    before = parse({**ASKED, "prompted": [entry]})
+    assert "limit_test" not in before.content()["prompted"][0]
+    assert before.digest != parse({**ASKED, "prompted": [{**entry, "limit_test": 5}]}).digest
+
+
 def test_where_an_endpoint_is_changes_no_identity() -> None:
     def digests(**more: Any) -> set[str]:
         far = {"model": "far", "endpoint": "http://localhost:1/v1", **more}
@@ -89,6 +104,7 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
         ({"model": "gpt", "endpoint": "http://h/v1"}, "is one of models too"),
         ({"model": "gpt", "shots": -1}, "prompted[0].shots"),
         ({"model": "gpt", "shots": [1, 1]}, "duplicates"),
+        ({"model": "gpt", "limit_test": 0}, "prompted[0].limit_test"),
         ({"model": "gpt", "seen": "perhaps"}, "prompted[0].seen"),
         ({"model": "gpt", "seen": {"Freinds": "no"}}, "Friends"),
         ({"model": "far", "endpoint": "localhost:8000"}, "http://localhost:8000/v1"),

@@ -283,6 +283,9 @@ class TransferConfig(CommonConfig):
                 del model["trained"]
         if not self.prompted:
             del content["prompted"]
+        for entry in content.get("prompted", ()):
+            if entry["limit_test"] is None:  # came later
+                del entry["limit_test"]
         if not content["data"]["releases"]:  # came later
             del content["data"]["releases"]
         if not self.controls:

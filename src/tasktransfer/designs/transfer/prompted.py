@@ -28,7 +28,7 @@ def prompted_runs(
     shots to draw, else of the first alone."""
     for dataset, entry in product(config.datasets, config.prompted):
         outcome = Outcome((), model=entry.spec(models))
-        limit = config.training_for(dataset.name).limit_test
+        limit = entry.limit_test or config.training_for(dataset.name).limit_test
         for shots in entry.shots:
             for seed, name in product(config.seeds if shots else config.seeds[:1], dataset.tasks):
                 about = {"dataset": dataset.name, "sources": (), "target": name, "shots": shots}

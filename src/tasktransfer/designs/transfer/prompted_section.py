@@ -73,6 +73,11 @@ class PromptedConfig(EndpointConfig):
         description="tokens of prompt and answer together; null: the model's max_length, of an "
         f"endpoint {DEFAULT_LENGTH}",
     )
+    limit_test: Count | None = Field(
+        default=None,
+        description="test instances of a task at most, since asking takes longer than predicting; "
+        "null: training.limit_test",
+    )
 
     def seen_of(self, dataset: str) -> Seen:
         """What it says of a dataset."""
@@ -115,13 +120,17 @@ def prompted_problems(
                 f"{entry.model!r} is an encoder, which writes nothing and cannot be asked: name a "
                 "decoder or encoder_decoder",
             )
-        same = (entry.endpoint, entry.served, entry.max_length, entry.chat, entry.seen)
+        same = (
+            *(entry.endpoint, entry.served, entry.max_length),
+            *(entry.chat, entry.seen, entry.limit_test),
+        )
         earlier, before = first.setdefault(entry.model, (index, same))
         if before != same:
             yield Problem(
                 path,
-                f"{entry.model!r} has another endpoint, served, max_length, chat or seen than in "
-                f"prompted[{earlier}]: give it another name, or list shots in one entry",
+                f"{entry.model!r} has another endpoint, served, max_length, chat, seen or "
+                f"limit_test than in prompted[{earlier}]: give it another name, or list shots in "
+                "one entry",
             )
         for shots in entry.shots:
             earlier = asked.setdefault((entry.model, shots), index)

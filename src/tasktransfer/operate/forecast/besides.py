@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage
 from tasktransfer.core.specs import ModelSpec
+from tasktransfer.datasets import get_task
 from tasktransfer.operate.forecast.sizes import Sizes
 from tasktransfer.operate.forecast.speed import Speed
+from tasktransfer.tasks.asking import chosen_from
 from tasktransfer.tasks.card import SPLITS
 
 JOB_SECONDS = 1.5
@@ -26,6 +28,13 @@ LABELS = 30
 """Of a task, where nothing says how many."""
 TEXT_FEATURES = 1_000
 """Of a text's words, for fits without a model."""
+ASKED_TOKENS = 70
+"""Of a question to an asked model beside the dialogue: its words, and choices. What all prompts
+begin with, shots too, is read once."""
+WRITTEN_TOKENS = 25
+"""Of an answer that an asked model writes."""
+STEP_TOKENS = 15
+"""What writing a token takes, in tokens read: each goes through all weights alone."""
 
 Speeds = Callable[[ModelSpec, str], Speed]
 """(model, precision as asked for) → its speed."""
@@ -34,8 +43,12 @@ Speeds = Callable[[ModelSpec, str], Speed]
 class Besides:
     """Seconds of nodes that are no trainings."""
 
-    def __init__(self, sizes: Sizes, speed: Speeds, hidden: Callable[[str], int]) -> None:
+    def __init__(
+        self, sizes: Sizes, speed: Speeds, hidden: Callable[[str], int], precision: str
+    ) -> None:
+        """``precision``: of models as they were released, as the study asks for it."""
         self._sizes, self._speed, self._hidden = sizes, speed, hidden
+        self._precision = precision
 
     def seconds(self, node: Node) -> float:
         """Of one node; trainings are no business of this.
@@ -56,9 +69,15 @@ class Besides:
         if isinstance(node.of, Fit):
             return
         limit = _rows_of(node)
-        models = [(stage.model, stage.training.precision) for stage in node.of.stages]
+        if node.asked is not None:
+            assert node.of.model is not None
+            yield self._asked(node, node.of.model, limit)
+            return
+        models: list[tuple[ModelSpec, str]] = [
+            (stage.model, stage.training.precision) for stage in node.of.stages
+        ]
         if node.of.model is not None:
-            models.append((node.of.model, "auto"))
+            models.append((node.of.model, self._precision))
         if _is_one_model(node.of):
             models = models[:1]
         for model, precision in models:
@@ -69,6 +88,16 @@ class Besides:
                 most = node.settings.get("pool_limit")
                 held = self._sizes.read(pool.data, model.name, pool.task, "train", most)
                 yield held.tokens * speed.evaluate
+
+    def _asked(self, node: Evaluation, model: ModelSpec, limit: int | None) -> float:
+        """A language model is put questions; what an endpoint takes nobody here knows."""
+        if model.served:
+            return 0.0
+        read = self._sizes.read(node.data, model.name, node.task, node.split, limit)
+        tokens = read.tokens + read.units * ASKED_TOKENS
+        if not chosen_from(get_task(node.data.name, node.task)):
+            tokens += read.units * WRITTEN_TOKENS * STEP_TOKENS
+        return tokens * self._speed(model, self._precision).read
 
     def _fitted(self, node: Fit) -> Iterator[float]:
         limit = node.settings.get("limit_train")
@@ -103,7 +132,8 @@ def _rows_of(node: Evaluation) -> int | None:
     settings = node.settings
     if isinstance(settings.get("blocks"), int) and isinstance(settings.get("block"), int):
         return int(settings["blocks"]) * int(settings["block"])
-    return settings.get("limit")
+    limit: int | None = settings.get("limit", (node.asked or {}).get("limit_test"))
+    return limit
 
 
 def _is_one_model(outcome: Outcome) -> bool:

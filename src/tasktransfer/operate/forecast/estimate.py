@@ -105,6 +105,7 @@ class Estimates:
             self.sizes,
             lambda model, precision: self.speed(model.name, self.precision(model.name, precision)),
             lambda name: self.model(name).hidden,
+            study.config.training.precision,
         )
 
     # --- what it stands on ---

@@ -18,6 +18,10 @@ from tasktransfer.tables.regret import LEADING, RANDOM
 
 LEAST_SECONDS = 0.1
 """What costs less stands here: nothing has no place on a logarithmic axis."""
+APART = 1.25
+"""What costs about the same stands beside each other, so much dearer each."""
+ROOM_FOR_NAMES = 1.45
+"""Names stand above their intervals."""
 
 
 def drawn(view: View) -> Figure | None:
@@ -62,16 +66,13 @@ def _draw(axes: Axes, group: pd.DataFrame) -> None:
     if len(chance):
         axes.axhline(float(chance["value"].iloc[0]), color=INK, lw=0.8, ls="--", zorder=1)
     others: list[Any] = group[group["selector"] != RANDOM].to_dict("records")
-    taken: dict[float, int] = {}
-    for rank, row in enumerate(others):
-        x = row["seconds"] if row["seconds"] > LEAST_SECONDS else LEAST_SECONDS
-        # What costs the same stands beside each other.
-        side = taken.get(round(float(np.log10(x)), 1), 0)
-        taken[round(float(np.log10(x)), 1)] = side + 1
-        x *= 1.25**side
+    x = 0.0
+    for rank, row in sorted(enumerate(others), key=lambda ranked: ranked[1]["seconds"]):
+        x = max(row["seconds"], LEAST_SECONDS, APART * x)
         look = series_look(rank)
         axes.plot([x, x], [row["low"], row["high"]], color=INK, lw=1.2, zorder=2)
         axes.plot(x, row["value"], look.marker, color=look.colour, mec=INK, mew=0.8, ms=6, zorder=3)
-        axes.annotate(row["selector"], (x, row["value"]), xytext=(5, 4),
-                      textcoords="offset points", fontsize=7, rotation=30)  # fmt: skip
-    axes.margins(x=0.15)
+        axes.annotate(row["selector"], (x, row["high"]), xytext=(0, 3), rotation=90, fontsize=7,
+                      textcoords="offset points", ha="center", va="bottom")  # fmt: skip
+    axes.margins(x=0.05)
+    axes.set_ylim(top=float(group["high"].max()) * ROOM_FOR_NAMES)
