@@ -11,6 +11,7 @@ from torch import nn
 
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.training.device import SLOTS_VARIABLE
+from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.token_budgets import GPU_MOST, token_budgets
 
 CUDA = torch.device("cuda")
@@ -49,3 +50,16 @@ def test_less_memory_is_fewer_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_where_nothing_seems_to_fit_one_instance_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     assert budgets(monkeypatch, 2, "decoder") == (1, 4)
+
+
+def test_a_part_of_a_gpu_that_is_too_small_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """140 GiB for 32 trainings leave a base model hardly a token, for 16 an update of 60."""
+    notes: dict[int, list[str]] = {16: [], 32: []}
+    for slots, told in notes.items():
+        monkeypatch.setenv(SLOTS_VARIABLE, str(slots))
+        budgets(monkeypatch, 140, "decoder")
+        Hardware("bfloat16").setup(base_model(), "decoder", CUDA, told.append)
+    assert notes[16] == []
+    assert len(notes[32]) == 1
+    assert "1/32 of the GPU's memory leaves room for" in notes[32][0]
+    assert SLOTS_VARIABLE in notes[32][0]

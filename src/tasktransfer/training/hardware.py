@@ -10,12 +10,16 @@ import torch
 
 from tasktransfer.core.specs import Family
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.training.device import SLOTS_VARIABLE, slots_per_gpu
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import chosen
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.switches import set_switches
 from tasktransfer.training.token_budgets import token_budgets
 from tasktransfer.training.workers import Workers
+
+FEW_TOKENS = 2048
+"""On a GPU: micro-batches of fewer are launched more slowly than they are computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +42,16 @@ class Hardware:
         device: torch.device,
         note: Callable[[str], None] = lambda text: None,
     ) -> Setup:
-        """Precision, tokens at a time and workers that suit a model. ``note``: see
-        ``precision.chosen``."""
+        """Precision, tokens at a time and workers that suit a model. ``note``: is told what the
+        record should say of them."""
         precision = chosen(self.precision, device, model.hidden_size, note)
         train_tokens, eval_tokens = token_budgets(model, family, device, precision)
+        if device.type != "cpu" and train_tokens < FEW_TOKENS:
+            note(
+                f"1/{slots_per_gpu()} of the GPU's memory leaves room for {train_tokens} tokens at "
+                "a time, so this model trains slowly; let fewer trainings share a GPU "
+                f"({SLOTS_VARIABLE})"
+            )
         side_by_side = device.type == "cpu" and model.side_by_side
         return Setup(
             device,
