@@ -26,10 +26,12 @@ HEAD = """\
 #   python -m benchmarks.choose_base_models
 #
 # before any of these trainings was run. Cuts are the matrix's; the learning rate was not tuned.
-# None of it has been trained yet: on two cores it takes most of a day (`tasktransfer plan`).
+# 44 trainings of the encoder are shipped (shipped/BASE.md), cut off by time; the rest takes most
+# of a day on two cores (`tasktransfer plan`).
 #
 #   make models
 #   source .venv/bin/activate
+#   tasktransfer merge shipped/base-models.parquet --config workflow/presets/base-models.yaml
 #   snakemake --cores all --resources gpu=1 --configfile workflow/presets/base-models.yaml
 #
 study: Sources of MiniLM's matrix with larger models

@@ -23,11 +23,14 @@ def merged(pack: str, preset: str, results: Path, **changes: Any) -> Study:
         changes: keys of the config that are otherwise than in the preset.
     """
     config = ROOT / "workflow" / "presets" / preset
-    model = load_config(config).models[0].model_dump(mode="json")
+    models = [model.model_dump(mode="json") for model in load_config(config).models]
+    elsewhere = [str(results.parent / Path(model["checkpoint"]).name) for model in models]
     there = {
         "results": str(results),
         "data": {"release": str(results.parent / "no release")},
-        "models": [{**model, "checkpoint": str(results.parent / Path(model["checkpoint"]).name)}],
+        "models": [
+            {**model, "checkpoint": place} for model, place in zip(models, elsewhere, strict=True)
+        ],
         **changes,
     }
     with unpacked(read_pack(ROOT / "shipped" / pack), load_config(config, there)) as records:

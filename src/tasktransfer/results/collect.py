@@ -118,15 +118,21 @@ class Collected:
 
     @property
     def cuts(self) -> str:
-        """The limits in force in any of the records, such as ``limit_test 1200``."""
+        """The limits in force in any of the records, such as ``limit_test 1200``; a key that has
+        several comes with what it is of."""
         limits = {
-            (key.rpartition(".")[2], limit)
+            (tuple(key.split(".")), limit)
             for record in self.records.values()
             for key, limit in record["provenance"].get("cuts", {}).items()
         }
+        values = Counter(key for key, _ in {(path[-1], limit) for path, limit in limits})
+        named = {
+            (path[-1], ".".join(path[-2:] if values[path[-1]] > 1 else path[-1:]), limit)
+            for path, limit in limits
+        }
         order = {f"limit_{split}": number for number, split in enumerate(SPLITS)}
-        ordered = sorted(limits, key=lambda cut: (order.get(cut[0], len(order)), cut))
-        return ", ".join(f"{key} {limit}" for key, limit in ordered)
+        ordered = sorted(named, key=lambda cut: (order.get(cut[0], len(order)), cut))
+        return ", ".join(f"{name} {limit}" for _, name, limit in ordered)
 
     @property
     def stand_ins(self) -> dict[str, str]:

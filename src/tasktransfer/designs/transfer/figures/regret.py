@@ -60,11 +60,11 @@ def _draw(axes: Axes, group: pd.DataFrame) -> None:
     floor = float(group["floor"].iloc[0])
     if np.isfinite(floor):
         axes.axhspan(0, floor, color="#e4dcc8", zorder=0)
-        axes.text(0.995, floor, "noise floor", ha="right", va="bottom", fontsize=7, color=INK,
-                  transform=axes.get_yaxis_transform())  # fmt: skip
+        _name_line(axes, floor / 2, "noise floor")
     chance = group[group["selector"] == RANDOM]
     if len(chance):
         axes.axhline(float(chance["value"].iloc[0]), color=INK, lw=0.8, ls="--", zorder=1)
+        _name_line(axes, float(chance["value"].iloc[0]), "random")
     others: list[Any] = group[group["selector"] != RANDOM].to_dict("records")
     x = 0.0
     for rank, row in sorted(enumerate(others), key=lambda ranked: ranked[1]["seconds"]):
@@ -76,3 +76,9 @@ def _draw(axes: Axes, group: pd.DataFrame) -> None:
                       textcoords="offset points", ha="center", va="bottom")  # fmt: skip
     axes.margins(x=0.05)
     axes.set_ylim(top=float(group["high"].max()) * ROOM_FOR_NAMES)
+
+
+def _name_line(axes: Axes, height: float, name: str) -> None:
+    """Beside the panel, where no interval is."""
+    axes.text(1.005, height, name, va="center", fontsize=7, color=INK,
+              transform=axes.get_yaxis_transform())  # fmt: skip

@@ -1,0 +1,76 @@
+"""Do two models rank sources alike? Of any two sources of a target, is the better one the same?
+
+    python -m benchmarks.source_order --tables results/base-models/tables \\
+        --against results/minilm-matrix/tables
+
+Two sources of one target are compared by test scores after the same algorithm, means over seeds.
+No baseline is needed, so that cells whose baseline is missing count too. Ties count half.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+RESAMPLES = 4000
+KEYS = ["dataset", "algorithm", "target", "source"]
+
+
+def comparisons(runs: pd.DataFrame, against: pd.DataFrame) -> pd.DataFrame:
+    """A row for each two sources of a target that both tables have: ``target``, and ``same``, 1
+    where both say that the same one is better, 0 where not, 0.5 where one cannot tell.
+
+    Args:
+        runs: columns of ``tables/runs.parquet``, of one model.
+        against: the same of another model.
+    """
+    rows = []
+    mine, other = (_scores(table) for table in (runs, against))
+    shared = mine.index.intersection(other.index)
+    for key, group in pd.DataFrame(index=shared).groupby(KEYS[:-1]):
+        for a, b in combinations(group.index, 2):
+            signs = np.sign(mine[a] - mine[b]) * np.sign(other[a] - other[b])
+            rows.append((key[0], key[2], (1 + signs) / 2))
+    return pd.DataFrame(rows, columns=["dataset", "target", "same"])
+
+
+def share(rows: pd.DataFrame) -> tuple[float, float, float]:
+    """The mean of ``same`` with its 95 % interval, targets drawn whole (percentiles)."""
+    targets = [group["same"].to_numpy() for _, group in rows.groupby(["dataset", "target"])]
+    draws = np.random.default_rng(0).integers(len(targets), size=(RESAMPLES, len(targets)))
+    means = [np.concatenate([targets[n] for n in drawn]).mean() for drawn in draws]
+    low, high = np.percentile(means, [2.5, 97.5])
+    return float(rows["same"].mean()), float(low), float(high)
+
+
+def sentence(rows: pd.DataFrame) -> str:
+    """What came out, in words."""
+    mean, low, high = share(rows)
+    alike = f"{rows['same'].sum():.0f} of {len(rows)} comparisons of two sources come out alike"
+    interval = f"95 % interval over targets {100 * low:.0f} to {100 * high:.0f} %"
+    return f"{alike}: {100 * mean:.0f} %, {interval}"
+
+
+def _scores(runs: pd.DataFrame) -> pd.Series:
+    """Mean test score of each transfer from one source."""
+    return runs[runs["source"] != ""].groupby(KEYS)["score"].mean()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tables", type=Path, required=True)
+    parser.add_argument("--against", type=Path, required=True)
+    chosen = parser.parse_args()
+    runs, against = (pd.read_parquet(f / "runs.parquet") for f in (chosen.tables, chosen.against))
+    for model, own in runs.groupby("model"):
+        print(f"{model}: {sentence(comparisons(own, against))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The matrix's best cells beside their controls, as docs/transfer.md says it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shipped_records import merged
+from tasktransfer.designs.transfer import commands
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "transfer.md").read_text().split("### Do the gains come from")[1]
+CONTROLS = PAGE.split("### A larger encoder")[0]
+
+
+def printed(values: pd.Series) -> str:
+    """One number, or from the least to the most, as the page prints it."""
+    ends = dict.fromkeys(f"{value:+.1f}".replace("-", "−") for value in (min(values), max(values)))
+    return " to ".join(ends)
+
+
+@pytest.fixture(scope="module")
+def controls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables, made here of the records alone."""
+    folder = tmp_path_factory.mktemp("controls") / "results"
+    study = merged("minilm-controls.parquet", "minilm-controls.yaml", folder)
+    commands.collect(study, complete=True)
+    commands.statistics(study)
+    return Path(study.tables)
+
+
+def test_the_pages_table_is_of_these_controls(controls: Path) -> None:
+    held = pd.read_parquet(controls / "controls.parquet")
+    cells = pd.read_parquet(controls / "cells.parquet")
+    expected = []
+    for (dataset, target), rows in held.groupby(["dataset", "target"]):
+        of = rows.set_index("control")["control_delta"]
+        best = cells[(cells["dataset"] == dataset) & (cells["target"] == target)]["delta"].max()
+        numbers = [
+            printed(of[[control]])
+            for control in ("self_transfer", "longer_baseline", "shuffled_source")
+        ]
+        name = str(target).replace("_", " ")
+        expected.append([f"{name} ({dataset})", printed(pd.Series([best])), *numbers])
+    lines = re.findall(
+        r"^\| \w.* \((?:DailyDialog|Friends)\) \|.*\|$", CONTROLS, flags=re.MULTILINE
+    )
+    assert sorted(line.strip("| ").split(" | ") for line in lines) == sorted(expected)
+
+
+def test_no_difference_to_a_control_is_sure(controls: Path) -> None:
+    held = pd.read_parquet(controls / "controls.parquet")
+    assert f"None of the {len(held)} differences" in CONTROLS
+    assert not (held["q"] <= 0.05).any()
+    assert set(held["verdict"]) == {"cannot tell"}
