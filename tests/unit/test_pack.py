@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from finished_stages import finish_all, opened
+from finished_stages import finish, finish_all, opened
 
 from tasktransfer import cli
 from tasktransfer.core.nodes import Stage
@@ -88,6 +88,26 @@ def test_the_commands(theirs: Study, capsys: pytest.CaptureFixture[str]) -> None
     assert "7  taken" in capsys.readouterr().out
     assert cli.main(merge) == 0
     assert "7  there already" in capsys.readouterr().out
+
+
+def test_answers_in_codes_are_those_that_they_were_made_of() -> None:
+    """Whoever ran a study merges its shipped pack into it, or goes on from the pack elsewhere."""
+    spans = {"datasets": {"DailyDialog": {"tasks": ["causal_emotion_span_extraction"]}}}
+    ours = opened(**spans, algorithms=["baseline"])
+    (stage,) = ours.plan.stages
+    finish(ours, stage, answer="I have lost my keys")
+    pack_results(ours, FILE)
+
+    def merged_again() -> dict[str, int]:
+        with unpacked(read_pack(FILE), ours.config) as folder:
+            (file,) = folder.rglob("rows.parquet")
+            assert "keys" not in str(pq.read_table(file)["prediction"].to_pylist())
+            counts: dict[str, int] = merge_results(ours, folder)["counts"]
+        return {outcome: count for outcome, count in counts.items() if count}
+
+    assert merged_again() == {"there already": 1}
+    finish(ours, stage, answer="I have lost his keys twice")
+    assert merged_again() == {"conflict": 1}
 
 
 def test_inputs_that_are_elsewhere_are_remembered(tmp_path: Path, theirs: Study) -> None:

@@ -23,6 +23,7 @@ from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing, sha256_of, sweep
 from tasktransfer.files.progress import with_progress
+from tasktransfer.operate.coded_answers import shareable
 from tasktransfer.operate.offered import (
     PARAMETERS,
     check_files,
@@ -268,7 +269,20 @@ def _other_rows(step: MergeStep, ours: Record, theirs: Record) -> list[str]:
         )
     except RecordError as error:
         return [f"{mine['file']}: the SHA-256 differ, and cannot be compared: {error}"]
-    return [] if here.equals(there) else [f"{mine['file']}: the rows differ"]
+    if here.equals(there):
+        return []
+    # A pack has codes where answers are words of a dialogue.
+    in_codes = [_in_codes(step.out, ours, rows) for rows in (here, there)]
+    alike = in_codes[0].equals(in_codes[1])
+    return [] if alike else [f"{mine['file']}: the rows differ"]
+
+
+def _in_codes(folder: Path, record: Record, rows: pa.Table) -> pa.Table:
+    """The rows as a pack has them; as they are where they cannot be passed on."""
+    try:
+        return shareable(folder, record, rows)
+    except RecordError:
+        return rows
 
 
 def _compared(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
