@@ -220,6 +220,22 @@ def test_a_study_is_asked_killed_resumed_collected_and_explained(
     assert facts["report"]["asked"]["prompt_tokens"] > 0
     record = json.loads(Path(facts["record"]).read_text())
     assert record["provenance"]["seconds"]["total"] > 0
+    assert seeds_there(study, lost=(1,)) == [1, 2, 1]
+    assert seeds_there(study, lost=(0, 1)) == [0, 2, 2]
+
+
+def seeds_there(study: Path, lost: tuple[int, ...]) -> list[int]:
+    """Seeds in the table, with a shot, of both tasks and their mean, where an evaluation of the
+    first is lost for some seeds."""
+    for node in opened(study).plan.evaluations:
+        asked = node.asked
+        of_first = node.task == "emory_emotion_recognition" and asked["wording"] == 1
+        if of_first and asked.get("seed") in lost:
+            Path(opened(study).record(node)).unlink(missing_ok=True)
+    assert main(["collect", "--config", str(study)]) == 0
+    assert main(["statistics", "--config", str(study)]) == 0
+    rows = pq.read_table("results/tables/prompted.parquet").to_pylist()
+    return [row["n_seeds"] for row in rows if row["shots"]]
 
 
 def test_an_endpoint_without_scores_is_said_in_the_record(

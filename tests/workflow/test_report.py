@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,14 @@ from tasktransfer.present.kit.style import signed
 from tasktransfer.tables.store import frame_of
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
 from report_reader import (
+    CUT,
+    INSIDE,
+    PAPER,
     cell,
     choose,
     detail,
@@ -32,12 +38,10 @@ from report_reader import (
     orders,
     press,
     requested,
-    start_browser,
+    running_browser,
+    shown_at,
     texts,
 )
-from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 A, B, C, D = "emotion_recognition", "dialogue_nli", "topic_classification", "dialogue_acts"
 E, F = "question_answering", "relation_extraction"
@@ -87,13 +91,8 @@ def report(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
-    absent = [name for name, path in programs.items() if path is None]
-    if absent:
-        pytest.skip(f"no {' and no '.join(absent)} here: tests/system-packages.sh installs them")
-    driver = start_browser(*programs.values())
-    yield driver
-    driver.quit()
+    with running_browser() as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -155,14 +154,6 @@ def test_it_opens_and_can_be_looked_at(page: Any, tmp_path: Path) -> None:
     page.set_window_size(1400, 1000)
 
 
-METRICS, MEDIA = "Emulation.setDeviceMetricsOverride", "Emulation.setEmulatedMedia"
-PAPER = round((297 - 2 * 12) / 25.4 * 96)
-"""Width of an A4 page on its side between the margins of page.css, in pixels of CSS."""
-CUT = """const beyond = (one) => one.getBoundingClientRect().right > arguments[0] + 1;
-    return [...document.querySelectorAll('table, figure img, dl, p')].filter(beyond)
-        .map((one) => one.id || one.textContent.slice(0, 60))"""
-DARK = [{"name": "prefers-color-scheme", "value": "dark"}]
-INSIDE = "return document.documentElement.scrollWidth <= window.innerWidth"
 LONG = "a_task_with_a_name_that_somebody_generated_from_a_path_" * 4
 
 
@@ -182,9 +173,7 @@ def test_long_names_do_not_widen_the_page(
         problems=[(f"stages/{name}/metrics.json", f"{name}: truncated")],
     )
     out = write_report(make_results(long), tmp_path, tmp_path / "report.html")
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd(METRICS, metrics)
-    try:
+    with shown_at(browser, width):
         open_page(browser, out)
         assert browser.execute_script("return window.innerWidth") == width
         assert browser.execute_script(INSIDE)
@@ -194,12 +183,8 @@ def test_long_names_do_not_widen_the_page(
             one = browser.find_element(By.CSS_SELECTOR, f"#heatmap [data-state={state}]")
             browser.execute_script("arguments[0].click()", one)
             assert browser.execute_script(INSIDE), f"with the records of a {state}"
-        browser.execute_cdp_cmd(METRICS, {**metrics, "width": PAPER})
-        browser.execute_cdp_cmd(MEDIA, {"media": "print"})
+    with shown_at(browser, PAPER, "print"):
         assert browser.execute_script(CUT, PAPER) == []
-    finally:
-        browser.execute_cdp_cmd(MEDIA, {"media": ""})
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_every_heatmap_shows_its_numbers(page: Any, results: Results) -> None:
@@ -436,10 +421,7 @@ def test_every_control_has_a_name_and_the_rest_prints(page: Any) -> None:
 
 def test_nothing_is_cut_on_paper(page: Any) -> None:
     """Folded tables are printed open; and paper is white, whatever the screen."""
-    metrics = {"width": PAPER, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-    page.execute_cdp_cmd(METRICS, metrics)
-    page.execute_cdp_cmd(MEDIA, {"media": "print", "features": DARK})
-    try:
+    with shown_at(page, PAPER, "print"):
         assert page.execute_script("return document.querySelectorAll('table').length") > 5
         assert page.execute_script(CUT, PAPER) == []
         script = "return getComputedStyle(arguments[0]).backgroundColor"
@@ -453,6 +435,3 @@ def test_nothing_is_cut_on_paper(page: Any) -> None:
         )
         hidden = page.find_elements(By.CSS_SELECTOR, "nav, .controls, #detail")
         assert not [one.tag_name for one in hidden if one.is_displayed()]
-    finally:
-        page.execute_cdp_cmd(MEDIA, {"media": "", "features": []})
-        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -71,14 +71,17 @@ def write_prompted(study: Study) -> None:
 
 
 def prompted_table(collected: Collected) -> pd.DataFrame:
-    """Columns of ``PROMPTED``: each target, and each dataset's mean. A target of which a run is
-    missing has a row without a score."""
+    """Columns of ``PROMPTED``: each target, and each dataset's mean. A target of which no run is
+    whole has a row without a score; ``n_seeds`` says how many are."""
     seen = {entry.model: entry for entry in transfer_config(collected.study).prompted}
     planned: dict[Key, list[Run]] = {}
     for run in collected.planned:
         planned.setdefault(_key(run), []).append(run)
-    missing = {_key(hole.run) for hole in collected.missing}
-    asked = {key: _asked(collected, runs) for key, runs in planned.items() if key not in missing}
+    missing = {(_key(hole.run), hole.run.seed) for hole in collected.missing}
+    asked = {}
+    for key, runs in planned.items():
+        if whole := [run for run in runs if (key, run.seed) not in missing]:
+            asked[key] = _asked(collected, whole)
     groups: dict[tuple[str, str, int], list[Key]] = {}
     for key in planned:
         groups.setdefault(key[:3], []).append(key)
@@ -88,7 +91,8 @@ def prompted_table(collected: Collected) -> pd.DataFrame:
         seen_before = seen[model].seen_of(dataset)
         rows += [(*key, *_row(asked.get(key), 1, 1), seen_before) for key in keys]
         there = [asked[key] for key in keys if key in asked]
-        mean = _mean(there) if there else None
+        seeds = [set(target.cell.trainings.seeds) for target in there]
+        mean = _mean(there) if there and set.intersection(*seeds) else None
         rows.append((*group, MEAN, *_row(mean, len(there), len(keys)), seen_before))
     return frame_of(rows, PROMPTED)
 

@@ -4,13 +4,55 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
+
+METRICS, MEDIA = "Emulation.setDeviceMetricsOverride", "Emulation.setEmulatedMedia"
+PAPER = round((297 - 2 * 12) / 25.4 * 96)
+"""Width of an A4 page on its side between the margins of page.css, in pixels of CSS."""
+CUT = """const beyond = (one) => one.getBoundingClientRect().right > arguments[0] + 1;
+    return [...document.querySelectorAll('table, figure img, dl, p')].filter(beyond)
+        .map((one) => one.id || one.textContent.slice(0, 60))"""
+"""What of a page lies beyond a width."""
+DARK = [{"name": "prefers-color-scheme", "value": "dark"}]
+INSIDE = "return document.documentElement.scrollWidth <= window.innerWidth"
+"""Whether a page is as wide as its window."""
+
+
+@contextmanager
+def running_browser() -> Iterator[Any]:
+    """Chromium; the test is skipped where there is none."""
+    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    absent = [name for name, path in programs.items() if path is None]
+    if absent:
+        pytest.skip(f"no {' and no '.join(absent)} here: tests/system-packages.sh installs them")
+    driver = start_browser(*map(str, programs.values()))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+@contextmanager
+def shown_at(browser: Any, width: int, media: str = "") -> Iterator[None]:
+    """The window of a width, as on a screen or (``print``) on paper, where dark is asked for."""
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd(METRICS, metrics)
+    browser.execute_cdp_cmd(MEDIA, {"media": media, "features": DARK if media else []})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd(MEDIA, {"media": "", "features": []})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def start_browser(chromium: str, chromedriver: str) -> Any:
