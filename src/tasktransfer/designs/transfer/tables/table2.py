@@ -168,6 +168,8 @@ def _entry(row: Mapping[Hashable, Any]) -> Entry:
         how = f"{row['algorithm']} (seen: {row['seen']}){mark}"
         interval = f"[{score(row['average_low'])}, {score(row['average_high'])}]"
         told = f"{score(row['average_score'])} {interval} ±{score(row['spread'] / 2)}"
+        if pd.isna(row["average_score"]):
+            told = score(row["average_score"])
         cells = f"{row['n_cells']}/{row['n_expected']}{mark}"
         named = (str(row["dataset"]), str(row["model"]), how, "ours")
         return ((*named, told, *[""] * 5, cells),)
