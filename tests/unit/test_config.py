@@ -160,7 +160,7 @@ DIGESTS = {
     "config.yaml": "37e27cba002d5eaff37ea1ca4a08b314423e5dd8e97c5008b0511f8050bfbd6a",
     "adapters.yaml": "8a30776acc4345bcbbea1d91f3a6ab1e5bb05736f81b635fcfb343faedc10993",
     "all-tasks.yaml": "b7670dec327dba52b6cd2a03941ef27a0e432c66a83aee04c8417b1c93c787f4",
-    "base-models.yaml": "a71cb9b960666aafdd5891c9fbb8dd112a5f37ef908a5a89ab34e342463a41ad",
+    "base-models.yaml": "f9467e83d9f2e80039f6351cc372e7ef0595281450be5fda5e42b9228da13a20",
     "challenge-demo.yaml": "0a7bf6da47944ac347ab6b5d406ef75278b04c3f6395abd48704d80632cd3aaf",
     "demo.yaml": "2916d30bc73af2793f3e0e6c8f797b5e400535f55c07b03fa967514aab997f60",
     "minilm-controls.yaml": "6df62c21fa415724d340bb7061288dc37e639e16ae9c5fd1a893cbe999c8de71",

@@ -15,6 +15,7 @@ from tasktransfer.cli.options import (
     add_json,
     add_out,
     add_threads,
+    file,
     flag,
     node_of,
     open_study,
@@ -50,7 +51,7 @@ def add_commands(commands: Any) -> None:
     add_out(command, "folder to write the tables to as CSV and Parquet", required=False)
     add_json(command)
     command = add_command(parts, "reference", data_reference)
-    add_out(command, "file to write the table to as Parquet", required=False)
+    option(command, "--out", "FILE", "the table as Parquet", type=file)
     add_json(command)
     add_data_commands(parts)
     command = add_command(commands, "tiny-model", tiny_model)
