@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from statistics import median
 
 import pandas as pd
 import pytest
@@ -13,13 +14,17 @@ from shipped_records import merged
 from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.operate.forecast.estimate import Estimates
+from tasktransfer.operate.forecast.rates import Rates
 from tasktransfer.operate.pack import Pack, read_pack
+from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-matrix.yaml"
 PAGE = (ROOT / "docs" / "transfer.md").read_text().split("## The whole matrix")[1]
 SELECTION = (ROOT / "docs" / "selection.md").read_text().split("**On the shipped matrix**")[1]
+PROMPTED = (ROOT / "docs" / "prompted.md").read_text().split("## First numbers")[1]
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
 
 
@@ -159,6 +164,63 @@ def test_no_selector_is_told_from_random_or_source_mean(regret: pd.DataFrame) ->
     assert f"(least q to random: {regret['to_random_q'].min():.2f})" in SELECTION
     least = regret.loc[regret.groupby("algorithm")["value"].idxmin(), "selector"]
     assert set(least) == {"taskemb"}
+
+
+# --- a language model that is asked -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def asked(study: Study, results: Results) -> pd.DataFrame:
+    """Rows of targets, by dataset, target and shots."""
+    frame = pd.read_parquet(Path(study.tables, "prompted.parquet"))
+    return frame[frame["target"] != ""].set_index(["dataset", "target", "shots"])
+
+
+def test_the_table_of_asked_scores_is_of_these_records(
+    asked: pd.DataFrame, results: Results
+) -> None:
+    runs = results.tables.runs
+    trained = runs[runs["algorithm"] == "baseline"].groupby(["dataset", "target"])["score"].mean()
+    expected = []
+    for dataset, target in asked.index.droplevel("shots").unique():
+        rows = [asked.loc[(dataset, target, shots)] for shots in (0, 4)]
+        told = [f"{row['score']:.1f} [{row['low']:.1f}, {row['high']:.1f}]" for row in rows]
+        name = target.replace("_", " ").replace("dialogue reasoning ", "reasoning, ")
+        spread = max(row["spread"] for row in rows)
+        expected.append(
+            [f"{name} ({dataset})", *told, f"{spread:.1f}", f"{trained[dataset, target]:.1f}"]
+        )
+    lines = [
+        line.strip("| ").split(" | ")
+        for line in re.findall(r"^\| \w[^|]*\([DF]\w+\) \|.*\|$", PROMPTED, flags=re.MULTILINE)
+    ]
+    # The most frequent answer of the same 200 instances needs the dialogues.
+    assert [[*line[:4], line[5]] for line in lines] == expected
+
+
+def test_what_the_page_says_of_asking(asked: pd.DataFrame, results: Results) -> None:
+    runs = results.tables.runs
+    trained = runs[runs["algorithm"] == "baseline"].groupby(["dataset", "target"])["score"].mean()
+    best = asked.groupby(["dataset", "target"])[["score", "high"]].max()
+    assert (trained.reindex(best.index) > best["score"]).all()
+    beyond = int((trained.reindex(best.index) > best["high"]).sum())
+    assert f"all\n{len(best)}**, beyond the interval on {beyond} of them" in PROMPTED
+    assert f"up to\n{asked['spread'].max():.0f} points apart" in PROMPTED
+
+
+def test_asking_takes_about_what_is_forecast(study: Study) -> None:
+    """On processor cores that had other work besides: the median, since some had much."""
+    rates = Rates("cpu", {"float32": 185e9, "bfloat16": 1184e9}, "its machine", "measured")
+    estimates = Estimates(study, "cpu", rates)
+    factors = []
+    for node in study.plan.evaluations:
+        record = Path(study.record(node))
+        if node.asked is not None and record.exists():
+            made = read_record(record)["provenance"]
+            if made["host"]["device"] == "cpu":
+                factors.append(made["seconds"]["total"] / estimates.seconds(node))
+    assert len(factors) > 50
+    assert 1 / 1.5 < median(factors) < 1.5
 
 
 # --- a larger encoder ---------------------------------------------------------------------------

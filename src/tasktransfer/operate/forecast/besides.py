@@ -29,12 +29,16 @@ LABELS = 30
 TEXT_FEATURES = 1_000
 """Of a text's words, for fits without a model."""
 ASKED_TOKENS = 70
-"""Of a question to an asked model beside the dialogue: its words, and choices. What all prompts
-begin with, shots too, is read once."""
+"""Of a question to an asked model beside the dialogue: its words. What all prompts begin with,
+shots too, is read once."""
+CHOICE_TOKENS = 60
+"""What a choice costs, in tokens read: its own are few, and what was read before it is copied."""
+OPTIONS = 4
+"""Choices of a task without labels."""
 WRITTEN_TOKENS = 25
 """Of an answer that an asked model writes."""
-STEP_TOKENS = 15
-"""What writing a token takes, in tokens read: each goes through all weights alone."""
+STEP_TOKENS = 40
+"""What writing a token costs, in tokens read: each goes through all weights alone."""
 
 Speeds = Callable[[ModelSpec, str], Speed]
 """(model, precision as asked for) → its speed."""
@@ -94,9 +98,11 @@ class Besides:
         if model.served:
             return 0.0
         read = self._sizes.read(node.data, model.name, node.task, node.split, limit)
-        tokens = read.tokens + read.units * ASKED_TOKENS
-        if not chosen_from(get_task(node.data.name, node.task)):
-            tokens += read.units * WRITTEN_TOKENS * STEP_TOKENS
+        card = get_task(node.data.name, node.task)
+        answering = WRITTEN_TOKENS * STEP_TOKENS
+        if chosen_from(card):
+            answering = (len(card.labels) or OPTIONS) * CHOICE_TOKENS
+        tokens = read.tokens + read.units * (ASKED_TOKENS + answering)
         return tokens * self._speed(model, self._precision).read
 
     def _fitted(self, node: Fit) -> Iterator[float]:
