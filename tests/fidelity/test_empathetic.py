@@ -12,7 +12,7 @@ from tasktransfer.designs.empathetic.human import figure5, published, table5_of
 from tasktransfer.designs.empathetic.sources.cards import EMOTION, EMOTION_CUT, LABELS
 from tasktransfer.designs.empathetic.sources.dialogues import (
     EMPATHETIC_DIALOGUES,
-    Dialogue,
+    EmpatheticDialogue,
     find,
     read_dialogues,
     shared_situations,
@@ -29,12 +29,12 @@ real = pytest.mark.skipif(not DATA.is_dir(), reason=f"{DATA} is not here")
 
 
 @pytest.fixture(scope="module")
-def corpus() -> list[Dialogue]:
+def corpus() -> list[EmpatheticDialogue]:
     return read_dialogues(Path(find(DATA)))
 
 
 @real
-def test_dialogues_utterances_and_splits(corpus: list[Dialogue]) -> None:
+def test_dialogues_utterances_and_splits(corpus: list[EmpatheticDialogue]) -> None:
     assert len(corpus) == 24_856
     lengths = [len(dialogue.utterances) for dialogue in corpus]
     assert sum(lengths) == 107_247
@@ -53,7 +53,7 @@ def test_pairs() -> None:
 
 
 @real
-def test_shares_of_labels_are_those_of_table_7(corpus: list[Dialogue]) -> None:
+def test_shares_of_labels_are_those_of_table_7(corpus: list[EmpatheticDialogue]) -> None:
     printed = published("table7").set_index("label")["percent"]
     assert set(printed.index) == set(LABELS)
     for label in LABELS:
@@ -62,7 +62,7 @@ def test_shares_of_labels_are_those_of_table_7(corpus: list[Dialogue]) -> None:
 
 
 @real
-def test_what_splits_share(corpus: list[Dialogue]) -> None:
+def test_what_splits_share(corpus: list[EmpatheticDialogue]) -> None:
     """Six situations: 3 train/test, 2 train/dev, 1 test/dev. Of the different test utterances of
     four words or more, case and punctuation aside, 144 are in training."""
     shared = sorted(shared_situations(corpus).values())
@@ -71,7 +71,7 @@ def test_what_splits_share(corpus: list[Dialogue]) -> None:
 
 
 @real
-def test_situations_that_name_their_emotion(corpus: list[Dialogue]) -> None:
+def test_situations_that_name_their_emotion(corpus: list[EmpatheticDialogue]) -> None:
     assert sum(dialogue.names_its_emotion for dialogue in corpus) == 1_413
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tasktransfer.core.architecture import Architecture
 from tasktransfer.datasets.multiwoz import MULTIWOZ
-from tasktransfer.datasets.multiwoz.dialogues import Dialogue, files_of, read_dialogues
+from tasktransfer.datasets.multiwoz.dialogues import MultiwozDialogue, files_of, read_dialogues
 from tasktransfer.datasets.multiwoz.labels import labels_of
 from tasktransfer.datasets.personachat import PERSONACHAT
 from tasktransfer.designs.probes import published
@@ -138,7 +138,7 @@ def test_personachat_is_as_large_as_counted() -> None:
 
 
 @cache
-def dialogues() -> dict[str, Dialogue]:
+def dialogues() -> dict[str, MultiwozDialogue]:
     files = files_of(SHARED).values()
     return {one.name: one for file in files for one in read_dialogues(file)}
 

@@ -14,7 +14,7 @@ from tasktransfer.datasets.feta.annotations import (
     span_instance,
     texts,
 )
-from tasktransfer.datasets.feta.dialogues import Dialogue, context_of
+from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, context_of
 from tasktransfer.files.fields import (
     Location,
     Table,
@@ -29,7 +29,7 @@ from tasktransfer.tasks.card import Instance, Task
 BEST_RESPONSE = "Which option is the best response?"
 
 
-def dialogue_label(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def dialogue_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """One label on a whole dialogue (topic)."""
     item = get_table(dialogue.raw, task.name, dialogue.location)
     location = named(item, dialogue.location.at(task.name))
@@ -37,7 +37,7 @@ def dialogue_label(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     yield instance_of(dialogue, task, location, dialogue.context, target=target)
 
 
-def causal_entailment(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def causal_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Does this utterance cause that emotion? (RECCON; the label's key is ``labels``)."""
     for item, location in items(dialogue.raw, task.name, dialogue.location):
         cause = get_text(item, "causal_utterance", location)
@@ -49,7 +49,7 @@ def causal_entailment(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
         yield instance_of(dialogue, task, location, context, target=target, query=query)
 
 
-def triple_entailment(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def triple_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Does the dialogue entail head, relation, tail? (CIDER)."""
     for item, location in items(dialogue.raw, task.name, dialogue.location):
         words = [get_text(item, key, location) for key in ("head", "relation", "tail")]
@@ -58,7 +58,7 @@ def triple_entailment(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
         yield instance_of(dialogue, task, location, dialogue.context, target=target, query=query)
 
 
-def relation_label(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def relation_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Which relation holds between head and tail? (CIDER)."""
     for item, location in items(dialogue.raw, task.name, dialogue.location):
         target = (label_of(item, "relation", task, location),)
@@ -66,7 +66,7 @@ def relation_label(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
         yield instance_of(dialogue, task, location, dialogue.context, target=target, query=query)
 
 
-def spans_in_own_context(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def spans_in_own_context(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Questions whose answers are spans of the context given with them (RECCON, CIDER)."""
     for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
         context = get_name(group, "context", outer)
@@ -87,7 +87,7 @@ def _span(answer: Table, location: Location, context: str, start: int) -> tuple[
     return text, start
 
 
-def own_context_choice(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def own_context_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Questions with options on a context given with them (CIDER)."""
     outer = dialogue.location.at(task.name)
     group = get_table(dialogue.raw, task.name, dialogue.location)
@@ -100,7 +100,7 @@ def own_context_choice(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
         )
 
 
-def response_choice(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def response_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Which response follows these turns? (DailyDialog++)."""
     for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
         context, turns = context_of(dialogue, group, "context_turns", outer)

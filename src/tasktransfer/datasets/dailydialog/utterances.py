@@ -16,7 +16,7 @@ SPLITS_OF = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+t
 
 
 @dataclass(frozen=True, slots=True)
-class Dialogue:
+class RawDialogue:
     """``said``: its utterances, empty ones left out. ``split``: what ``split.csv`` says of it, a
     key of ``SPLITS_OF``."""
 
@@ -25,7 +25,7 @@ class Dialogue:
     said: tuple[str, ...]
 
 
-def read_dialogues(release: Path, split_file: Path) -> Iterator[Dialogue]:
+def read_dialogues(release: Path, split_file: Path) -> Iterator[RawDialogue]:
     """The dialogues of the release's JSON or zip, divided as ``split.csv`` says.
 
     Raises:
@@ -35,7 +35,7 @@ def read_dialogues(release: Path, split_file: Path) -> Iterator[Dialogue]:
     for name, utterances in _read_utterances(release):
         if name not in split_of:
             raise DataError(f"{split_file}: no split for {name}; add a line")
-        yield Dialogue(name, split_of[name], utterances)
+        yield RawDialogue(name, split_of[name], utterances)
 
 
 def _read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:

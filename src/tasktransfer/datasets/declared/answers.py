@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasktransfer.datasets.declared.dialogues import ITEMS, Dialogue, Turn, row_text, value_at
+from tasktransfer.datasets.declared.dialogues import (
+    ITEMS,
+    DeclaredDialogue,
+    Turn,
+    row_text,
+    value_at,
+)
 from tasktransfer.datasets.declared.section import TaskSection
 from tasktransfer.files.fields import Location
 from tasktransfer.tasks.card import Instance
@@ -47,7 +53,7 @@ class TaskReader:
         lists = {path.partition(ITEMS)[0] for path in self.fields.values() if ITEMS in path}
         return next(iter(lists), "")
 
-    def instances(self, dialogue: Dialogue) -> Iterator[Instance]:
+    def instances(self, dialogue: DeclaredDialogue) -> Iterator[Instance]:
         """The instances on a dialogue.
 
         Raises:
@@ -60,7 +66,7 @@ class TaskReader:
             else:
                 yield instance
 
-    def _items(self, dialogue: Dialogue) -> Iterator[Item]:
+    def _items(self, dialogue: DeclaredDialogue) -> Iterator[Item]:
         row = Item(None, -1, dialogue.values, dialogue.location)
         about_turns = self.section.kind == "utterance_classification"
         if self.section.kind == "reply" and self.section.label is None:
@@ -79,7 +85,7 @@ class TaskReader:
         else:
             yield from self._listed(dialogue, about_turns)
 
-    def _listed(self, dialogue: Dialogue, about_turns: bool) -> Iterator[Item]:
+    def _listed(self, dialogue: DeclaredDialogue, about_turns: bool) -> Iterator[Item]:
         found = value_at(dialogue.values, self.listed, dialogue.location)
         location = dialogue.location.at(self.listed)
         if isinstance(found, Mapping):
@@ -106,7 +112,7 @@ class TaskReader:
                 "give it, remove the row, or set missing: skip for the task",
             )
 
-    def _value(self, name: str, dialogue: Dialogue, item: Item) -> Any:
+    def _value(self, name: str, dialogue: DeclaredDialogue, item: Item) -> Any:
         path = self.fields[name]
         if ITEMS in path:
             _, _, inner = path.partition(ITEMS)
@@ -119,7 +125,7 @@ class TaskReader:
             return self._agreed(path, dialogue)
         return value_at(dialogue.values, path, dialogue.location)
 
-    def _agreed(self, path: str, dialogue: Dialogue) -> Any:
+    def _agreed(self, path: str, dialogue: DeclaredDialogue) -> Any:
         """The value that the rows of a dialogue have in common; empty cells have none."""
         agreed: Any = None
         for turn in dialogue.turns:
@@ -134,7 +140,7 @@ class TaskReader:
             agreed = value
         return agreed
 
-    def _instance(self, dialogue: Dialogue, item: Item) -> Instance | None:
+    def _instance(self, dialogue: DeclaredDialogue, item: Item) -> Instance | None:
         answer = self._answer(dialogue, item)
         if answer is None:
             return None
@@ -162,14 +168,14 @@ class TaskReader:
     def _asks(self, name: str) -> bool:
         return name == "question" or name in self.section.fields
 
-    def _text(self, name: str, dialogue: Dialogue, item: Item) -> str:
+    def _text(self, name: str, dialogue: DeclaredDialogue, item: Item) -> str:
         value = self._value(name, dialogue, item)
         if not isinstance(value, str) or not value.strip():
             raise item.location.at(self.fields[name]).error(f"found {value!r:.40}, expected a text")
         return value.strip()
 
     def _answer(
-        self, dialogue: Dialogue, item: Item
+        self, dialogue: DeclaredDialogue, item: Item
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
         """(right answers, where they begin, options); None: there is none, and that is allowed."""
         if self.section.kind == "multi_output":
@@ -194,7 +200,7 @@ class TaskReader:
             self._check_rating(label, item)
         return None if label is None else ((label,), (), ())
 
-    def _label(self, name: str, dialogue: Dialogue, item: Item) -> str | None:
+    def _label(self, name: str, dialogue: DeclaredDialogue, item: Item) -> str | None:
         value = self._value(name, dialogue, item)
         return self._plain(value, self.fields[name], item)
 
@@ -215,7 +221,7 @@ class TaskReader:
             )
         return value.strip()
 
-    def _labels(self, dialogue: Dialogue, item: Item) -> tuple[str, ...] | None:
+    def _labels(self, dialogue: DeclaredDialogue, item: Item) -> tuple[str, ...] | None:
         """Several labels: a list, which may be empty, or a text with ``;`` or ``|`` between."""
         value, path = self._value("label", dialogue, item), self.fields["label"]
         if isinstance(value, str):
@@ -232,7 +238,7 @@ class TaskReader:
         return tuple(dict.fromkeys(label for label in labels if label is not None)) or None
 
     def _span(
-        self, dialogue: Dialogue, item: Item
+        self, dialogue: DeclaredDialogue, item: Item
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
         value, path = self._value("label", dialogue, item), self.fields["label"]
         texts = list(value) if isinstance(value, list | tuple) else [value]
@@ -253,7 +259,7 @@ class TaskReader:
         return tuple(dict.fromkeys(texts)), tuple(starts), ()
 
     def _choice(
-        self, dialogue: Dialogue, item: Item
+        self, dialogue: DeclaredDialogue, item: Item
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
         options, path = self._value("options", dialogue, item), self.fields["options"]
         if isinstance(options, str):

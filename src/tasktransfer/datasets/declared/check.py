@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets.declared.answers import TaskReader
-from tasktransfer.datasets.declared.dialogues import Dialogue, dialogues_of
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
 from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, data_file
 from tasktransfer.datasets.declared.guess import Guess, guess
 from tasktransfer.datasets.declared.rows import SourceRow, opened, read_rows
@@ -182,7 +182,7 @@ class _Check:
                 )
 
     def _answers(
-        self, dialogue: Dialogue, readers: Sequence[TaskReader], split: str
+        self, dialogue: DeclaredDialogue, readers: Sequence[TaskReader], split: str
     ) -> Iterator[str]:
         for reader in readers:
             try:
@@ -196,7 +196,7 @@ class _Check:
             except DataError as error:
                 yield str(error)
 
-    def _note(self, dialogue: Dialogue, split: str) -> None:
+    def _note(self, dialogue: DeclaredDialogue, split: str) -> None:
         self.dialogues[split] += 1
         self.turns += len(dialogue.turns)
         where = f"{dialogue.location.file}, {dialogue.location.row}"

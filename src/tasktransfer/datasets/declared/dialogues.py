@@ -33,7 +33,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialogue:
+class DeclaredDialogue:
     """``context``: all turns as one text, as in the package's datasets. ``values``: the row, or the
     first of the rows where a row is an utterance (``by_turn``). ``words``: all that is said."""
 
@@ -52,7 +52,7 @@ class Dialogue:
 
 def dialogues_of(
     rows: Iterable[SourceRow], section: DialogueSection, name: str
-) -> Iterator[Dialogue]:
+) -> Iterator[DeclaredDialogue]:
     """The dialogues of a file, in its order.
 
     Args:
@@ -72,7 +72,7 @@ def dialogues_of(
         yield from _grouped(rows, section)
 
 
-def _grouped(rows: Iterable[SourceRow], section: DialogueSection) -> Iterator[Dialogue]:
+def _grouped(rows: Iterable[SourceRow], section: DialogueSection) -> Iterator[DeclaredDialogue]:
     """Rows that follow each other with the same id are a dialogue."""
     seen: set[int] = set()
     group: list[SourceRow] = []
@@ -105,7 +105,7 @@ def _name(row: SourceRow, section: DialogueSection) -> str:
 
 def _dialogue(
     row: SourceRow, turns: Sequence[tuple[Any, Location]], section: DialogueSection, name: str
-) -> Dialogue:
+) -> DeclaredDialogue:
     named = f"{name}-{row.number}" if section.id is None else _name(row, section)
     made: list[Turn] = []
     offset = 0
@@ -116,7 +116,7 @@ def _dialogue(
         offset += len(spoken) + 1
     context = " ".join(f"{t.speaker}: {t.text}" if t.speaker else t.text for t in made)
     by_turn = section.turns is None and section.id is not None
-    return Dialogue(
+    return DeclaredDialogue(
         named, tuple(made), context, row.values, by_turn, section.turns or "", row.location
     )
 

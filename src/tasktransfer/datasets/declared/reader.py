@@ -10,7 +10,7 @@ from pathlib import Path
 from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.declared.answers import TaskReader
-from tasktransfer.datasets.declared.dialogues import Dialogue
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.draws import number_of
 from tasktransfer.datasets.declared.section import Declaration, TaskSection
 from tasktransfer.datasets.declared.source import source_of
@@ -133,11 +133,11 @@ class _Asked:
                     words = len(turn.text.split())
                     yield TurnLength(dialogue.id, split, used, str(number), speakers, words)
 
-    def _dialogues(self, split: str) -> Iterator[Dialogue]:
+    def _dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
         source = source_of(self.declaration, self.key)
         return dialogues_in(source, split, self.survey.splitting)
 
-    def _few_number(self, dialogue: Dialogue) -> int:
+    def _few_number(self, dialogue: DeclaredDialogue) -> int:
         section = self.declaration.few_sample
         return number_of(dialogue.id, section.seed if section else 0, "few")
 

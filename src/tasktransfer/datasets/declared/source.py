@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tasktransfer.datasets.declared.dialogues import Dialogue, dialogues_of
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
 from tasktransfer.datasets.declared.files import FilesBySplit, files_of
 from tasktransfer.datasets.declared.rows import hub_rows, read_rows
 from tasktransfer.datasets.declared.section import Declaration, DialogueSection, HubSplits
@@ -31,7 +31,7 @@ class Source(Protocol):
     def digest(self, memo: Path | None) -> str:
         """A digest of all content, and of no path."""
 
-    def dialogues(self, split: str) -> Iterator[Dialogue]:
+    def dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
         """The dialogues of a split in their order."""
 
 
@@ -61,7 +61,7 @@ class Files:
                 }
             )
 
-    def dialogues(self, split: str) -> Iterator[Dialogue]:
+    def dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
         several = len(self.files[split]) > 1
         for number, file in enumerate(self.files[split], start=1):
             name = f"{split}{number}" if several else split
@@ -109,7 +109,7 @@ class Hub:
         named = getattr(self.names, split)
         return (row.values for row in hub_rows(self.name, self.config, named, self.revision))
 
-    def dialogues(self, split: str) -> Iterator[Dialogue]:
+    def dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
         named = getattr(self.names, split)
         rows = hub_rows(self.name, self.config, named, self.revision)
         return dialogues_of(rows, self.section, split)

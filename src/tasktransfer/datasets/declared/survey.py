@@ -13,7 +13,7 @@ from typing import Any
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets.declared.answers import TaskReader
-from tasktransfer.datasets.declared.dialogues import Dialogue
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.draws import Splitting, few, number_of, splitting
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source
@@ -168,7 +168,7 @@ class _Surveyor:
 
     # --- one dialogue ---
 
-    def _count(self, split: str, dialogue: Dialogue) -> None:
+    def _count(self, split: str, dialogue: DeclaredDialogue) -> None:
         self._refuse_twice(split, dialogue)
         shares, few_sample = self.declaration.shares, self.declaration.few_sample
         numbers = self.numbers.setdefault(split, array("q"))
@@ -200,7 +200,7 @@ class _Surveyor:
                         )
                     labels[label] = f"{instance.id}"
 
-    def _refuse_twice(self, split: str, dialogue: Dialogue) -> None:
+    def _refuse_twice(self, split: str, dialogue: DeclaredDialogue) -> None:
         """A dialogue by its name or text in two splits, or by its name twice in one."""
         where = f"{dialogue.location.file}, {dialogue.location.row}"
         before = self.seen.setdefault(_key(dialogue.id), (split, where))
@@ -343,7 +343,7 @@ def _sorted(labels: Mapping[str, Any]) -> list[str]:
     return sorted(labels, key=int if all(map(is_number, labels)) else str)
 
 
-def dialogues_in(source: Source, split: str, drawn: Splitting) -> Iterator[Dialogue]:
+def dialogues_in(source: Source, split: str, drawn: Splitting) -> Iterator[DeclaredDialogue]:
     """The dialogues of a split, drawn or with files of its own."""
     own: str = split if split in source.splits else "train"
     for dialogue in source.dialogues(own):

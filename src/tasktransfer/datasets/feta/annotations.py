@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from tasktransfer.datasets.dataset import TaskSize
-from tasktransfer.datasets.feta.dialogues import Dialogue
+from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue
 from tasktransfer.files.fields import (
     Location,
     Table,
@@ -25,7 +25,7 @@ from tasktransfer.files.fields import (
 )
 from tasktransfer.tasks.card import Instance, Task
 
-Layout = Callable[[Dialogue, Task], Iterator[Instance]]
+Layout = Callable[[AnnotatedDialogue, Task], Iterator[Instance]]
 Answer = TypeVar("Answer", str, tuple[str, int])
 
 
@@ -41,7 +41,7 @@ class Annotated(NamedTuple):
     size: TaskSize
 
 
-def utterance_label(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def utterance_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """One label on a turn: context up to and including it (emotions, dialogue acts)."""
     for turn in dialogue.turns:
         if task.name not in turn.raw:
@@ -54,7 +54,7 @@ def utterance_label(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
 
 
 def instance_of(
-    dialogue: Dialogue,
+    dialogue: AnnotatedDialogue,
     task: Task,
     location: Location,
     context: str,
@@ -86,7 +86,7 @@ def instance_of(
 
 
 def span_instance(
-    dialogue: Dialogue,
+    dialogue: AnnotatedDialogue,
     task: Task,
     location: Location,
     context: str,

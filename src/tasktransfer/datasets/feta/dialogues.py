@@ -40,7 +40,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialogue:
+class AnnotatedDialogue:
     """One dialogue. ``context`` is all turns as one text, ``raw`` holds its annotations by task,
     ``metadata`` one key per task that is annotated on it."""
 
@@ -59,7 +59,7 @@ def spoken(speakers: Iterable[str], utterance: str) -> str:
     return f"{names}: {utterance}" if names else utterance
 
 
-def find_turn(dialogue: Dialogue, turn_id: object, location: Location) -> Turn:
+def find_turn(dialogue: AnnotatedDialogue, turn_id: object, location: Location) -> Turn:
     """The turn with this id. Raises DataError if there is none."""
     if isinstance(turn_id, (str, int)) and not isinstance(turn_id, bool):
         position = dialogue.positions.get(turn_id)
@@ -72,7 +72,7 @@ def find_turn(dialogue: Dialogue, turn_id: object, location: Location) -> Turn:
 
 
 def context_of(
-    dialogue: Dialogue, table: Table, key: str, location: Location
+    dialogue: AnnotatedDialogue, table: Table, key: str, location: Location
 ) -> tuple[str, tuple[int, ...]]:
     """The text of the turns whose ids are listed under ``key``, in the list's order, and where each
     of them begins in it."""
@@ -91,12 +91,12 @@ def load_json(content: bytes, file: str) -> Table:
     return as_table(parsed(content, file), Location(file))
 
 
-def parse_dialogues(release: Table, file: str) -> dict[str, Dialogue]:
+def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
     """All dialogues of a release by id, in the file's order; ids and turns are checked.
 
     Raises DataError for wrong types, missing keys and repeated ids.
     """
-    dialogues: dict[str, Dialogue] = {}
+    dialogues: dict[str, AnnotatedDialogue] = {}
     for table, location in each_table(release, "data", Location(file)):
         dialogue = _parse_dialogue(table, location)
         if dialogue.id in dialogues:
@@ -105,7 +105,7 @@ def parse_dialogues(release: Table, file: str) -> dict[str, Dialogue]:
     return dialogues
 
 
-def _parse_dialogue(table: Table, location: Location) -> Dialogue:
+def _parse_dialogue(table: Table, location: Location) -> AnnotatedDialogue:
     name = get_name(table, "dialogue_id", location)
     location = Location(location.file, dialogue=name)
     turns: list[Turn] = []
@@ -122,7 +122,7 @@ def _parse_dialogue(table: Table, location: Location) -> Dialogue:
         offset = turn.end + 1
     if not turns:
         raise location.at("dialogue").error("holds no turn")
-    return Dialogue(
+    return AnnotatedDialogue(
         id=name,
         turns=tuple(turns),
         positions=positions,

@@ -14,7 +14,7 @@ from pathlib import Path
 from tasktransfer.datasets.feta import archive, splits
 from tasktransfer.datasets.feta.annotations import Annotated
 from tasktransfer.datasets.feta.archive import Source
-from tasktransfer.datasets.feta.dialogues import Dialogue, load_json, parse_dialogues
+from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, load_json, parse_dialogues
 from tasktransfer.datasets.feta.splits import SplitIds
 from tasktransfer.datasets.file_digests import combined
 from tasktransfer.errors import DataError
@@ -38,7 +38,7 @@ class Parsed:
     revision: str
     synthetic: bool
     tasks: dict[str, Annotated]
-    dialogues: dict[str, Dialogue]
+    dialogues: dict[str, AnnotatedDialogue]
     ids: SplitIds
 
     @property

@@ -14,7 +14,7 @@ from tasktransfer.datasets.feta.annotations import (
     span_instance,
     texts,
 )
-from tasktransfer.datasets.feta.dialogues import Dialogue, context_of, find_turn
+from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, context_of, find_turn
 from tasktransfer.files.fields import (
     Location,
     Table,
@@ -33,7 +33,7 @@ from tasktransfer.tasks.spans import mentions_of
 PHRASE_WORDS = 4
 
 
-def masked_entity(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def masked_entity(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Which of the scene's entities does the placeholder stand for? (reading comprehension).
 
     Entities are in lower case in the release, the dialogue is not: the answer's mentions as whole
@@ -63,7 +63,7 @@ def masked_entity(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
         )
 
 
-def mentions(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Whom does this mention refer to? (character identification); several in one turn."""
     for turn in dialogue.turns:
         if task.name not in turn.raw:
@@ -95,7 +95,7 @@ def phrase_around(utterance: str, start: int, end: int) -> str:
     return " ".join(longer)
 
 
-def spans_in_turns(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def spans_in_turns(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Questions whose answers are spans of a turn, or its speaker's name (FriendsQA)."""
     for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
         for item, location in items(group, "qas", outer):
@@ -109,7 +109,7 @@ def spans_in_turns(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
             )
 
 
-def _turn_span(answer: Table, location: Location, dialogue: Dialogue) -> tuple[str, int]:
+def _turn_span(answer: Table, location: Location, dialogue: AnnotatedDialogue) -> tuple[str, int]:
     text = get_name(answer, "text", location)
     turn_id = member(answer, "answer_utterance_id", location)
     turn = find_turn(dialogue, turn_id, location.at("answer_utterance_id"))
@@ -124,7 +124,7 @@ def _turn_span(answer: Table, location: Location, dialogue: Dialogue) -> tuple[s
     return text, turn.start + inside
 
 
-def traits(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """One answer per trait of a speaker, in the order of the card's outputs (personality)."""
     for item, location in items(dialogue.raw, task.name, dialogue.location):
         answers = get_table(item, "personality_characteristics", location)
@@ -137,7 +137,7 @@ def traits(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
         )
 
 
-def entity_pairs(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+def entity_pairs(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Every relation between head and tail in some turns (DialogRE)."""
     for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
         context, turns = context_of(dialogue, group, "turns", outer)

@@ -11,7 +11,7 @@ from tasktransfer.datasets.file_digests import digest_of_files
 from tasktransfer.datasets.multiwoz.cards import CARDS, NAME, REPLY
 from tasktransfer.datasets.multiwoz.dialogues import (
     FOLDER,
-    Dialogue,
+    MultiwozDialogue,
     files_of,
     read_dialogues,
 )
@@ -48,7 +48,7 @@ class _Read:
         self.told: tuple[str, ...] = ()
 
     @cached_property
-    def dialogues(self) -> Mapping[str, list[Dialogue]]:
+    def dialogues(self) -> Mapping[str, list[MultiwozDialogue]]:
         """Split → its dialogues."""
         files = files_of(self.folder)
         by_file = {split: list(read_dialogues(file)) for split, file in files.items()}

@@ -30,7 +30,7 @@ EMPTY = ("", "not mentioned", "none")
 
 
 @dataclass(frozen=True, slots=True)
-class Dialogue:
+class MultiwozDialogue:
     """``turns``: user and system by turns; an exchange each two of them."""
 
     name: str
@@ -58,7 +58,7 @@ def files_of(folder: Path) -> dict[str, Path]:
     return files
 
 
-def read_dialogues(file: Path) -> Iterator[Dialogue]:
+def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
     """The dialogues of a file.
 
     Raises:
@@ -76,7 +76,7 @@ def read_dialogues(file: Path) -> Iterator[Dialogue]:
         yield _dialogue(file, name, dialogue)
 
 
-def _dialogue(file: Path, name: str, dialogue: Any) -> Dialogue:
+def _dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
     log = dialogue.get("log") if isinstance(dialogue, dict) else None
     if not isinstance(log, list) or not log:
         raise DataError(f"{file}, dialogue {name}: no log of turns; fetch the file again")
@@ -110,7 +110,7 @@ def _dialogue(file: Path, name: str, dialogue: Any) -> Dialogue:
         raise DataError(
             f"{file}, dialogue {name}: a single turn and no answer; remove the dialogue"
         )
-    return Dialogue(name, tuple(turns[: 2 * len(exchanges)]), tuple(exchanges))
+    return MultiwozDialogue(name, tuple(turns[: 2 * len(exchanges)]), tuple(exchanges))
 
 
 def _is_system(turn: Mapping[str, Any]) -> bool:

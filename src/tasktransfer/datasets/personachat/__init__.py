@@ -51,7 +51,7 @@ CARDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Dialogue:
+class PersonaDialogue:
     """``turns``: the other side and the answering one by turns."""
 
     name: str
@@ -69,7 +69,7 @@ def _files(folder: Path) -> dict[str, Path]:
     return files
 
 
-def read_dialogues(file: Path) -> list[Dialogue]:
+def read_dialogues(file: Path) -> list[PersonaDialogue]:
     """The dialogues of a file, named after what is said in them.
 
     Raises:
@@ -107,7 +107,7 @@ def read_dialogues(file: Path) -> list[Dialogue]:
             )
         content = "\n".join([*persona, *turns])
         name = f"convai2-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
-        named[name] = Dialogue(name, tuple(persona), tuple(turns))
+        named[name] = PersonaDialogue(name, tuple(persona), tuple(turns))
     return list(named.values())
 
 
@@ -118,7 +118,7 @@ class _Read:
         self.folder = folder
 
     @cached_property
-    def dialogues(self) -> Mapping[str, list[Dialogue]]:
+    def dialogues(self) -> Mapping[str, list[PersonaDialogue]]:
         """Split → its dialogues. With a training set, the validation set is halved for the test."""
         files = _files(self.folder)
         by_file = {split: read_dialogues(file) for split, file in files.items()}

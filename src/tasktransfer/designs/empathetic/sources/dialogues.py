@@ -43,7 +43,7 @@ _MARKS = re.compile(r"[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
-class Dialogue:
+class EmpatheticDialogue:
     """``utterances``: speaker's and listener's in turn, the speaker's first."""
 
     name: str
@@ -89,7 +89,7 @@ def revision(folder: Path, memo: Path | None) -> str:
     return digest_of_files(files_of(Path(find(folder))), memo)
 
 
-def read_dialogues(folder: Path) -> list[Dialogue]:
+def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
     """All dialogues, in the order of the numbers in their names, as the official files have them:
     the files here are by emotion, and blocks of P@1 would be of one emotion each.
 
@@ -98,7 +98,7 @@ def read_dialogues(folder: Path) -> list[Dialogue]:
     """
     files = files_of(folder)
     splits = _splits(files[SPLIT_FILE])
-    dialogues: list[Dialogue] = []
+    dialogues: list[EmpatheticDialogue] = []
     seen: dict[str, Path] = {}
     strays = sorted({f.stem for f in (folder / BY_EMOTION).glob("*.csv")} - set(LABELS))
     if strays:
@@ -160,13 +160,13 @@ def _splits(file: Path) -> dict[str, str]:
     return splits
 
 
-def _of_file(file: Path, emotion: str, splits: Mapping[str, str]) -> Iterator[Dialogue]:
+def _of_file(file: Path, emotion: str, splits: Mapping[str, str]) -> Iterator[EmpatheticDialogue]:
     name, situation = "", ""
     utterances: list[str] = []
 
-    def whole() -> Iterator[Dialogue]:
+    def whole() -> Iterator[EmpatheticDialogue]:
         if name:
-            yield Dialogue(name, splits[name], emotion, situation, tuple(utterances))
+            yield EmpatheticDialogue(name, splits[name], emotion, situation, tuple(utterances))
 
     for line, (dialogue, kind, actor, text) in csv_rows(file, COLUMNS):
         where = f"{file}, line {line}"
@@ -217,7 +217,7 @@ def open_release(folder: Path, few_sample: bool) -> Release:
 
 
 def _instances(
-    dialogue: Dialogue, task: str, shared: Mapping[str, tuple[str, ...]]
+    dialogue: EmpatheticDialogue, task: str, shared: Mapping[str, tuple[str, ...]]
 ) -> Iterator[Instance]:
     if task in (EMOTION.name, EMOTION_CUT.name):
         cut = task == EMOTION_CUT.name and dialogue.names_its_emotion
@@ -237,7 +237,7 @@ def _instances(
         yield Instance(identity, dialogue.name, task, TURN.join(before), 0, query, (), (target,))
 
 
-def _turns(dialogues: list[Dialogue]) -> Iterator[TurnLength]:
+def _turns(dialogues: list[EmpatheticDialogue]) -> Iterator[TurnLength]:
     for dialogue in dialogues:
         for number, text in enumerate(dialogue.utterances):
             side = ("speaker", "listener")[number % 2]
@@ -255,7 +255,7 @@ def _plain_words(text: str) -> list[str]:
     return _MARKS.sub("", text.lower()).split()
 
 
-def shared_situations(dialogues: list[Dialogue]) -> dict[str, tuple[str, ...]]:
+def shared_situations(dialogues: list[EmpatheticDialogue]) -> dict[str, tuple[str, ...]]:
     """Situations that stand in several splits, without their case → the splits, sorted."""
     splits: dict[str, set[str]] = {}
     for dialogue in dialogues:
@@ -263,7 +263,9 @@ def shared_situations(dialogues: list[Dialogue]) -> dict[str, tuple[str, ...]]:
     return {text: tuple(sorted(of)) for text, of in splits.items() if len(of) > 1}
 
 
-def shared_utterances(dialogues: list[Dialogue], fewest_words: int = 4) -> tuple[int, int]:
+def shared_utterances(
+    dialogues: list[EmpatheticDialogue], fewest_words: int = 4
+) -> tuple[int, int]:
     """Of the different test utterances of so many words or more, case and punctuation aside: how
     many training has too, and all."""
 

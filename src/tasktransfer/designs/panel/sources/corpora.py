@@ -30,7 +30,7 @@ alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dialogue:
+class CorpusDialogue:
     """``persona``: what the one who answers was told to be, ``revised``: the same in other words;
     empty: nothing. ``location``: its file, with a line if known, for messages."""
 
@@ -45,7 +45,7 @@ class Dialogue:
 Files = dict[str, Path]
 """Name, as in this module, → the file of a release."""
 
-Read = Callable[[Files], Iterable[Dialogue]]
+Read = Callable[[Files], Iterable[CorpusDialogue]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Corpus:
 # --- DailyDialog --------------------------------------------------------------------------------
 
 
-def daily_dialog(files: Files) -> Iterator[Dialogue]:
+def daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
     """Training: what ``split.csv`` says equals no official validation or test dialogue;
     validation: the official one.
 
@@ -72,7 +72,7 @@ def daily_dialog(files: Files) -> Iterator[Dialogue]:
     held_out = {split: list(_official(files[name], split)) for split, name in OFFICIAL.items()}
     location = str(files[DAILY_SPLIT])
     train = [
-        Dialogue(f"daily-{dialogue.name}", "train", dialogue.said, location=location)
+        CorpusDialogue(f"daily-{dialogue.name}", "train", dialogue.said, location=location)
         for dialogue in daily.read_dialogues(files[DAILY_ZIP], files[DAILY_SPLIT])
         if dialogue.split == "train"
     ]
@@ -88,14 +88,14 @@ def daily_dialog(files: Files) -> Iterator[Dialogue]:
     yield from (*train, *held_out["dev"])
 
 
-def _official(file: Path, split: str) -> Iterator[Dialogue]:
+def _official(file: Path, split: str) -> Iterator[CorpusDialogue]:
     for line, text in text_lines(file):
         turns = tuple(part.strip() for part in text.split("__eou__") if part.strip())
         named = f"daily-{'valid' if split == 'dev' else split}-{line}"
-        yield Dialogue(named, split, turns, location=f"{file}, line {line}")
+        yield CorpusDialogue(named, split, turns, location=f"{file}, line {line}")
 
 
-def as_said(dialogues: Iterable[Dialogue]) -> Iterator[Said]:
+def as_said(dialogues: Iterable[CorpusDialogue]) -> Iterator[Said]:
     """Dialogues as the guard between splits takes them."""
     return (
         Said(dialogue.name, dialogue.split, " ".join(dialogue.utterances), dialogue.location)
@@ -106,16 +106,16 @@ def as_said(dialogues: Iterable[Dialogue]) -> Iterator[Said]:
 # --- the others ---------------------------------------------------------------------------------
 
 
-def empathetic_dialogues(files: Files) -> Iterator[Dialogue]:
+def empathetic_dialogues(files: Files) -> Iterator[CorpusDialogue]:
     """As the empathetic study reads them; test is left out, a rated set is made of it."""
     path = files["empathetic_dialogues/split.csv"].parent
     for dialogue in empathetic.read_dialogues(path):
         if dialogue.split != "test":
             turns = tuple(text.replace("_comma_", ",").strip() for text in dialogue.utterances)
-            yield Dialogue(f"ed-{dialogue.name}", dialogue.split, turns, location=str(path))
+            yield CorpusDialogue(f"ed-{dialogue.name}", dialogue.split, turns, location=str(path))
 
 
-def convai2(files: Files) -> Iterator[Dialogue]:
+def convai2(files: Files) -> Iterator[CorpusDialogue]:
     """The validation set's dialogues, divided; each with the persona of the one who answers.
 
     Raises:
@@ -139,16 +139,18 @@ def convai2(files: Files) -> Iterator[Dialogue]:
     yield from divided(dialogues)
 
 
-def _convai2(file: Path) -> list[Dialogue]:
+def _convai2(file: Path) -> list[CorpusDialogue]:
     dialogues = []
     for number, one in enumerate(personachat.read_dialogues(file), start=1):
         turns = tuple(text.strip() for text in one.turns)
         persona = " ".join(text.strip() for text in one.persona)
-        dialogues.append(Dialogue(f"convai2-{number}", "", turns, persona, location=str(file)))
+        dialogues.append(
+            CorpusDialogue(f"convai2-{number}", "", turns, persona, location=str(file))
+        )
     return dialogues
 
 
-def topical_chat(files: Files) -> Iterator[Dialogue]:
+def topical_chat(files: Files) -> Iterator[CorpusDialogue]:
     """Both validation sets, divided."""
     dialogues = []
     for name in TOPICAL:
@@ -158,11 +160,11 @@ def topical_chat(files: Files) -> Iterator[Dialogue]:
             turns = map(str.strip, each_text(as_table(chat, here), "content", "message", here))
             named = f"{Path(name).stem}-{key}"
             spoken = tuple(text for text in turns if text)
-            dialogues.append(Dialogue(named, "", spoken, location=str(files[name])))
+            dialogues.append(CorpusDialogue(named, "", spoken, location=str(files[name])))
     yield from divided([dialogue for dialogue in dialogues if len(dialogue.utterances) > 1])
 
 
-def reddit(files: Files) -> Iterator[Dialogue]:
+def reddit(files: Files) -> Iterator[CorpusDialogue]:
     """A stand-in for conversations: (paragraph, reply), by paragraph. Half of the paragraphs; the
     rated set has the others."""
     file = files[DSTC7]
@@ -173,7 +175,7 @@ def reddit(files: Files) -> Iterator[Dialogue]:
         replies = [reply.strip() for reply in fields if reply.strip()]
         for number, reply in enumerate(replies if text in mine else ()):
             name = f"reddit-{instance}-{number}"
-            yield Dialogue(name, mine[text], (text, reply), location=str(file))
+            yield CorpusDialogue(name, mine[text], (text, reply), location=str(file))
 
 
 def for_training(paragraph: str) -> bool:
@@ -191,7 +193,7 @@ def _split_of(name: str) -> str:
     return "train"
 
 
-def divided(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
+def divided(dialogues: Sequence[CorpusDialogue]) -> list[CorpusDialogue]:
     """Dialogues in splits by a fixed shuffle, ``DIVIDED`` of them each."""
     order = sorted(dialogues, key=lambda dialogue: dialogue.name)
     random.Random("divided").shuffle(order)
@@ -214,7 +216,7 @@ def of_folder(folder: str) -> Corpus:
     who says the second, fourth and so on."""
     names = {split: f"{folder}/{split}.jsonl" for split in ("train", "dev", "test")}
 
-    def read(files: Files) -> Iterator[Dialogue]:
+    def read(files: Files) -> Iterator[CorpusDialogue]:
         for split, name in names.items():
             for line, row, location in json_lines(files[name]) if name in files else ():
                 turns = tuple(text.strip() for text in get_texts(row, "utterances", location))
@@ -225,7 +227,7 @@ def of_folder(folder: str) -> Corpus:
                 name_of = f"{split}-{line}" if named is None else str(named)
                 persona = str(row.get("persona") or "").strip()
                 where = f"{location.file}, {location.row}"
-                yield Dialogue(f"{folder}-{name_of}", split, turns, persona, location=where)
+                yield CorpusDialogue(f"{folder}-{name_of}", split, turns, persona, location=where)
 
     return Corpus((names["train"], names["dev"]), read, (names["test"],))
 

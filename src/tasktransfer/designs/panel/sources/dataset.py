@@ -34,7 +34,7 @@ from tasktransfer.designs.panel.sources.cards import (
 from tasktransfer.designs.panel.sources.corpora import (
     CORPORA,
     Corpus,
-    Dialogue,
+    CorpusDialogue,
     Files,
     as_said,
     of_folder,
@@ -197,7 +197,9 @@ class _World:
                 yield from ((dialogue.split, instance) for instance in _of_dialogue(task, dialogue))
             yield from _generated(task, files)
 
-    def _refuse_unusable(self, task: str, dialogues: Sequence[Dialogue], files: Files) -> None:
+    def _refuse_unusable(
+        self, task: str, dialogues: Sequence[CorpusDialogue], files: Files
+    ) -> None:
         """A dialogue in two splits, and a corpus without others to take unfitting responses
         from."""
         refuse_shared(
@@ -216,7 +218,7 @@ class _World:
                 )
 
 
-def _of_dialogue(task: str, dialogue: Dialogue) -> Iterator[Instance]:
+def _of_dialogue(task: str, dialogue: CorpusDialogue) -> Iterator[Instance]:
     """Every utterance but the first is the true response to those before it."""
     turns = dialogue.utterances
     for index in range(1, len(turns)):
