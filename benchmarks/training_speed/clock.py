@@ -10,7 +10,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from tasktransfer.results.provenance import peak_memory_mb
-from tasktransfer.training.provenance import peak_gpu_memory_mb
+from tasktransfer.training.torch_facts import peak_gpu_memory_mb
 
 
 def wait() -> None:

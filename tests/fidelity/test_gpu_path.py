@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import fake_cuda
 from tasktransfer.core.specs import FAMILIES, Family
@@ -30,6 +31,8 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What ``fake_training.everything`` says."""
     if fake_cuda.compiler() is None:
         pytest.skip("no C++ compiler (g++, c++ or clang++), which the fake CUDA device needs")
+    if torch.version.cuda is not None:
+        pytest.skip("torch here is a build for CUDA, whose place the fake device takes")
     folder = tmp_path_factory.mktemp("fake_cuda")
     command = [sys.executable, str(Path(fake_cuda.__file__)), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)

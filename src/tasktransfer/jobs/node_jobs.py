@@ -80,7 +80,7 @@ class Made:
 
     def computed(self, setup: Setup, threads: int) -> None:
         """Note how a model was run."""
-        from tasktransfer.training.provenance import host  # noqa: PLC0415  # imports torch
+        from tasktransfer.training.torch_facts import host  # noqa: PLC0415  # imports torch
 
         self.host = host(setup.device, setup.precision, threads)
         self.notes += [note for note in setup.eval_budget.notes if note not in self.notes]

@@ -49,14 +49,9 @@ class Hardware:
         if device.type != "cpu" and train_tokens < FEW_TOKENS:
             note(
                 f"1/{slots_per_gpu()} of the GPU's memory leaves room for {train_tokens} tokens at "
-                "a time, so this model trains slowly; let fewer trainings share a GPU "
-                f"({SLOTS_VARIABLE})"
+                f"a time, which is slow: let fewer trainings share it ({SLOTS_VARIABLE})"
             )
+        budgets = TokenBudget(train_tokens, "training"), TokenBudget(eval_tokens, "evaluation")
         side_by_side = device.type == "cpu" and model.side_by_side
-        return Setup(
-            device,
-            TokenBudget(train_tokens, "training"),
-            TokenBudget(eval_tokens, "evaluation"),
-            precision,
-            Workers(self.threads if side_by_side else 1),
-        )
+        workers = Workers(self.threads if side_by_side else 1)
+        return Setup(device, *budgets, precision, workers)

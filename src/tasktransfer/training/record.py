@@ -25,8 +25,8 @@ from tasktransfer.results.schema import (
 from tasktransfer.training.evaluate import Evaluation
 from tasktransfer.training.job import Job
 from tasktransfer.training.loop import Trained
-from tasktransfer.training.provenance import host, peak_gpu_memory_mb
 from tasktransfer.training.setup import Setup
+from tasktransfer.training.torch_facts import host, peak_gpu_memory_mb
 
 Clock = dict[str, float]
 """Phase of a training → its wall time, seconds."""

@@ -1,4 +1,4 @@
-"""What torch says of this machine, for people."""
+"""What torch says of this machine, for records and people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,23 @@ from dataclasses import dataclass
 
 import torch
 
+from tasktransfer.results.provenance import plain_host
+from tasktransfer.results.schema import Host
 from tasktransfer.training.bfloat16_gain import bfloat16_units
+
+
+def host(device: torch.device, precision: str, threads: int) -> Host:
+    """The machine and the part of it that computed."""
+    here = plain_host(threads) | {"precision": precision}
+    if device.type == "cuda":
+        here |= {"device": "cuda", "gpu": torch.cuda.get_device_name(device)}
+    return here
+
+
+def peak_gpu_memory_mb(device: torch.device) -> float | None:
+    """Peak memory that torch held on the GPU, in MiB; None without one."""
+    is_gpu = device.type == "cuda"
+    return float(torch.cuda.max_memory_allocated(device)) / 2**20 if is_gpu else None
 
 
 @dataclass(frozen=True, slots=True)
