@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.choose_base_models import CUTS
+
 ALGORITHM = "pretrain_finetune"
 """What controls are made for."""
 PRESET = Path(__file__).parents[1] / "workflow" / "presets" / "minilm-controls.yaml"
@@ -45,13 +47,6 @@ controls: [self_transfer, longer_baseline, shuffled_source]
 seeds: 2
 training:
   learning_rate: 1e-4
-  batch_size: 30
-  epochs: 6 # marked: the benchmark trains for 30 (Friends 20), in batches of 60, at 3e-5
-  precision: bfloat16
-  deterministic: true # equal seeds give equal numbers on a GPU too
-  limit_train: 500 # marked: the few-sample training sets hold 54 to 7,167 instances
-  limit_dev: 200 # marked: the dev sets hold 15 to 1,410
-  limit_test: 1200 # marked: the test sets hold 110 to 16,057
 """
 
 
@@ -72,7 +67,7 @@ def preset(tables: Path, count: int) -> str:
     for dataset, rows in runs.groupby("dataset"):
         lines += [f"  {dataset}:", "    tasks: all", "    pairs:"]
         lines += [f"      - {{source: {s}, target: {t}}}" for s, t in best_cells(rows, count)]
-    return HEAD + "\n".join(lines) + "\n" + TAIL
+    return HEAD + "\n".join(lines) + "\n" + TAIL + CUTS
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,8 @@ from tasktransfer.data.prepared import instances_of_encoded, says_synthetic
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, sha256_of
 from tasktransfer.layers.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
+
+T = TypeVar("T")
 
 IGNORED = -100
 """A label that no loss counts (an answer that truncation cut away)."""
@@ -172,6 +174,11 @@ def kept_instances(count: int, limit: int | None) -> Longs:
     """The numbers of the instances that a limit leaves of so many: the first of a fixed shuffle, in
     the split's order."""
     return np.sort(np.random.default_rng(0).permutation(count)[:limit])
+
+
+def kept(instances: Sequence[T], limit: int | None) -> list[T]:
+    """The instances themselves that a limit leaves: those that every training under it reads."""
+    return [instances[number] for number in kept_instances(len(instances), limit)]
 
 
 def write_split(

@@ -12,7 +12,7 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Evaluation, Outcome
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import kept_instances
+from tasktransfer.encoding.encoded import kept
 from tasktransfer.errors import ConfigError
 from tasktransfer.jobs import inputs
 from tasktransfer.metrics.measures import values_of
@@ -96,7 +96,7 @@ def judged_instances(study: Study, node: Evaluation) -> list[Instance]:
     are tested on."""
     assert node.asked is not None
     every = read_instances(inputs.cache(study, node.data), node.task, node.split)
-    return [every[place] for place in kept_instances(len(every), node.asked.get("limit_test"))]
+    return kept(every, node.asked.get("limit_test"))
 
 
 def asking(study: Study, node: Evaluation, model: AskedModel) -> Asking:

@@ -14,7 +14,7 @@ from tasktransfer.core.selectors import COST, TOKENS, Selector
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import as_seen_from, get_task, task_of
-from tasktransfer.encoding.encoded import kept_instances
+from tasktransfer.encoding.encoded import kept
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.files.progress import with_progress
@@ -131,8 +131,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
 
 def _instances(folder: Path, task: str, limit: int) -> list[Instance]:
     """The training instances of a task that selectors read."""
-    read = read_instances(folder, task, "train")
-    return [read[place] for place in kept_instances(len(read), limit)]
+    return kept(read_instances(folder, task, "train"), limit)
 
 
 def _refuse_odd(

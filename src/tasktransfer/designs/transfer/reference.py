@@ -16,7 +16,7 @@ from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.tables.reference import COLUMNS
-from tasktransfer.encoding.encoded import kept_instances
+from tasktransfer.encoding.encoded import kept
 from tasktransfer.evaluation.reference import BY_FREQUENCY, MOST_FREQUENT, REFERENCES, TFIDF
 from tasktransfer.files.progress import with_progress
 from tasktransfer.tasks.card import Instance, Task
@@ -51,8 +51,8 @@ def reference_rows(
     known = [task for task in tasks if task in manifest.tasks]
     for name in with_progress(known, f"references of {manifest.dataset}"):
         task = get_task(manifest.dataset, name)
-        train = _kept(read_instances(folder, name, "train"), training.limit_train)
-        test = _kept(read_instances(folder, name, "test"), training.limit_test)
+        train = kept(read_instances(folder, name, "train"), training.limit_train)
+        test = kept(read_instances(folder, name, "test"), training.limit_test)
         for reference in _offered(progress):
             scores, answer = _scored(reference, task, train, test, training.fidelity.scoring)
             rows.append(
@@ -64,11 +64,6 @@ def reference_rows(
             )
             progress(f"{manifest.dataset} {name} {reference}: {np.mean(scores):.2f}")
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _kept(instances: Sequence[Instance], limit: int | None) -> list[Instance]:
-    """Those that a training with the same limit reads."""
-    return [instances[index] for index in kept_instances(len(instances), limit)]
 
 
 def _offered(progress: Callable[[str], None]) -> list[str]:
