@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
@@ -31,16 +30,13 @@ from tasktransfer.datasets import data_of, get_task, recipe_of
 from tasktransfer.designs.design import Design, Outputs
 from tasktransfer.designs.names import DatasetName, TaskNames
 from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table
-from tasktransfer.results.collect import gather
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
-from tasktransfer.tables import COMMON
 from tasktransfer.tables.collected import (
+    collect_common,
     common_columns,
-    metadata_of,
     read_tables,
-    write_collected,
 )
 from tasktransfer.tables.columns import estimate, number, probability, text
 from tasktransfer.tables.store import Columns, shaped, write_frame
@@ -149,15 +145,8 @@ def cut_to(turns: int, instance: Instance) -> Instance:
 # --- tables and statistics ----------------------------------------------------------------------
 
 
-def outputs(study: Study) -> Outputs:
-    tables = tuple(f"tables/{name}.parquet" for name in COMMON)
-    return Outputs(tables, statistics=("tables/cells.parquet",))
-
-
 def collect(study: Study, complete: bool) -> None:
-    collected = gather(study)
-    collected.require(complete=complete)
-    write_collected(collected, {}, {}, metadata_of(collected, order=order_of(study)), ABOUT)
+    collect_common(study, complete, ABOUT, order=order_of(study))
 
 
 def order_of(study: Study) -> Mapping[str, Sequence[str]]:
@@ -180,19 +169,14 @@ def statistics(study: Study) -> None:
 
 def scored_runs(study: Study) -> Iterator[tuple[tuple[str, ...], int, Scored]]:
     """Every finished run's score on its test set, and on others."""
-    from tasktransfer import metrics
-    from tasktransfer.metrics.measures import MEASURES
-    from tasktransfer.results.rows import answers, rows_beside, rows_of
-    from tasktransfer.stats.cells import of_tallies
+    from tasktransfer.results.rows import rows_beside, rows_of
+    from tasktransfer.stats.cells import of_answers
 
     for run in study.plan.runs:
         stage, task = run.stages[-1], get_task(run.about["dataset"], run.about["task"])
         if is_whole(study, stage):
             rows = rows_of(rows_beside(Path(study.record(stage))), task.name)
-            tallies = metrics.tally(task, answers(rows["prediction"]), answers(rows["gold"]))
-            finish = partial(metrics.score_of_sums, task)
-            scored = of_tallies(tallies, rows["cluster"].to_pylist(), finish, MEASURES["score"])
-            yield (task.name, run.model, run.about["turns"]), run.seed, scored
+            yield (task.name, run.model, run.about["turns"]), run.seed, of_answers(rows, task)
 
 
 # --- what is shown ------------------------------------------------------------------------------
@@ -312,7 +296,7 @@ DESIGN = Design(
     config=LastTurnsConfig,
     kinds=("baseline",),
     plan=plan,
-    outputs=outputs,
+    outputs=lambda _: Outputs(statistics=("tables/cells.parquet",)),
     collect=collect,
     statistics=statistics,
     shown=lambda study: SHOWN,

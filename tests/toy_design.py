@@ -19,18 +19,15 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import data_of
-from tasktransfer.designs.design import Design, Outputs
+from tasktransfer.designs.design import Design
 from tasktransfer.metrics.measures import Measure, Values
 from tasktransfer.present.declared import Crossed, Figure, Presentation, Table
-from tasktransfer.results.collect import gather
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
-from tasktransfer.tables import COMMON
 from tasktransfer.tables.collected import (
+    collect_common,
     common_columns,
-    metadata_of,
     read_tables,
-    write_collected,
 )
 from tasktransfer.tables.columns import number, text
 
@@ -93,17 +90,10 @@ def plan(config: ToyConfig, revisions: Revisions) -> Plan:
     return builder.plan()
 
 
-def outputs(study: Study) -> Outputs:
-    return Outputs(tuple(f"tables/{name}.parquet" for name in COMMON))
-
-
 def collect(study: Study, complete: bool) -> None:
-    collected = gather(study)
-    collected.require(complete=complete)
     assert isinstance(study.config, ToyConfig)
     part = study.config.part
-    metadata = metadata_of(collected, cuts=f"part {part}" if part else "")
-    write_collected(collected, {}, {}, metadata, ABOUT)
+    collect_common(study, complete, ABOUT, cuts=f"part {part}" if part else "")
 
 
 def measured(view: View) -> pd.DataFrame:
@@ -151,7 +141,6 @@ DESIGN = Design(
     config=ToyConfig,
     kinds=("base", "tuned"),
     plan=plan,
-    outputs=outputs,
     collect=collect,
     shown=lambda study: SHOWN,
     measures={"mean_gap": Measure("mean_gap", False, scale="plain", of_rows=mean_gap)},

@@ -107,6 +107,11 @@ def test_a_cell_is_found_by_its_words_in_any_order_and_case() -> None:
     assert len(explained("bert")["cells"]) == 3
 
 
+def test_a_cell_is_found_by_what_the_table_prints() -> None:
+    by_key, printed = explained("multitask_finetune"), explained("Multitask → fine-tune")
+    assert printed["cells"] == by_key["cells"] != []
+
+
 def test_an_unknown_name_is_told_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"study\.yaml.*'multitusk'.*multitask"):
         explained("bert", "multitusk")

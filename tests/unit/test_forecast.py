@@ -24,6 +24,7 @@ from tasktransfer.operate.forecast.rates import Rates, card_rates, machine_rates
 from tasktransfer.operate.forecast.sizes import Sizes, within
 from tasktransfer.operate.forecast.speed import PROCESS_SECONDS
 from tasktransfer.operate.overview import overview
+from tasktransfer.operate.overview_text import as_text
 from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study
 
@@ -400,6 +401,15 @@ def test_what_is_done_is_not_left() -> None:
         finish(study, stage)
     left = overview(study, devices=1)["estimate"]["left"]
     assert (left["trainings"], left["device_hours"], left["wall_hours"]) == (0, 0, 0)
+
+
+def test_a_forecast_says_that_it_has_no_time_for_what_an_endpoint_answers() -> None:
+    far = {"model": "far", "endpoint": "http://localhost:1/v1", "shots": [0, 2]}
+    seen = overview(opened(prompted=[far]), devices=1)
+    asked = sum(row["total"] for row in seen["others"] if row["kind"] == "evaluation")
+    assert seen["estimate"]["total"]["answered_by_endpoints"] == asked > 0
+    assert f"not in it: {asked} evaluations answered by endpoints" in as_text(seen)
+    assert "endpoints" not in as_text(overview(opened(), devices=1))
 
 
 def test_wall_time_is_never_shorter_than_a_chain() -> None:

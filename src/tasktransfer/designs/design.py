@@ -18,6 +18,7 @@ from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.present.declared import Presentation
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
+from tasktransfer.tables import COMMON_FILES
 
 if TYPE_CHECKING:  # they import what the Snakefile must not
     from tasktransfer.data.recipes import Recipe
@@ -41,7 +42,8 @@ class Outputs:
     """The files that come of a study's records, relative to its results folder: the one list that
     the workflow's rules and what writes the files go by.
 
-    A design names the first four. ``tables``: of ``collect``. ``statistics``: of ``statistics``,
+    A design names the first four. ``tables``: of ``collect``; by themselves those that every design
+    has. ``statistics``: of ``statistics``,
     from the tables. ``data_tables``: of ``data stats``, from the dialogues, as far as these are
     known or have to be. ``reference``: of ``data reference``, likewise; empty: none.
 
@@ -50,7 +52,7 @@ class Outputs:
     ``shown``: those that ``snakemake --report`` shows. ``report``: one page; empty: none.
     """
 
-    tables: tuple[str, ...]
+    tables: tuple[str, ...] = COMMON_FILES
     statistics: tuple[str, ...] = ()
     data_tables: tuple[str, ...] = ()
     reference: str = ""
@@ -95,8 +97,8 @@ class Design:
     config: type[CommonConfig]
     kinds: tuple[str, ...]
     plan: Callable[[Any, Revisions], Plan]
-    outputs: Callable[[Study], Outputs]
     collect: Callable[[Study, bool], None]
+    outputs: Callable[[Study], Outputs] = lambda _: Outputs()
     statistics: Callable[[Study], None] = nothing_to_do
     shown: Callable[[Study], Presentation] | None = None
     choose: Callable[[Study, str], None] | None = None

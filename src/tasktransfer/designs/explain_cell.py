@@ -15,17 +15,19 @@ from tasktransfer.core.validation import unknown
 from tasktransfer.designs.explain_runs import facts_of_run, run_lines
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate.explain_text import pairs, section
-from tasktransfer.present.declared import Presentation, Table
+from tasktransfer.present.declared import Crossed, Presentation, Table
 from tasktransfer.present.marks import marks_of, notes
 from tasktransfer.present.published_columns import DIFFERS, PUBLISHED
 from tasktransfer.present.tables import Left, Printed, printed
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.tables.html import records
-from tasktransfer.tables.numbers import absent
+from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, absent
 
 Facts = dict[str, Any]
 SHOWN = 12
+MARKS = f"{INCOMPLETE}{OTHERWISE}* "
+"""Behind a printed name, and no part of it."""
 MOST_RUNS = 24
 """Runs of a cell that are told whole; an average over a matrix has thousands."""
 
@@ -41,7 +43,7 @@ def explain_cell(
     """The rows of a table that all of the words name, with the runs behind them.
 
     Args:
-        words: values of the table's keys, as the table prints them, in any order.
+        words: values of the table's keys, or what the table prints for them, in any order.
 
     Raises:
         ConfigError: the study has no such table, or the table no such row; names what it has.
@@ -49,12 +51,14 @@ def explain_cell(
     made = printed(shown, table, view)
     if isinstance(made, Left):
         raise ConfigError(f"{study.config_file}: {made.why}")
-    rows = [row for row in records(made.frame) if _named(table, row, words)]
+    every = list(zip(records(made.frame), _shown_names(table, made), strict=True))
+    rows = [row for row, shown_as in every if _named(table, row, shown_as, words)]
     if not rows:
         names = list(_names(table, made.frame))
-        wrong = next(
-            (word for word in words if word.casefold() not in map(str.casefold, names)), ""
+        known = {name.casefold() for name in names}.union(
+            name.casefold() for _, shown_as in every for name in shown_as
         )
+        wrong = next((word for word in words if word.casefold() not in known), "")
         what = f"name in {table.name}"
         raise ConfigError(
             f"{study.config_file}: {unknown(what, wrong, tuple(names), None)}"
@@ -76,10 +80,22 @@ def _names(table: Table, frame: pd.DataFrame) -> Iterator[str]:
         yield from dict.fromkeys(str(value) for value in frame[key] if not absent(value))
 
 
-def _named(table: Table, row: Mapping[str, Any], words: Sequence[str]) -> bool:
+def _shown_names(table: Table, made: Printed) -> list[set[str]]:
+    """How each row of the frame is named to readers, without marks."""
+    shape = table.shape
+    if isinstance(shape, Crossed):
+        lines = [[column.show(row) for column in shape.rows] for row in records(made.frame)]
+    else:
+        entries = [entry for block in made.layout.blocks for entry in block]
+        lines = [list(entry[0][: made.layout.numbers]) for entry in entries]
+    return [{text.rstrip(MARKS) for cell in line for text in cell.split("\n")} for line in lines]
+
+
+def _named(table: Table, row: Mapping[str, Any], shown_as: set[str], words: Sequence[str]) -> bool:
     """Whether every word is a name of the row; of names joined by +, one of them is enough."""
-    values = [str(row[key]).casefold() for key in table.keys if not absent(row[key])]
-    parts = {part for value in values for part in (value, *value.split("+"))}
+    values = [str(row[key]) for key in table.keys if not absent(row[key])]
+    names = [name.casefold() for name in (*values, *shown_as)]
+    parts = {part for name in names for part in (name, *name.split("+"))}
     return {word.casefold() for word in words} <= parts
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.datasets import DATASETS
+from tasktransfer.operate.forecast.besides import is_answered_by_endpoint
 from tasktransfer.operate.forecast.disk import disk
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Device, Rates
@@ -212,6 +213,7 @@ def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> dict[str,
         "evaluated_tokens": sum(cost.evaluated_tokens for cost in costs),
         "device_hours": seconds / 3600,
         "device_hours_besides": (seconds - sum(cost.seconds for cost in costs)) / 3600,
+        "answered_by_endpoints": sum(map(is_answered_by_endpoint, nodes)),
         "wall_hours": max(seconds / devices, max(ends.values(), default=0.0)) / 3600,
     }
 

@@ -115,9 +115,15 @@ def _estimated(estimate: dict[str, Any]) -> list[str]:
 
 def _besides(estimate: dict[str, Any]) -> list[str]:
     besides = estimate["total"]["device_hours_besides"]
-    if not besides:
-        return []
-    return [f"  in it for evaluations, fits and derived data: {besides:.2g} hours"]
+    lines = []
+    if besides:
+        lines.append(f"  in it for evaluations, fits and derived data: {besides:.2g} hours")
+    if served := estimate["total"]["answered_by_endpoints"]:
+        lines.append(
+            f"  not in it: {counted(served, 'evaluation')} answered by endpoints, "
+            "whose speed nothing here tells"
+        )
+    return lines
 
 
 def _basis(name: str, basis: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Cells: the mean score of a kind of run over its seeds, its difference to a reference, how sure.
 
-    of_tallies, of_rank_correlation    a run's answers -> its score, on this test set and on others
+    of_answers, of_tallies,
+    of_rank_correlation                a run's answers -> its score, on this test set and on others
     gathered, mean_of                  runs of all seeds -> cells
     cells                              cells -> a table: value, interval, p and q
 
@@ -13,16 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
+from tasktransfer import metrics
 from tasktransfer.files.progress import with_progress
 from tasktransfer.metrics.measures import MEASURES, Measure, Scale, spearman
+from tasktransfer.results.rows import answers
 from tasktransfer.stats.bootstrap import (
     Estimate,
     Trainings,
@@ -33,6 +37,7 @@ from tasktransfer.stats.bootstrap import (
 from tasktransfer.stats.clustered import spearman_draws
 from tasktransfer.stats.draws import Floats, Units, Weights, dialogues, jackknifed_scores
 from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.tasks.card import Task
 
 Key = tuple[str, ...]
 """The names of a cell."""
@@ -92,6 +97,17 @@ def of_tallies(
 
     whole = float(score(summed.sum(axis=0)))
     return Scored(whole, jackknifed_scores(summed, score), units, measure.scale)
+
+
+def of_answers(rows: pa.Table, task: Task) -> Scored:
+    """A run by a task's own score.
+
+    Args:
+        rows: of one task (``results.rows``).
+    """
+    tallies = metrics.tally(task, answers(rows["prediction"]), answers(rows["gold"]))
+    finish = partial(metrics.score_of_sums, task)
+    return of_tallies(tallies, rows["cluster"].to_pylist(), finish, MEASURES["score"])
 
 
 @lru_cache(maxsize=64)

@@ -6,3 +6,5 @@ and ``html`` (a template's tables); ``numbers`` spells every number the same way
 
 COMMON = ("runs", "scores", "resources", "missing", "problems")
 """Tables that ``collect`` writes for every design, by name (``tables.collected``)."""
+
+COMMON_FILES = tuple(f"tables/{name}.parquet" for name in COMMON)

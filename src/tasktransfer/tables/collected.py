@@ -14,7 +14,7 @@ import pyarrow as pa
 from tasktransfer.core.ancestors import with_ancestors
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.results.collect import Collected
+from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.costs import hardware_of, hours_of
 from tasktransfer.results.records import chosen_round
 from tasktransfer.results.state import RECORD
@@ -251,6 +251,22 @@ def read_tables(
     for name, described in columns.items():
         frames[name], metadata = read_frame(Path(study.tables, f"{name}.parquet"), described)
     return frames, metadata
+
+
+def collect_common(study: Study, complete: bool, about: Sequence[str], **said: Any) -> None:
+    """All that ``collect`` is of a design without tables of its own.
+
+    Args:
+        complete: refuse a study with holes.
+        about: keys of ``Run.about`` that name a run.
+        said: arguments of ``metadata_of``.
+
+    Raises:
+        RecordError: see ``gather`` and ``Collected.require``.
+    """
+    collected = gather(study)
+    collected.require(complete=complete)
+    write_collected(collected, {}, {}, metadata_of(collected, **said), about)
 
 
 def write_collected(

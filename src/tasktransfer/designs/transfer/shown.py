@@ -150,7 +150,9 @@ REGRET_TABLE = Table(
         (
             text("dataset", "Dataset"),
             text("model", "Model"),
-            text("algorithm", "Algorithm"),
+            text(
+                "algorithm", "Algorithm", late("designs.transfer.tables.names", "algorithm_label")
+            ),
             text("selector", "Selector"),
             estimate("value", "Regret@1, points", ".2f"),
             number("floor", "Noise floor", ".2f"),

@@ -95,7 +95,7 @@ class Besides:
 
     def _asked(self, node: Evaluation, model: ModelSpec, limit: int | None) -> float:
         """A language model is put questions; what an endpoint takes nobody here knows."""
-        if model.served:
+        if is_answered_by_endpoint(node):
             return 0.0
         read = self._sizes.read(node.data, model.name, node.task, node.split, limit)
         card = get_task(node.data.name, node.task)
@@ -131,6 +131,12 @@ class Besides:
             read = self._sizes.read(stage.data, stage.model.name, task, "train")
             mean = read.tokens / max(1, read.instances)
             yield wanted * times * mean * speed.evaluate
+
+
+def is_answered_by_endpoint(node: Node) -> bool:
+    """Whether a forecast has no time for a node, as a server that it knows nothing of does it."""
+    of = node.of if isinstance(node, Evaluation) else None
+    return isinstance(of, Outcome) and of.model is not None and of.model.served
 
 
 def _rows_of(node: Evaluation) -> int | None:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from tasktransfer import metrics
 from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
@@ -23,19 +21,16 @@ from tasktransfer.designs.transfer.collect.columns import MEAN, PROMPTED, SCORED
 from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import is_prompted
-from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.collect import Collected, gather
-from tasktransfer.results.rows import answers
 from tasktransfer.results.study import Study
 from tasktransfer.stats.bootstrap import confidence_of_mean
 from tasktransfer.stats.cells import (
     NO_SEED,
     Cell,
-    Scored,
     gathered,
     mean_of,
     mean_over_test_sets,
-    of_tallies,
+    of_answers,
 )
 from tasktransfer.tables.store import frame_of, write_frame
 from tasktransfer.tasks.asking import chosen_from
@@ -109,7 +104,9 @@ def _asked(collected: Collected, runs: Sequence[Run]) -> _Asked:
     seeds = [run.seed if shots else NO_SEED for run in runs]
     cells = []
     for nodes in wordings:
-        scored = [_scored(collected, node) for node in nodes]
+        scored = [
+            of_answers(collected.rows(node), get_task(node.data.name, node.task)) for node in nodes
+        ]
         named = (((), seed, count) for seed, count in zip(seeds, scored, strict=True))
         cells.append(gathered(named)[()])
     records = [collected.record(node) for nodes in wordings for node in nodes]
@@ -124,14 +121,6 @@ def _asked(collected: Collected, runs: Sequence[Run]) -> _Asked:
         questions=sum(count["questions"] for count in counts),
         tokens=sum(map(_tokens, counts)),
     )
-
-
-def _scored(collected: Collected, node: Evaluation) -> Scored:
-    rows, task = collected.rows(node), get_task(node.data.name, node.task)
-    tallies = metrics.tally(task, answers(rows["prediction"]), answers(rows["gold"]))
-    clusters = rows["cluster"].to_pylist()
-    score = partial(metrics.score_of_sums, task)
-    return of_tallies(tallies, clusters, score, MEASURES["score"])
 
 
 def _how(collected: Collected, node: Evaluation) -> Iterator[str]:
