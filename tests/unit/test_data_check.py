@@ -38,7 +38,7 @@ def test_what_is_printed_is_a_declaration(tmp_path: Path) -> None:
     assert section["dialogue"] == TURNS and section["tasks"] == TASKS
     assert section["shares"] == {"test": 0.2}
     assert "# 12 train dialogues, 36 turns" in checked.text
-    assert "intent:  # 3 labels: billing 4, login 4, shipping 4" in checked.text
+    assert "intent:  # 3 labels: billing (4), login (4), shipping (4)" in checked.text
     dataset = declared_dataset("Own", Declaration.model_validate(section), None)
     assert list(dataset.tasks) == ["urgency", "intent"]
 
@@ -176,6 +176,19 @@ def test_duplicates_and_numbers_are_told(tmp_path: Path) -> None:
     checked = check_files([file], "Own")
     assert any("line 13: says the same as" in note for note in checked.notes)
     assert "numbers in the file" in checked.text
+
+
+def test_short_texts_may_be_in_two_splits_and_long_lists_are_cut(tmp_path: Path) -> None:
+    said = [f"number {number} of many" for number in range(40)]
+    longer = " ".join(["word"] * 12)
+    for split in ("train", "test"):
+        rows = [{"text": text, "label": "ab"[n % 2]} for n, text in enumerate([*said, longer])]
+        (tmp_path / f"{split}.jsonl").write_text(lines(rows))
+    checked = check_files([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], "Own")
+    (problem,) = checked.problems
+    assert "test.jsonl, line 41: the dialogue is in test and, by its text, in train" in problem
+    assert "line 1: says the same as" in checked.notes[0] and "one turn" in checked.notes[0]
+    assert checked.notes[20:] == ["and 20 more such dialogues"]
 
 
 def test_the_command_ends_with_the_code_of_damaged_data(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from tasktransfer.datasets.declared.rows import SourceRow, opened, read_rows
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import source_of
 from tasktransfer.datasets.declared.survey import TOKENS_A_WORD, survey_of
+from tasktransfer.datasets.one_split import LEAST_WORDS
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.fields import Location
@@ -79,6 +80,8 @@ class _Check:
         self.labels: dict[str, dict[str, Counter[str]]] = {}
         self.first: dict[tuple[str, str], str] = {}
         self.long: list[str] = []
+        self.in_two: list[str] = []
+        self.twice: list[str] = []
 
     def checked(self) -> Checked:
         rows = {path: self._readable(path, file) for path, file in self.files.items()}
@@ -92,14 +95,19 @@ class _Check:
             declaration = Declaration.model_validate(section)
         except ValidationError:
             declaration = None
-            self.problems.append(f"{train}: no field looks like a label; declare a task by hand")
+            self.problems.append(
+                f"{train}: no field looks like a label; declare a task by hand, with its kind and "
+                f"its label (fields: {', '.join(rows[train][0].values)})"
+            )
         if declaration is not None:
             for path, some in rows.items():
                 self._read(path, some, declaration)
+            self.problems += _some(self.in_two, "such dialogues")
+            self.notes += _some(self.twice, "such dialogues")
             self._compare(declaration)
             if not self.problems:
                 self._read_as_a_study(declaration)
-        return Checked(self._printed(section, guessed), self.problems, self.notes)
+        return Checked(self._printed(section, guessed, rows), self.problems, self.notes)
 
     def _declaration(self, guessed: Guess) -> dict[str, object]:
         files: dict[str, object] = {}
@@ -207,18 +215,26 @@ class _Check:
             before = self.seen.setdefault(key, (split, where))
             if before[1] == where:
                 continue
-            if before[0] != split:
-                self.problems.append(
-                    f"{where}: the dialogue is in {split} and, by its {what}, in {before[0]} "
-                    f"({before[1]}); keep it in one of them"
-                )
-            elif what == "name":
-                self.problems.append(
+            # A study passes over short ones of several turns too: here they are worth a look.
+            alone = what == "text" and len(dialogue.turns) == 1
+            short = alone and dialogue.words.count(" ") + 1 < LEAST_WORDS
+            if before[0] == split and what == "name":
+                self.in_two.append(
                     f"{where}: dialogue {dialogue.id!r} is there already ({before[1]}); give each "
                     "its own name"
                 )
+            elif before[0] == split:
+                self.twice.append(f"{where}: says the same as {before[1]}, a duplicate in {split}")
+            elif short:
+                self.twice.append(
+                    f"{where}: says the same as {before[1]} of {before[0]}; one turn of fewer than "
+                    f"{LEAST_WORDS} words, which two people may well have said"
+                )
             else:
-                self.notes.append(f"{where}: says the same as {before[1]}, a duplicate in {split}")
+                self.in_two.append(
+                    f"{where}: the dialogue is in {split} and, by its {what}, in {before[0]} "
+                    f"({before[1]}); keep it in one of them"
+                )
             return
 
     def _compare(self, declaration: Declaration) -> None:
@@ -250,9 +266,16 @@ class _Check:
 
     # --- what is printed ---
 
-    def _printed(self, section: dict[str, object], guessed: Guess) -> str:
+    def _printed(
+        self,
+        section: dict[str, object],
+        guessed: Guess,
+        rows: Mapping[Path, Sequence[SourceRow]],
+    ) -> str:
         sizes = ", ".join(f"{count:,} {split}" for split, count in self.dialogues.items())
-        head = f"# {sizes or 'no'} dialogues, {self.turns:,} turns\n"
+        head = f"# {sizes} dialogues, {self.turns:,} turns\n"
+        if not sizes:
+            head = f"# {sum(map(len, rows.values())):,} rows, no task found\n"
         body = yaml.safe_dump(
             {"datasets": {self.name: section}}, sort_keys=False, allow_unicode=True, width=100
         )
@@ -269,7 +292,7 @@ class _Check:
 def _of_labels(counts: Counter[str], kind: str) -> str:
     if kind in ("question_answering", "span"):
         return f"{sum(counts.values()):,} answers"
-    most = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(5))
+    most = ", ".join(f"{label} ({count:,})" for label, count in counts.most_common(5))
     text = f"{len(counts)} labels: {most}{', ...' if len(counts) > 5 else ''}"
     if counts and max(counts.values()) > UNEVEN * min(counts.values()):
         text += (
@@ -293,10 +316,10 @@ def _listed(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
-def _some(problems: list[str]) -> list[str]:
-    """The first problems of a file, and how many more there are."""
+def _some(problems: list[str], what: str = "of the same file") -> list[str]:
+    """The first problems of a kind, and how many more there are."""
     more = len(problems) - SHOWN
-    return [*problems[:SHOWN], *([f"and {more:,} more of the same file"] if more > 0 else [])]
+    return [*problems[:SHOWN], *([f"and {more:,} more {what}"] if more > 0 else [])]
 
 
 def _numbers(numbers: Sequence[int]) -> str:
