@@ -117,6 +117,28 @@ def test_selectors_that_are_noise_are_not_told_from_random() -> None:
             assert 0.93 <= kept <= 0.97, (measure, kept)
 
 
+def told_from_random(of_a_source: float) -> float:
+    """The share of 100 studies in which noise, one value a source, is told from random.
+
+    Args:
+        of_a_source: standard deviation of what sources give to all targets; of a pair it is 4.
+    """
+    generator = np.random.default_rng(35)
+    _, scores = simulated(generator, 100)
+    scores = scores + generator.normal(0, of_a_source, (100, 1, 17, 1))
+    values = np.broadcast_to(generator.random((100, 1, 17)), scores.shape[:3])
+    noise, chance = (with_seeds_left_out(v, scores, (1,)) for v in (values, np.zeros(values.shape)))
+    differences = np.moveaxis(noise["regret@1"] - chance["regret@1"], 1, 0)
+    return float(np.mean([mean_over_targets(study).p <= 0.05 for study in differences]))
+
+
+def test_an_interval_is_for_the_sources_at_hand() -> None:
+    """One value a source picks one source for all targets: where sources differ in general, it is
+    told whether that one is a good one (docs/selection.md)."""
+    assert told_from_random(0) <= 0.1
+    assert 0.65 <= told_from_random(8) <= 0.85
+
+
 def test_the_truth_is_at_or_below_the_floor() -> None:
     truth, scores = simulated(np.random.default_rng(5), 40)
     for known, seen in zip(truth, scores, strict=True):
