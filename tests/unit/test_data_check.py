@@ -152,7 +152,7 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
     for words in (
         "train.jsonl, line 4, messages[0].content: found None, expected a text",
         "train.jsonl, line 6: no JSON",
-        "train.jsonl, line 8: intent of task intent is missing or null",
+        "train.jsonl, line 8: intent of task intent is missing, null or empty",
         "train.jsonl, line 21: dialogue 'all-0' is there already",
         "test.jsonl, line 1: 'other' of intent is in test, and train never has it",
         "test.jsonl, line 2: the dialogue is in test and, by its text, in train",
@@ -189,6 +189,29 @@ def test_short_texts_may_be_in_two_splits_and_long_lists_are_cut(tmp_path: Path)
     assert "test.jsonl, line 41: the dialogue is in test and, by its text, in train" in problem
     assert "line 1: says the same as" in checked.notes[0] and "one turn" in checked.notes[0]
     assert checked.notes[20:] == ["and 20 more such dialogues"]
+
+
+def test_rows_of_a_dialogue_that_are_apart_are_told(tmp_path: Path) -> None:
+    said = [(n % 4, f"this is turn number {n}", "ab"[n % 2]) for n in range(16)]
+    rows = [{"dialog_id": name, "utterance": text, "mood": mood} for name, text, mood in said]
+    file = tmp_path / "own.jsonl"
+    file.write_text(lines(rows))
+    checked = check_files([file], "Own")
+    assert declared(checked)["dialogue"]["id"] == "dialog_id"
+    assert "dialogue '0' has rows apart from each other" in checked.problems[0]
+
+
+def test_a_count_of_turns_is_no_label_and_unused_fields_are_told(tmp_path: Path) -> None:
+    rows = [
+        {"dialog_id": n // 4, "turn": n % 4, "utterance": f"turn {n} is here", "mood": "ab"[n % 2],
+         "comment": f"a remark of row {n}"}
+        for n in range(24)
+    ]  # fmt: skip
+    file = tmp_path / "own.jsonl"
+    file.write_text(lines(rows))
+    checked = check_files([file], "Own")
+    assert list(declared(checked)["tasks"]) == ["mood"]
+    assert checked.notes == [f"{file}: fields that nothing here reads: turn, comment"]
 
 
 def test_the_command_ends_with_the_code_of_damaged_data(

@@ -108,7 +108,7 @@ class TaskReader:
         )
         if (self.section.missing or usual) == "refuse":
             raise location.error(
-                f"{what} of task {self.name} is missing or null",
+                f"{what} of task {self.name} is missing, null or empty",
                 "give it, remove the row, or set missing: skip for the task",
             )
 

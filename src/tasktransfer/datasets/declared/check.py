@@ -91,6 +91,10 @@ class _Check:
         except DataError as error:
             raise DataError("\n".join([*self.problems, str(error)])) from None
         section = self._declaration(guessed)
+        if guessed.unused:
+            self.notes.append(
+                f"{train}: fields that nothing here reads: {', '.join(guessed.unused)}"
+            )
         try:
             declaration = Declaration.model_validate(section)
         except ValidationError:
@@ -282,7 +286,7 @@ class _Check:
         for task in guessed.tasks:
             counts = sum(self.labels.get(task, {}).values(), Counter[str]())
             note = _of_labels(counts or guessed.counts[task], guessed.tasks[task]["kind"])
-            if task in guessed.numbers:
+            if task in guessed.numbers and guessed.tasks[task]["kind"] != "multiple_choice":
                 what = guessed.numbers[task]
                 note += f"; {what} in the file, taken as labels (or a rating: kind: rating, scale)"
             body = body.replace(f"\n      {task}:\n", f"\n      {task}:  # {note}\n", 1)
@@ -290,7 +294,7 @@ class _Check:
 
 
 def _of_labels(counts: Counter[str], kind: str) -> str:
-    if kind in ("question_answering", "span"):
+    if kind in ("question_answering", "span", "multiple_choice"):
         return f"{sum(counts.values()):,} answers"
     most = ", ".join(f"{label} ({count:,})" for label, count in counts.most_common(5))
     text = f"{len(counts)} labels: {most}{', ...' if len(counts) > 5 else ''}"

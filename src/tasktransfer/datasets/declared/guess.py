@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from tasktransfer.datasets.declared.dialogues import ITEMS, LINE
@@ -32,12 +32,13 @@ TEXT_WORDS = 2.0
 class Guess:
     """``dialogue`` and ``tasks`` as a declaration has them; ``counts``: task → answer → how often;
     ``numbers``: task → what its labels are in the file, where some are numbers: "numbers and
-    texts"."""
+    texts"; ``unused``: fields of rows and turns that neither names."""
 
     dialogue: dict[str, str]
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     numbers: dict[str, str] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
 
 
 def guess(rows: Sequence[Table], location: str) -> Guess:
@@ -83,7 +84,11 @@ def guess(rows: Sequence[Table], location: str) -> Guess:
         counts[plain] = Counter(map(_plain, (v for v in flat if not _is_null(v))))
         if "numbers" in (types := _types(flat)):
             numbers[plain] = " and ".join(types)
-    return Guess(dialogue, tasks, counts, numbers)
+    named = {*dialogue.values(), *(v for task in tasks.values() for v in task.values())}
+    there = [*columns, *(f"{turns}{ITEMS}.{key}" for key in of_turns if turns)]
+    told = {f"{turns}{ITEMS}.{key}" for key in taken} | {f"{name}{ITEMS}" for name in columns}
+    unused = tuple(key for key in there if key not in named | told and f"{key}{ITEMS}" not in named)
+    return Guess(dialogue, tasks, counts, numbers, unused)
 
 
 Found = tuple[str, dict[str, Any], list[Any]]
@@ -131,7 +136,7 @@ def _of_rows(
         section = {"kind": "question_answering", "question": question, "label": answer}
         yield "question_answering", section, []
     for key, values in free.items():
-        if key in used:
+        if key in used or (by_turn and _is_position(key, rows, taken)):
             continue
         if _are_labels(values):
             kind = "dialogue_classification"
@@ -155,6 +160,17 @@ def _differs_within(
         if name and not _is_null(value) and seen.setdefault(row.get(name), value) != value:
             return True
     return False
+
+
+def _is_position(key: str, rows: Sequence[Table], taken: set[str]) -> bool:
+    """Whether a column counts the rows of each dialogue, from 0 or 1."""
+    name = next(column for column in taken if column.lower().endswith("id"))
+    groups = [[row.get(key) for row in group] for _, group in groupby(rows, lambda r: r.get(name))]
+    first = str(groups[0][0])
+    if first not in ("0", "1"):
+        return False
+    counts = [[str(int(first) + n) for n in range(len(group))] for group in groups]
+    return [list(map(str, group)) for group in groups] == counts
 
 
 def _columns(rows: Sequence[Any]) -> dict[str, list[Any]]:
@@ -265,8 +281,14 @@ def _id(columns: Mapping[str, list[Any]], rows: Sequence[Table], *, repeats: boo
         stays = changes < len(named) or len(rows) == 1
         if len(set(named)) >= MOST * changes and (stays or not repeats):
             return name
-    # A name that many dialogues have is wrong and no label.
-    return None if repeats else next((name for name in columns if name.lower() in IDS), None)
+    # A name that many dialogues have, or whose rows are apart, is wrong and no label.
+    known = (name for name in columns if name.lower() in IDS)
+    return next((n for n in known if not repeats or _repeats(columns[n])), None)
+
+
+def _repeats(values: Sequence[Any]) -> bool:
+    named = [value for value in values if isinstance(value, str | int) and not _is_null(value)]
+    return 2 <= len(set(named)) <= len(named) / 2
 
 
 def _are_labels(values: Sequence[Any]) -> bool:
