@@ -1,102 +1,40 @@
 """The jobs that are no training: deriving data, fitting, evaluating.
 
-Each holds its node's folder, ends at once where the node is whole, and writes its record last. One
-that computes with a model leases a device first, as a training does, and before torch is imported.
-What only a design has (recipes, learners) is handed in.
+What each does is here; how its folder is held and its record written is in ``recorded_job``. What
+only a design has (recipes, learners) is handed in.
 """
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tasktransfer import metrics
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
-from tasktransfer.core.selectors import MEASUREMENTS, SELECTOR, Selector, selector_named
+from tasktransfer.core.selectors import MEASUREMENTS, SELECTOR, selector_named
 from tasktransfer.data.cache import read_instances, write_release
-from tasktransfer.data.recipes import Ingredients, Judge, Rank, Recipe, recipe_named
+from tasktransfer.data.recipes import Ingredients, Judge, Rank, recipe_named
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
 from tasktransfer.encoding.encoded import kept_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import expected_values, measured
-from tasktransfer.files import sweep
 from tasktransfer.files.progress import with_progress
 from tasktransfer.fits import JOINT_LEARNERS, Learner, answers, learner_named, ranked
 from tasktransfer.jobs import asked_job, inputs, probe_job, selector_job
-from tasktransfer.jobs.needs import computes_with_a_model
+from tasktransfer.jobs.recorded_job import Brought, Made, recorded
 from tasktransfer.metrics.measures import values_of
-from tasktransfer.results.artefacts import checksums
-from tasktransfer.results.damage import damage, set_aside
-from tasktransfer.results.provenance import plain_host, provenance_of
-from tasktransfer.results.records import (
-    identity_of,
-    parts_of,
-    read_record,
-    record_of,
-    what_is_left,
-    write_record,
-)
-from tasktransfer.results.rows import Row, write_rows
-from tasktransfer.results.state import RECORD, claim, remember
+from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance, Task
-from tasktransfer.training.device import device_pool, lease
 
 if TYPE_CHECKING:  # imports torch
     from tasktransfer.evaluation.outcome import Places
-    from tasktransfer.results.schema import Host, Sizes, TaskResult
-    from tasktransfer.training.setup import Setup
 
-Measures = dict[str, dict[str, float]]
 ASKED_OF_THE_MODEL = ("p_at_1", "bleu", "perplexity")
 """First measures of evaluations that need the model and not its answers alone: which of many
 replies it chooses, or how probable one is (``evaluation.replies``)."""
-
-
-@dataclass
-class Made:
-    """What a job's work comes to. ``report``: of derived data, what the recipe did. ``host``: the
-    device that a model was run on, where one was."""
-
-    sizes: dict[str, Sizes] = field(default_factory=dict)
-    results: dict[str, TaskResult] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
-    report: Measures = field(default_factory=dict)  # of a model that is asked, what was counted
-    host: Host | None = None
-    notes: list[str] = field(default_factory=list)
-
-    def judged(self, task: str, measures: dict[str, float], instances: int, split: str) -> None:
-        """A task's result on a split."""
-        score = measures.get("score")
-        self.results[task] = {"measures": measures, "score": score, "instances": instances}
-        self.sizes[task] = {split: instances}
-
-    def computed(self, setup: Setup, threads: int) -> None:
-        """Note how a model was run."""
-        from tasktransfer.training.torch_facts import host  # noqa: PLC0415  # imports torch
-
-        self.host = host(setup.device, setup.precision, threads)
-        self.notes += [note for note in setup.eval_budget.notes if note not in self.notes]
-
-
-class Brought(Protocol):
-    """What the study's design brings for its jobs (``designs.design.Design``)."""
-
-    @property
-    def recipes(self) -> Mapping[str, Recipe]: ...
-    @property
-    def learners(self) -> Mapping[str, Learner]: ...
-    @property
-    def selectors(self) -> Mapping[str, Selector]: ...
-    @property
-    def stand_ins(self) -> Callable[[Any], Mapping[str, str]]: ...
 
 
 def derive(study: Study, data: Data, design: Brought) -> None:
@@ -127,7 +65,7 @@ def derive(study: Study, data: Data, design: Brought) -> None:
             made.sizes.setdefault(task, {})[split] = len(instances)
         made.report = ingredients.report
 
-    _job(study, data, design, work)
+    recorded(study, data, design, work)
 
 
 def fit(study: Study, node: Fit, design: Brought) -> None:
@@ -171,7 +109,7 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             made.judged(name, measures, len(test), "test")
             made.rows += _rows(task, test, predicted, expected_values(task, probable), "test")
 
-    _job(study, node, design, work)
+    recorded(study, node, design, work)
 
 
 def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> None:
@@ -217,7 +155,7 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
         made.judged(node.task, measures, len(instances), node.split)
         made.rows = _rows(task, instances, predictions, values, node.split)
 
-    _job(study, node, design, work)
+    recorded(study, node, design, work)
 
 
 def _asked(study: Study, node: Evaluation, threads: int, made: Made) -> None:
@@ -279,67 +217,6 @@ def _replies(
     measures = {name: judged_replies.measures[name] for name in node.measures}
     made.judged(node.task, measures, len(made.rows), node.split)
     made.computed(setup, threads)
-
-
-def _job(
-    study: Study,
-    node: Data | Fit | Evaluation,
-    design: Brought,
-    work: Callable[[Path, Made], None],
-) -> None:
-    """Do a node's work while its folder is held, unless it is done, on a leased device if it needs
-    one; the record last."""
-    folder, made = Path(study.folder(node)), Made()
-    with ExitStack() as held:
-        tell = held.enter_context(claim(folder, _say, label=node.label))
-        problem = damage(folder, node.digest, "all")
-        if problem is None and (folder / RECORD).exists():
-            parts = parts_of(read_record(folder / RECORD))
-            if all((folder / part).exists() for part in parts):
-                _say(f"{folder}: made already, nothing to do")
-                return
-        if problem is not None:
-            kept = set_aside(folder)
-            _say(f"{problem}; kept as {', '.join(file.name for file in kept)}, made once more")
-        sweep(folder)
-        remember(folder, "started", digest=node.digest)
-        if computes_with_a_model(node):
-            tell(device=held.enter_context(lease(device_pool())) or "cpu")
-        started, began = datetime.now(UTC), time.perf_counter()
-        work(folder, made)
-        dataset = node.name if isinstance(node, Data) else node.data.name
-        # A fit on representations does not tell on what these were computed.
-        host = made.host or (None if computes_with_a_model(node) else plain_host())
-        rows = None
-        if made.rows:
-            rows = write_rows(folder, made.rows, digest=node.digest, dataset=dataset)
-        record = record_of(
-            node,
-            synthetic=bool(study.synthetic(dataset)),
-            sizes=made.sizes,
-            results=made.results,
-            report=made.report,
-            rows=rows,
-            artefacts=checksums(folder, what_is_left(identity_of(node), made.sizes)),
-            provenance=provenance_of(
-                node,
-                study=study.config.study,
-                config_digest=study.config.digest,
-                host=host,
-                started=started,
-                seconds={"total": time.perf_counter() - began},
-                notes=made.notes,
-                stand_ins=design.stand_ins(study.config),
-            ),
-        )
-        write_record(folder / RECORD, record)
-        remember(folder, "finished", digest=node.digest)
-    measured_by_task = {task: result["measures"] for task, result in made.results.items()}
-    sentences = [
-        f"{task} " + ", ".join(f"{name} {value:.4g}" for name, value in scores.items())
-        for task, scores in (measured_by_task or made.report).items()
-    ]
-    _say(f"{node.label}: {'; '.join(sentences)}")
 
 
 def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]) -> Any:
@@ -425,7 +302,3 @@ def _rows(
         )
         for index, (instance, answer, value, gold, score) in enumerate(columns)
     ]
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

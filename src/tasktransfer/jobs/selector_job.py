@@ -26,7 +26,7 @@ from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports torch
-    from tasktransfer.jobs.node_jobs import Made
+    from tasktransfer.jobs.recorded_job import Made
 
 ARRAYS, VALUES = "arrays.npz", "values.json"
 
