@@ -1,10 +1,11 @@
-"""The demo's records, as they were packed once, still make the tables that they made then."""
+"""The demos' records, as they were packed once, still make the tables that they made then."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,9 @@ import pytest
 from tasktransfer.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-FIXTURE = ROOT / "tests" / "fixtures" / "demo.zip"
+FIXTURES = ROOT / "tests" / "fixtures"
+DEMOS = ("demo", "empathetic-demo", "panel-demo", "probes-demo")
+"""Presets, each with its zip file of a pack and the tables."""
 PACK = "demo.parquet"
 NO_NUMBERS = ["inputs"]
 """Columns that say of what a row is made, for whoever makes it again."""
@@ -27,23 +30,39 @@ class Demo(NamedTuple):
     after: Path
 
 
+Made = Callable[[str], Demo]
+
+
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """The pack merged into an empty folder, without dialogues and models."""
-    folder = tmp_path_factory.mktemp("demo")
-    before = folder / "before"
-    with zipfile.ZipFile(FIXTURE) as archive:
-        archive.extractall(before)
-    shutil.copy2(ROOT / "workflow" / "presets" / "demo.yaml", folder / "study.yaml")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        commands = (["merge", str(before / PACK)], ["collect", "--complete"], ["statistics"])
-        for command in commands:
-            assert main([*command, "--config", "study.yaml"]) == 0, command
-    return Demo(before, folder / "results" / "demo")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Name of a demo → its pack merged into an empty folder, without dialogues and models."""
+    demos: dict[str, Demo] = {}
+
+    def make(name: str) -> Demo:
+        folder = tmp_path_factory.mktemp(name)
+        before = folder / "before"
+        with zipfile.ZipFile(FIXTURES / f"{name}.zip") as archive:
+            archive.extractall(before)
+        shutil.copy2(ROOT / "workflow" / "presets" / f"{name}.yaml", folder / "study.yaml")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            commands = (["merge", str(before / PACK)], ["collect", "--complete"], ["statistics"])
+            for command in commands:
+                assert main([*command, "--config", "study.yaml"]) == 0, command
+        (results,) = (folder / "results").iterdir()
+        return Demo(before, results)
+
+    def once(name: str) -> Demo:
+        if name not in demos:
+            demos[name] = make(name)
+        return demos[name]
+
+    return once
 
 
-def test_every_record_is_there_as_it_was_packed(demo: Demo) -> None:
+@pytest.mark.parametrize("name", DEMOS)
+def test_every_record_is_there_as_it_was_packed(made: Made, name: str) -> None:
+    demo = made(name)
     rows = pd.read_parquet(demo.before / PACK).set_index("digest")["record"]
     packed = rows[rows != ""].map(json.loads)  # others are tables
     files = [json.loads(path.read_text()) for path in demo.after.rglob("metrics.json")]
@@ -52,13 +71,17 @@ def test_every_record_is_there_as_it_was_packed(demo: Demo) -> None:
         assert record["results"] == packed[record["node"]["digest"]]["results"]
 
 
-def tables() -> list[str]:
-    with zipfile.ZipFile(FIXTURE) as archive:
-        return sorted(name for name in archive.namelist() if name.startswith("tables/"))
+def tables() -> list[tuple[str, str]]:
+    found = []
+    for name in DEMOS:
+        with zipfile.ZipFile(FIXTURES / f"{name}.zip") as archive:
+            found += [(name, file) for file in sorted(archive.namelist()) if file != PACK]
+    return found
 
 
-@pytest.mark.parametrize("name", tables())
-def test_every_table_has_the_same_numbers(demo: Demo, name: str) -> None:
-    before, after = pd.read_parquet(demo.before / name), pd.read_parquet(demo.after / name)
+@pytest.mark.parametrize(("name", "table"), tables())
+def test_every_table_has_the_same_numbers(made: Made, name: str, table: str) -> None:
+    demo = made(name)
+    before, after = pd.read_parquet(demo.before / table), pd.read_parquet(demo.after / table)
     before = before.drop(columns=NO_NUMBERS, errors="ignore")
     pd.testing.assert_frame_equal(after[list(before)], before, check_exact=True)
