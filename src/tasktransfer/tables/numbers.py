@@ -22,10 +22,12 @@ def absent(value: object) -> bool:
 
 
 def number(value: Any, form: str) -> str:
-    """A number in a format of ``format()``."""
+    """A number in a format of ``format()``; one of thousands is whole and no power of ten."""
     if absent(value):
         return DASH
     text = format(int(value) if form.endswith("d") else float(value), form)
+    if "e+" in text and form.endswith("g"):
+        text = format(float(value), ",.0f")
     if not text.strip("+-0.,%"):
         text = text.replace("-", "+" if "+" in form else "")
     return text.replace("-", "−")
