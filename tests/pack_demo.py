@@ -3,7 +3,7 @@
 
     make demo-panel && python tests/pack_demo.py panel-demo
 
-Writes ``tests/fixtures/<preset>.zip``: the records as ``tasktransfer pack --with-text`` writes them,
+Writes ``tests/fixtures/<preset>.zip``: the records as ``tasktransfer pack --with-text`` has them,
 and every table. A table that has changed is a change of the product, to be said in CHANGELOG.md.
 """
 

@@ -104,7 +104,9 @@ CASES: dict[str, Case] = {
     "no name": Case(with_third(id=None), "line 3", "expected the dialogue's name"),
     "name is an object": Case(with_third(id={}), "line 3", "expected the dialogue's name"),
     "name twice": Case(lines(*good(), row(0)), "line 7", "'d0' is there already", "line 1"),
-    "label is null": Case(with_third(intent=None), "line 3", "is missing, null or empty", "missing: skip"),
+    "label is null": Case(
+        with_third(intent=None), "line 3", "is missing, null or empty", "missing: skip"
+    ),
     "label is a list": Case(with_third(intent=["x"]), "line 3", "expected a label", "multi_label"),
     "label is NaN": Case(with_third(intent=float("nan")), "line 3", "found nan"),
     "labels differ in case": Case(with_third(intent="X"), "differs from", "spell it in one way"),

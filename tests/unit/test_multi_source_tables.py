@@ -85,9 +85,9 @@ def test_published_values_stand_beside_the_papers_own_sources_only(tmp_path: Pat
         assert frame[name].notna().all()
     write_all_tables(results, tmp_path / "printed")
     text = (tmp_path / "printed" / "table3.md").read_text()
-    assert "6 rows of other sources than the paper's: not compared." in text
-    assert "‡: the paper's sources are not all legible" in text
-    assert text.count("‡ |") == 6
+    assert "‡ alone: 6 rows of other sources than the paper's, not compared." in text
+    assert "‡ behind a number: the paper's sources are not all legible" in text
+    assert text.count("‡ |") == 12  # both kinds
 
 
 def test_a_study_without_the_papers_sources_is_not_compared(tmp_path: Path) -> None:

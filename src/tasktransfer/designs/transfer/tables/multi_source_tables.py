@@ -23,7 +23,7 @@ from tasktransfer.designs.transfer.tables.correspondence import (
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names, shorts
 from tasktransfer.tables.metadata import Metadata, sort_rows
-from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, counted, delta
+from tasktransfer.tables.numbers import DASH, INCOMPLETE, OTHERWISE, counted, delta
 from tasktransfer.tables.printed import Layout, Line, blocks_of
 
 _KEYS = ["dataset", "target", "model", "algorithm"]
@@ -183,12 +183,15 @@ def _remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -> lis
         told.append(f"Published: the paper's {which}, where the sources are the paper's.")
         if (agreement == "as far as legible").any():
             told.append(
-                f"{OTHERWISE}: the paper's sources are not all legible; those that are agree."
+                f"{OTHERWISE} behind a number: the paper's sources are not all legible; those that "
+                "are agree."
             )
         others = int((agreement == "other").sum())
         if others:
             rows = counted(others, "row")
-            told.append(f"{rows} of other sources than the paper's: not compared.")
+            told.append(
+                f"{OTHERWISE} alone: {rows} of other sources than the paper's, not compared."
+            )
     elif comparable.models and (agreement == "other").all():
         return [*told, "Not compared with the paper: no row has its sources."]
     return [*told, why_not_compared(frame, comparable), *reasons(frame, comparable)]
@@ -253,7 +256,10 @@ def _line(row: Mapping[Hashable, Any], names: Mapping[str, str], measures: list[
 def _published(row: Mapping[Hashable, Any], measure: str) -> list[str]:
     """The paper's value, and the difference where one is told."""
     sources = str(row["source"]).split("+")
-    partly = published.same_sources(str(row["target"]), sources) == "as far as legible"
+    agreement = published.same_sources(str(row["target"]), sources)
+    if agreement == "other":
+        return [OTHERWISE, *([DASH] if f"difference_{measure}" in row else [])]
+    partly = agreement == "as far as legible"
     value, difference = row[f"published_{measure}"], row.get(f"difference_{measure}", math.nan)
     note = "" if pd.isna(row.get("published_note")) else "*"
     if f"difference_{measure}" not in row:
