@@ -32,17 +32,17 @@ def main() -> int:
     parser.add_argument("workflow", help="a file of .github/workflows")
     parser.add_argument("job")
     parser.add_argument("values", nargs="*", help="of the matrix: os=ubuntu-latest python=3.11")
-    parser.add_argument("--set", nargs="*", default=[], help="of the environment, over the job's")
+    parser.add_argument("--set", nargs="*", default=[], help="of the environment, over all else")
     asked = parser.parse_args()
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / asked.workflow).read_text())
     job = workflow["jobs"][asked.job]
     context = {f"matrix.{name}": value for name, value in pairs(asked.values).items()}
     context |= {"runner.os": "Linux", "github.ref_name": "main", "GITHUB_REF_NAME": "main"}
-    environment = os.environ | workflow.get("env", {}) | job.get("env", {}) | pairs(asked.set)
+    environment = os.environ | workflow.get("env", {}) | job.get("env", {})
     with tempfile.TemporaryDirectory(prefix=f"ci-{asked.job}-") as name:
         folder = Path(name) / "checkout"
         subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
-        return run_steps(job, folder, context, environment)
+        return run_steps(job, folder, context, environment, pairs(asked.set))
 
 
 def pairs(words: list[str]) -> dict[str, str]:
@@ -50,7 +50,11 @@ def pairs(words: list[str]) -> dict[str, str]:
 
 
 def run_steps(
-    job: dict[str, Any], folder: Path, context: dict[str, str], environment: dict[str, str]
+    job: dict[str, Any],
+    folder: Path,
+    context: dict[str, str],
+    environment: dict[str, str],
+    over: dict[str, str],
 ) -> int:
     began = time.monotonic()
     for step in job["steps"]:
@@ -60,7 +64,7 @@ def run_steps(
             continue
         started = time.monotonic()
         command = filled(step["run"], context)
-        own = environment | step.get("env", {})
+        own = environment | step.get("env", {}) | over
         code = subprocess.run([*SHELL, command], cwd=folder, env=own, check=False).returncode
         print(f"{time.monotonic() - started:6.0f} s  {filled(title, context)}", flush=True)
         if code:
