@@ -59,6 +59,7 @@ def test_latex_escapes_every_special_character() -> None:
         (102978.0, "+,.0f", "+102,978"),
         (1296.4, ".3g", "1,296"),
         (0.0004, ".3g", "0.0004"),
+        (1.73e-05, ".3g", "< 0.0001"),
     ],
 )
 def test_numbers_have_a_true_minus_and_no_negative_zero(

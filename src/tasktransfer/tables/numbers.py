@@ -22,12 +22,15 @@ def absent(value: object) -> bool:
 
 
 def number(value: Any, form: str) -> str:
-    """A number in a format of ``format()``; one of thousands is whole and no power of ten."""
+    """A number in a format of ``format()``; never as a power of ten: thousands are whole, and what
+    is next to nothing is said to be."""
     if absent(value):
         return DASH
     text = format(int(value) if form.endswith("d") else float(value), form)
     if "e+" in text and form.endswith("g"):
         text = format(float(value), ",.0f")
+    elif "e-" in text and form.endswith("g") and value > 0:
+        return "< 0.0001"
     if not text.strip("+-0.,%"):
         text = text.replace("-", "+" if "+" in form else "")
     return text.replace("-", "−")
