@@ -84,11 +84,20 @@ def _shown_names(table: Table, made: Printed) -> list[set[str]]:
     """How each row of the frame is named to readers, without marks."""
     shape = table.shape
     if isinstance(shape, Crossed):
-        lines = [[column.show(row) for column in shape.rows] for row in records(made.frame)]
+        lines = [
+            [*(column.show(row) for column in shape.rows), shape.heads(str(row[shape.across]))]
+            for row in records(made.frame)
+        ]
     else:
         entries = [entry for block in made.layout.blocks for entry in block]
         lines = [list(entry[0][: made.layout.numbers]) for entry in entries]
-    return [{text.rstrip(MARKS) for cell in line for text in cell.split("\n")} for line in lines]
+    return [{_unmarked(text) for cell in line for text in cell.split("\n")} for line in lines]
+
+
+def _unmarked(text: str) -> str:
+    """``panel`` of ``panel†``, and ``PoE`` of ``(PoE)`` below another name."""
+    text = text.rstrip(MARKS)
+    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
 def _named(table: Table, row: Mapping[str, Any], shown_as: set[str], words: Sequence[str]) -> bool:
