@@ -33,11 +33,7 @@ from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation,
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import (
-    collect_common,
-    common_columns,
-    read_tables,
-)
+from tasktransfer.tables.collected import collect_common, common_columns, read_tables
 from tasktransfer.tables.columns import estimate, number, probability, text
 from tasktransfer.tables.store import Columns, shaped, write_frame
 from tasktransfer.tasks.card import SPLITS, Instance

@@ -24,11 +24,7 @@ from tasktransfer.metrics.measures import Measure, Values
 from tasktransfer.present.declared import Crossed, Figure, Presentation, Table
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import (
-    collect_common,
-    common_columns,
-    read_tables,
-)
+from tasktransfer.tables.collected import collect_common, common_columns, read_tables
 from tasktransfer.tables.columns import number, text
 
 if TYPE_CHECKING:
