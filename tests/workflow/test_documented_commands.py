@@ -1,0 +1,168 @@
+"""The command lines of README, docs and shipped pages are run, as they stand there, page by page.
+
+Each page has a folder with what its commands speak of: the checkout's presets, configs that are the
+demo's, the demo's records, a file of dialogues. ``adapted`` is all that is changed. Snakemake and
+make are run dry: the demos, CI's jobs and ``test_own_data`` run them to the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tasktransfer.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+PAGES = ("README.md", "docs/*.md", "shipped/*.md")
+FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+DEMO, PAPER = "workflow/presets/demo.yaml", "workflow/presets/paper.yaml"
+LARGE = re.compile(r"workflow/presets/(paper|probes-laptop|minilm-matrix)\.yaml")
+"""Studies with data or models of their own, for which the demo's stands in Snakemake's lines."""
+
+NOT_RUN = {
+    "tasktransfer score": "tests/unit/test_challenge_round_trip.py",
+    "tasktransfer submit": "tests/unit/test_challenge_round_trip.py",
+    "tasktransfer leaderboard": "tests/unit/test_challenge_leaderboard.py",
+    "tasktransfer rate": "tests/workflow/test_panel_planted.py",
+    "tasktransfer recommend": "tests/workflow/test_own_data.py",
+    "tasktransfer status --watch": "tests/unit/test_status.py",
+}
+"""What begins so needs what another test makes (submissions, a trained panel or selectors), or ends
+by Ctrl-C alone → that test, which runs it."""
+OWN_PAGE = "docs/your-own-data.md"
+"""Of which test_own_data runs every line."""
+
+
+def lines_of(page: Path) -> list[str]:
+    """Lines of a page's shell blocks that call this package, Snakemake or make."""
+    found = []
+    for language, block in FENCE.findall(page.read_text(encoding="utf-8")):
+        if language in ("", "sh", "bash", "console"):
+            found += re.sub(r"\\\n\s*", " ", block).splitlines()
+    ours = r" *(tasktransfer|snakemake|make|mkdir) "
+    return [line.strip() for line in found if re.match(ours, line)]
+
+
+def documented() -> dict[str, list[str]]:
+    """Page → its commands."""
+    pages = [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]
+    lines = {page.relative_to(ROOT).as_posix(): lines_of(page) for page in pages}
+    return {page: found for page, found in lines.items() if found and page != OWN_PAGE}
+
+
+def adapted(line: str) -> str:
+    """A command for a folder in which the demo's study stands for others."""
+    line = re.sub(r" *\[--?[a-z].*?\]|->.*|\s#.*", "", line).strip()
+    line = line.replace("/mnt/lab-b/results/paper", "lab-b").replace("--account me --submit", "")
+    line = line.replace("./models/all-MiniLM-L6-v2", "tiny")
+    line = re.sub(r"(--config(?:file)?) \.\.\.", rf"\1 {DEMO}", line)
+    if re.match("tasktransfer (merge|pack|explain)", line):
+        line = line.replace(PAPER, DEMO).replace("bert multitask emotion_recognition dialogue_nli",
+                                                 "tiny-bert multitask ER TC")  # fmt: skip
+    if line.startswith("tasktransfer demo"):
+        return f"{line} --dry-run"
+    if line.startswith("tasktransfer pack"):
+        return f"{line} --with-text"  # a tiny decoder says what is no label
+    if line.startswith("snakemake"):
+        line = LARGE.sub(DEMO, line)
+        return line if "--unlock" in line else f"{line} --dry-run --quiet all --nolock"
+    return re.sub("^make ", f"make --dry-run --directory {ROOT} ", line)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the checkout's presets and shipped records, and the demo's records merged."""
+    folder = tmp_path_factory.mktemp("documented") / "checkout"
+    folder.mkdir()
+    for name in ("workflow", "shipped", "profiles", "Snakefile", "pyproject.toml"):
+        (folder / name).symlink_to(ROOT / name)
+    if SHARED.is_dir():
+        (folder.parent / "shared").symlink_to(SHARED)
+        (folder / "data").mkdir()
+        (folder / "data" / "feta").symlink_to(SHARED / "feta")
+    text = (ROOT / DEMO).read_text(encoding="utf-8")
+    for name in ("config.yaml", "study.yaml", "a.yaml", "b.yaml"):
+        (folder / name).write_text(text, encoding="utf-8")
+    with zipfile.ZipFile(ROOT / "tests" / "fixtures" / "demo.zip") as archive:
+        archive.extract("demo.parquet", folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["merge", "demo.parquet", "--config", DEMO]) == 0
+        shutil.copytree("results/demo", "lab-b")
+        (folder / "shards").mkdir()
+        shutil.copy("demo.parquet", "shards/lab-b.parquet")
+    for name in ("licences.md", "LICENCES.md"):
+        (folder / name).write_text("Generated; Apache-2.0.\n", encoding="utf-8")
+    write_tickets(folder / "tickets.jsonl")
+    write_matrix(folder / "FILE.csv")
+    return folder
+
+
+def write_tickets(file: Path) -> None:
+    intents = ("billing", "login", "shipping")
+    rows = [
+        {"id": n, "intent": intents[n % 3],
+         "messages": [{"role": "customer", "content": f"please help with {intents[n % 3]} {n}"},
+                      {"role": "agent", "content": f"of course, this is ticket number {n}"}]}
+        for n in range(60)
+    ]  # fmt: skip
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+
+def write_matrix(file: Path) -> None:
+    rows = ["model,source,target,seed,score,size"]
+    rows += [
+        f"m,t{source},t{target},{seed},{50 + (7 * source + 3 * target + seed) % 11},{source}"
+        for target in range(4)
+        for source in range(4)
+        for seed in range(2)
+        if source != target
+    ]
+    file.write_text("\n".join(rows), encoding="utf-8")
+
+
+def first_said() -> list[tuple[str, str]]:
+    """Page and command, each command once."""
+    lines: dict[str, tuple[str, str]] = {}
+    for page, found in documented().items():
+        for line in found:
+            if not line.startswith(tuple(NOT_RUN)):
+                lines.setdefault(adapted(line), (page, line))
+    return list(lines.values())
+
+
+@pytest.mark.parametrize("page", dict.fromkeys(page for page, _ in first_said()))
+def test_the_commands_of_a_page_run(page: str, demo: Path) -> None:
+    for line in (line for of, line in first_said() if of == page):
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", adapted(line)],
+            cwd=demo,
+            env={
+                **os.environ,
+                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                "HOME": str(demo),
+                "HF_HUB_OFFLINE": "1",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        told = f"{done.stdout[-1500:]}{done.stderr[-2500:]}"
+        assert done.returncode == 0, f"{page}: {line}\nrun as: {adapted(line)}\n{told}"
+
+
+def test_what_is_run_elsewhere_is_documented_and_is_run_there() -> None:
+    lines = [line for found in documented().values() for line in found]
+    for words, file in NOT_RUN.items():
+        assert any(line.startswith(words) for line in lines), words
+        _, command, *_ = words.split()
+        assert re.search(rf"\b{command}\b", (ROOT / file).read_text(encoding="utf-8")), words
