@@ -37,8 +37,9 @@ def main() -> int:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / asked.workflow).read_text())
     job = workflow["jobs"][asked.job]
     context = {f"matrix.{name}": value for name, value in pairs(asked.values).items()}
-    context |= {"runner.os": "Linux", "github.ref_name": "main", "GITHUB_REF_NAME": "main"}
-    environment = os.environ | workflow.get("env", {}) | job.get("env", {})
+    context |= {"runner.os": "Linux", "github.ref_name": "main"}
+    environment = os.environ | {"GITHUB_REF_NAME": "main"}
+    environment |= workflow.get("env", {}) | job.get("env", {})
     with tempfile.TemporaryDirectory(prefix=f"ci-{asked.job}-") as name:
         folder = Path(name) / "checkout"
         subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
