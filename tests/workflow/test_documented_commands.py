@@ -87,7 +87,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
         (folder / name).symlink_to(ROOT / name)
     (folder.parent / "shared").symlink_to(shared)
     (folder / "data").mkdir()
-    (folder / "data" / "feta").symlink_to(shared / "feta")
+    for release in ("feta", "data/feta"):
+        (folder / release).symlink_to(shared / "feta")
     text = (ROOT / DEMO).read_text(encoding="utf-8")
     for name in ("config.yaml", "study.yaml", "a.yaml", "b.yaml"):
         (folder / name).write_text(text, encoding="utf-8")
