@@ -225,11 +225,11 @@ def test_asking_a_batch_system_is_generous_bounded_and_grows(paper: Study) -> No
     sizes = {s.model.name: estimates.memory_mb(s, 1) for s in stages}
     assert sizes["t5-base"] > sizes["bert-base"]
     # Snakemake asks for every job while it builds the DAG.
-    began = time.perf_counter()
+    began = time.process_time()
     for stage in stages:
         estimates.runtime_minutes(stage, 1)
         estimates.memory_mb(stage, 1)
-    assert (time.perf_counter() - began) / len(stages) < 2e-4
+    assert (time.process_time() - began) / len(stages) < 2e-4
 
 
 def test_micro_batches_are_those_of_the_trainer() -> None:
@@ -370,9 +370,9 @@ def test_cards_are_known_by_name() -> None:
 
 
 def test_the_paper_in_hours_and_bytes(paper: Study) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     seen = overview(paper, devices=4, device="cuda")
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
     estimate_ = seen["estimate"]
     assert seen["trainings"]["done"] is None
     assert estimate_["total"]["trainings"] == 5445

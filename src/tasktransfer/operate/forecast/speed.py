@@ -34,12 +34,12 @@ LOAD_SECONDS: dict[Device, float] = {"cpu": 0.2, "cuda": 1.0}
 LOAD_A_PARAMETER = 8e-9
 """Reading data and weights, and (CUDA) making the device ready."""
 
-PRODUCTS_SHARE = 0.85
+PRODUCTS_SHARE = 0.8
 """Of a square product's rate that a layer's own products reach on a CPU."""
-PASSES_SECONDS = 35e-9
+PASSES_SECONDS = 50e-9
 """On a CPU, for a token, layer and unit of the hidden size: what is no product (softmax,
-normalisation, dropout, copies), forward and backward. A thread alone takes 25 ns, of two side by
-side each 45."""
+normalisation, dropout, copies), forward and backward, side by side on all cores. On three machines
+MiniLM took 50 to 90 ns (docs/performance.md); a thread alone takes half."""
 
 WORD_SECONDS = 25e-9
 """On a CPU, for each word that a token of an answer is weighed against, forward and backward; as a
