@@ -179,3 +179,9 @@ def test_the_doctor_says_that_torch_is_lacking() -> None:
     seen = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert (done.returncode, seen["torch"]["state"]) == (0, "lacking"), done.stderr
     assert seen["packages"]["state"] == "fine", seen["packages"]
+
+
+def test_the_regret_of_selectors_needs_no_package_of_their_fits() -> None:
+    """``make figures`` makes it from records: what fits import is imported where they fit."""
+    done = call(PYTHON, "-c", "import tasktransfer.designs.transfer.selectors.values")
+    assert done.returncode == 0, done.stderr

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import load_file, save_file
 
 from tasktransfer.errors import DataError, TrainingError
 from tasktransfer.metrics.bleu import words
@@ -51,6 +50,8 @@ class FastText:
 
     def save(self, folder: Path) -> None:
         """Write it into a folder that is there."""
+        from safetensors.numpy import save_file  # noqa: PLC0415  # tables are made without it
+
         save_file({"vectors": self.vectors, "output": self.output}, folder / WEIGHTS)
         content = {"names": self.names, "words": list(self.vocabulary)}
         (folder / SETTINGS).write_text(json.dumps(content), encoding="utf-8")
@@ -119,6 +120,8 @@ def load(folder: Path) -> FastText:
     """
     try:
         content = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        from safetensors.numpy import load_file  # noqa: PLC0415  # tables are made without it
+
         weights = load_file(folder / WEIGHTS)
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{folder}: no classifier ({error}); delete it and fit again") from error

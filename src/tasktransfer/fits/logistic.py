@@ -14,9 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import load_file, save_file
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression
 
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
@@ -44,6 +41,8 @@ class Logistic:
     def probabilities(self, instances: Sequence[Instance], features: Features | None) -> Features:
         """(instances, labels) probabilities, the labels in the card's order."""
         if self.vocabulary is not None:
+            from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # tables are made without it
+
             counter = CountVectorizer(vocabulary=dict(self.vocabulary))
             matrix = counter.transform(_texts(self.query, instances))
         else:
@@ -56,6 +55,8 @@ class Logistic:
 
     def save(self, folder: Path) -> None:
         """Write it into a folder that is there."""
+        from safetensors.numpy import save_file  # noqa: PLC0415  # tables are made without it
+
         save_file({"weights": self.weights}, folder / WEIGHTS)
         content = {
             "classes": list(self.classes),
@@ -70,6 +71,8 @@ class Logistic:
 def load(folder: Path) -> Logistic:
     """What ``Logistic.save`` wrote."""
     content = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    from safetensors.numpy import load_file  # noqa: PLC0415  # tables are made without it
+
     weights = load_file(folder / WEIGHTS)["weights"]
     return Logistic(
         weights,
@@ -90,6 +93,8 @@ def fit_texts(
 ) -> Logistic:
     """On counts of the words of query and context."""
     _refuse_other_kinds(card, instances)
+    from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # tables are made without it
+
     counter = CountVectorizer(min_df=settings.get("min_count", 1))
     matrix = counter.fit_transform(_texts(card.query, instances))
     vocabulary = {str(word): int(column) for word, column in counter.vocabulary_.items()}
@@ -117,6 +122,8 @@ def _fitted(
     vocabulary: Mapping[str, int] | None,
 ) -> Logistic:
     gold = np.array([card.labels.index(instance.target[0]) for instance in instances])
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # tables are made without it
+
     model = LogisticRegression(
         C=settings.get("C", 1.0), max_iter=settings.get("max_iter", 250), random_state=seed
     )
