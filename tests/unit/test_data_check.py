@@ -203,7 +203,7 @@ def test_rows_of_a_dialogue_that_are_apart_are_told(tmp_path: Path) -> None:
 
 def test_a_count_of_turns_is_no_label_and_unused_fields_are_told(tmp_path: Path) -> None:
     rows = [
-        {"dialog_id": n // 4, "turn": n % 4, "utterance": f"turn {n} is here", "mood": "ab"[n % 2],
+        {"dialog_id": n // 4, "turn": n % 4, "said": f"turn {n} is here", "mood": "ab"[n % 2],
          "comment": f"a remark of row {n}"}
         for n in range(24)
     ]  # fmt: skip

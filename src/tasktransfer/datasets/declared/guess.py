@@ -69,7 +69,7 @@ def guess(rows: Sequence[Table], location: str) -> Guess:
     if turns:
         found = [*_of_turns(turns, of_turns, taken), *_beside_turns(turns, rows)]
         taken |= {key for key, _, _ in found}
-    found += _of_rows(columns, taken, by_turn=turns is None and name is not None, rows=rows)
+    found += _of_rows(columns, taken, name if turns is None else None, rows)
     tasks: dict[str, dict[str, Any]] = {}
     counts: dict[str, Counter[str]] = {}
     numbers: dict[str, str] = {}
@@ -116,9 +116,9 @@ def _beside_turns(turns: str, rows: Sequence[Table]) -> Iterator[Found]:
 
 
 def _of_rows(
-    columns: Mapping[str, list[Any]], taken: set[str], *, by_turn: bool, rows: Sequence[Table]
+    columns: Mapping[str, list[Any]], taken: set[str], name: str | None, rows: Sequence[Table]
 ) -> Iterator[Found]:
-    """Tasks of the fields of a row."""
+    """Tasks of the fields of a row; ``name``: of dialogues, where a row is an utterance."""
     free = {key: values for key, values in columns.items() if key not in taken}
     question = next((key for key in free if "question" in key.lower()), None)
     options = next(
@@ -136,35 +136,29 @@ def _of_rows(
         section = {"kind": "question_answering", "question": question, "label": answer}
         yield "question_answering", section, []
     for key, values in free.items():
-        if key in used or (by_turn and _is_position(key, rows, taken)):
+        if key in used or (name and _is_position(key, rows, name)):
             continue
         if _are_labels(values):
             kind = "dialogue_classification"
-            if by_turn and _differs_within(key, columns, rows, taken):
+            if name and _differs_within(key, rows, name):
                 kind = "utterance_classification"
             yield key, {"kind": kind, "label": key}, values
         elif all(_are_short_texts(v) for v in values) and any(values):
             yield key, {"kind": "multi_label", "label": key}, values
 
 
-def _differs_within(
-    key: str, columns: Mapping[str, list[Any]], rows: Sequence[Table], taken: set[str]
-) -> bool:
+def _differs_within(key: str, rows: Sequence[Table], name: str) -> bool:
     """Whether a column has several values in a dialogue, where a row is an utterance."""
-    name = next(
-        (column for column in taken if column in columns and column.lower().endswith("id")), None
-    )
     seen: dict[Any, Any] = {}
     for row in rows:
         value = row.get(key)
-        if name and not _is_null(value) and seen.setdefault(row.get(name), value) != value:
+        if not _is_null(value) and seen.setdefault(row.get(name), value) != value:
             return True
     return False
 
 
-def _is_position(key: str, rows: Sequence[Table], taken: set[str]) -> bool:
+def _is_position(key: str, rows: Sequence[Table], name: str) -> bool:
     """Whether a column counts the rows of each dialogue, from 0 or 1."""
-    name = next(column for column in taken if column.lower().endswith("id"))
     groups = [[row.get(key) for row in group] for _, group in groupby(rows, lambda r: r.get(name))]
     first = str(groups[0][0])
     if first not in ("0", "1"):
