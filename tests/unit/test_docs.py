@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from documented import FENCE, commands
 from tasktransfer.cli import make_parser
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,6 @@ PAGES = [
     *sorted((ROOT / "shipped").glob("*.md")),
 ]
 LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
-FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 RULES = {
     name
     for path in [ROOT / "workflow" / "Snakefile", *(ROOT / "workflow").rglob("*.smk")]
@@ -56,16 +56,6 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.exists(), f"{link}: there is no {target}"
         if anchor and target.suffix == ".md":
             assert anchor in anchors(target), f"{link}: {target} has no such heading"
-
-
-def commands(page: Path) -> list[str]:
-    """Lines of code blocks that call this package, Snakemake or make; continued lines are one."""
-    found = []
-    for language, block in FENCE.findall(page.read_text()):
-        if language in ("", "sh", "bash", "console"):
-            lines = re.sub(r"\\\n\s*", " ", block).splitlines()
-            found += [line.strip().removeprefix("$ ") for line in lines]
-    return [line for line in found if re.match(r"(tasktransfer|snakemake|make)\b ", line)]
 
 
 CALLS = [(named(page), line) for page in PAGES for line in commands(page)]

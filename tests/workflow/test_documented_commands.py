@@ -19,11 +19,11 @@ from pathlib import Path
 
 import pytest
 
+from documented import OURS, commands
 from tasktransfer.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/*.md", "shipped/*.md")
-FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 DEMO, PAPER = "workflow/presets/demo.yaml", "workflow/presets/paper.yaml"
 LARGE = re.compile(r"workflow/presets/(paper|probes-laptop|minilm-matrix)\.yaml")
 """Studies with data or models of their own, for which the demo's stands in Snakemake's lines."""
@@ -42,20 +42,10 @@ OWN_PAGE = "docs/your-own-data.md"
 """Of which test_own_data runs every line."""
 
 
-def lines_of(page: Path) -> list[str]:
-    """Lines of a page's shell blocks that call this package, Snakemake or make."""
-    found = []
-    for language, block in FENCE.findall(page.read_text(encoding="utf-8")):
-        if language in ("", "sh", "bash", "console"):
-            found += re.sub(r"\\\n\s*", " ", block).splitlines()
-    ours = r" *(tasktransfer|snakemake|make|mkdir) "
-    return [line.strip() for line in found if re.match(ours, line)]
-
-
 def documented() -> dict[str, list[str]]:
     """Page → its commands."""
     pages = [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]
-    lines = {page.relative_to(ROOT).as_posix(): lines_of(page) for page in pages}
+    lines = {page.relative_to(ROOT).as_posix(): commands(page, (*OURS, "mkdir")) for page in pages}
     return {page: found for page, found in lines.items() if found and page != OWN_PAGE}
 
 
