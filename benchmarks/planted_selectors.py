@@ -1,17 +1,24 @@
 """Which selectors find the source that helps in the tiny world, of those that Snakemake computes.
 
     python -m benchmarks.planted_selectors OUT [--family decoder] [--selectors warmup_drop]
+                                               [--dataset Friends] [--scrambled]
 
 The study is workflow/presets/planted.yaml: emotion_recognition helps topic_classification,
-dialogue_act_classification does not (docs/tiny-world.md). A line for each selector and seed has the
+dialogue_act_classification does not; of Friends, MELD's emotions help emory's, and characters do
+not (docs/tiny-world.md). A line for each selector and seed has the
 values of both sources, then in how many seeds the former is above the latter. Only what the
 selectors read is trained: half a minute a baseline. OUT keeps it.
+
+``--scrambled`` permutes the answers of both sources over their turns, so that neither has anything
+to teach. A selector that still puts the former first does not see what was planted.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -20,14 +27,21 @@ import yaml
 
 from tasktransfer.core.nodes import Fit, Node
 from tasktransfer.core.runs import Run
+from tasktransfer.datasets import tiny_world
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.results.records import chosen_round, read_record
 from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).resolve().parents[1]
-HELPS, UNRELATED = "emotion_recognition", "dialogue_act_classification"
-TARGET = "topic_classification"
+CLAIMS = {
+    helps.dataset: (helps.target, helps.source, unrelated.source)
+    for helps in tiny_world.HELPFUL
+    for unrelated in tiny_world.UNRELATED
+    if (unrelated.dataset, unrelated.target) == (helps.dataset, helps.target)
+}
+"""Dataset → target, the source that helps it, and the one that teaches it nothing."""
+ANSWERS = ("label", "entity", "normalized_entity")
 OF_FAMILY = {
     "encoder": ["logme", "gradient", "probe"],
     "decoder": ["warmup_drop"],
@@ -40,17 +54,25 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--family", choices=OF_FAMILY, default="encoder")
     parser.add_argument("--selectors", nargs="+")
+    parser.add_argument("--dataset", choices=CLAIMS, default="DailyDialog")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--cores", default="all")
+    parser.add_argument("--scrambled", action="store_true", help="sources with permuted answers")
     chosen = parser.parse_args()
+    target, helps, unrelated = CLAIMS[chosen.dataset]
     config = yaml.safe_load((ROOT / "workflow" / "presets" / "planted.yaml").read_text("utf-8"))
     (model,) = config["models"]
     if chosen.family != model["family"]:
         model |= {"name": f"tiny-{chosen.family}", "family": chosen.family}
     names = chosen.selectors or OF_FAMILY[chosen.family]
     config |= {"models": [model], "selectors": names, "seeds": chosen.seeds, "results": "results"}
+    pairs = [{"source": source, "target": target} for source in (helps, unrelated)]
+    config["datasets"] = {chosen.dataset: {"tasks": [helps, target, unrelated], "pairs": pairs}}
     chosen.out.mkdir(parents=True, exist_ok=True)
     os.chdir(chosen.out)
+    if chosen.scrambled:
+        _scrambled(Path("world"), chosen.dataset, (helps, unrelated))
+        config["data"] = {"release": "world"}
     file = Path(f"{chosen.family}.yaml")
     file.write_text(yaml.safe_dump(config), encoding="utf-8")
     study = open_study(str(file))
@@ -59,24 +81,40 @@ def main() -> None:
     for name in names:
         of_seed: dict[int, dict[str, float]] = {}
         for run in (run for run in runs if run.variant == name):
-            of_seed.setdefault(run.seed, {}).update(_values(study, run))
+            of_seed.setdefault(run.seed, {}).update(_values(study, run, target))
         for seed, of in sorted(of_seed.items()):
-            print(f"{name:12} seed {seed}  {of[HELPS]:10.4g}  {of[UNRELATED]:10.4g}")
-        found = sum(of[HELPS] > of[UNRELATED] for of in of_seed.values())
-        print(f"{name:12} {HELPS} first in {found} of {len(of_seed)} seeds\n", flush=True)
+            print(f"{name:12} seed {seed}  {of[helps]:10.4g}  {of[unrelated]:10.4g}")
+        found = sum(of[helps] > of[unrelated] for of in of_seed.values())
+        print(f"{name:12} {helps} first in {found} of {len(of_seed)} seeds\n", flush=True)
+
+
+def _scrambled(folder: Path, dataset: str, tasks: tuple[str, ...]) -> None:
+    """A tiny world in which these tasks' answers are permuted over all that is annotated."""
+    tiny_world.generate(folder)
+    file = folder / f"TLiDB_{dataset}" / f"TLiDB_{dataset}.json"
+    release = json.loads(file.read_text(encoding="utf-8"))
+    turns = [turn for dialogue in release["data"] for turn in dialogue["dialogue"]]
+    for task in tasks:
+        found = [turn[task] for turn in turns if turn.get(task)]
+        annotated = [one for of in found for one in (of if isinstance(of, list) else [of])]
+        answers = [{key: one[key] for key in ANSWERS if key in one} for one in annotated]
+        random.Random(0).shuffle(answers)
+        for annotation, answer in zip(annotated, answers, strict=True):
+            annotation.update(answer)
+    file.write_text(json.dumps(release), encoding="utf-8")
 
 
 def _node(run: Run) -> Node:
     return run.outcome if isinstance(run.outcome, Fit) else run.stages[-1]
 
 
-def _values(study: Study, run: Run) -> dict[str, float]:
+def _values(study: Study, run: Run, target: str) -> dict[str, float]:
     """Source → value, of one run."""
     record = read_record(Path(study.record(_node(run))))
     if isinstance(run.outcome, Fit):
-        return dict(record["report"][TARGET])
+        return dict(record["report"][target])
     (source,) = run.about["sources"]
-    return {source: chosen_round(record, (TARGET,)).dev_score}
+    return {source: chosen_round(record, (target,)).dev_score}
 
 
 def _make(study: Study, nodes: list[Node], file: str, cores: str) -> None:
