@@ -23,7 +23,7 @@ from tasktransfer.results.study import Study
 ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-matrix.yaml"
 PAGE = (ROOT / "docs" / "transfer.md").read_text().split("## The whole matrix")[1]
-SELECTION = (ROOT / "docs" / "selection.md").read_text().split("**On the shipped matrix**")[1]
+SELECTION = (ROOT / "docs" / "selection.md").read_text().split("### On the shipped matrix")[1]
 PROMPTED = (ROOT / "docs" / "prompted.md").read_text().split("## First numbers")[1]
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
 
