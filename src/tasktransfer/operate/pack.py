@@ -31,7 +31,7 @@ from tasktransfer.results.places import node_folders
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import parse_record, write_record
 from tasktransfer.results.revisions import remember_revisions
-from tasktransfer.results.rows import COLUMNS, Row, read_rows, write_rows
+from tasktransfer.results.rows import COLUMNS, read_rows, write_table
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
@@ -268,18 +268,20 @@ def _write(file: Path, results: Path, row: dict[str, Any]) -> None:
     for each in row.get("files", ()):
         (folder / Path(each["name"]).name).write_bytes(each["content"])
     if record["rows"] is not None:
-        listed = row["rows"] if "rows" in row else [_older(each) for each in row["predictions"]]
-        rows = [Row(**{name: _plain(value) for name, value in each.items()}) for each in listed]
-        node = record["node"]
-        count = record["rows"]["rows"]
-        written = write_rows(folder, rows, digest=node["digest"], dataset=node["dataset"])
+        node, count = record["node"], record["rows"]["rows"]
+        written = write_table(
+            folder, _table_of_rows(row), digest=node["digest"], dataset=node["dataset"]
+        )
         record["rows"] = {**written, "rows": count}
     write_record(folder / RECORD, record)
 
 
+def _table_of_rows(row: Mapping[str, Any]) -> pa.Table:
+    """The rows that are packed of a node; older files call them predictions, all of test splits."""
+    rows = row["rows"] if "rows" in row else [_older(each) for each in row["predictions"]]
+    return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+
 def _older(row: dict[str, Any]) -> dict[str, Any]:
-    return {"cluster" if name == "dialogue_id" else name: value for name, value in row.items()}
-
-
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    named = {"cluster" if name == "dialogue_id" else name: value for name, value in row.items()}
+    return {"split": "test", **named}
