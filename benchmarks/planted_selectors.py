@@ -5,9 +5,9 @@
 
 The study is workflow/presets/planted.yaml: emotion_recognition helps topic_classification,
 dialogue_act_classification does not; of Friends, MELD's emotions help emory's, and characters do
-not (docs/tiny-world.md). A line for each selector and seed has the
-values of both sources, then in how many seeds the former is above the latter. Only what the
-selectors read is trained: half a minute a baseline. OUT keeps it.
+not (docs/tiny-world.md). A line for each selector and seed has the values of both sources, then in
+how many seeds the former is above the latter. Only what the selectors read is trained: half a
+minute a baseline. OUT keeps it.
 
 ``--scrambled`` permutes the answers of both sources over their turns, so that neither has anything
 to teach. A selector that still puts the former first does not see what was planted.
