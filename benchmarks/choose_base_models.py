@@ -26,8 +26,8 @@ HEAD = """\
 #   python -m benchmarks.choose_base_models
 #
 # before any of these trainings was run. Cuts are the matrix's; the learning rate was not tuned.
-# 44 trainings of the encoder are shipped (shipped/BASE.md), cut off by time; the rest takes most
-# of a day on two cores (`tasktransfer plan`).
+# All but four of the trainings are shipped (shipped/BASE.md), from a GPU. On two cores they would
+# take most of a day (`tasktransfer plan`), and one of the decoder's 12 GB of memory.
 #
 #   make models
 #   source .venv/bin/activate

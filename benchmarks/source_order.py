@@ -4,7 +4,8 @@
         --against results/minilm-matrix/tables
 
 Two sources of one target are compared by test scores after the same algorithm, means over seeds.
-No baseline is needed, so that cells whose baseline is missing count too. Ties count half.
+No baseline is needed, so that cells whose baseline is missing count too. Ties count half. Beside
+that: how alike two seeds of the same model are on the same transfers, and each two of the models.
 """
 
 from __future__ import annotations
@@ -38,6 +39,14 @@ def comparisons(runs: pd.DataFrame, against: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["dataset", "target", "same"])
 
 
+def seeds_alike(runs: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """``comparisons`` of a model's first seed and its second, on the transfers that ``cells`` (of
+    another model) has too."""
+    own = runs.merge(cells[KEYS].drop_duplicates(), on=KEYS)
+    first, second = sorted(own["seed"].unique())[:2]
+    return comparisons(own[own["seed"] == first], own[own["seed"] == second])
+
+
 def share(rows: pd.DataFrame) -> tuple[float, float, float]:
     """The mean of ``same`` with its 95 % interval, targets drawn whole (percentiles)."""
     targets = [group["same"].to_numpy() for _, group in rows.groupby(["dataset", "target"])]
@@ -50,7 +59,7 @@ def share(rows: pd.DataFrame) -> tuple[float, float, float]:
 def sentence(rows: pd.DataFrame) -> str:
     """What came out, in words."""
     mean, low, high = share(rows)
-    alike = f"{rows['same'].sum():.0f} of {len(rows)} comparisons of two sources come out alike"
+    alike = f"{rows['same'].sum():g} of {len(rows)} comparisons of two sources come out alike"
     interval = f"95 % interval over targets {100 * low:.0f} to {100 * high:.0f} %"
     return f"{alike}: {100 * mean:.0f} %, {interval}"
 
@@ -68,8 +77,13 @@ def main() -> None:
     parser.add_argument("--against", type=Path, required=True)
     chosen = parser.parse_args()
     runs, against = (pd.read_parquet(f / "runs.parquet") for f in (chosen.tables, chosen.against))
-    for model, own in runs.groupby("model"):
+    models = dict(iter(runs.groupby("model")))
+    for model, own in models.items():
         print(f"{model}: {sentence(comparisons(own, against))}")
+    for (one, own), (two, other) in combinations(models.items(), 2):
+        print(f"{one} and {two}: {sentence(comparisons(own, other))}")
+    if against["seed"].nunique() > 1:
+        print(f"first and second seed of --against: {sentence(seeds_alike(against, runs))}")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,6 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import TrainingError
 
 WARM_UP_EVALUATED = 8
-PRECISIONS = ("float32", "bfloat16")
 ROOT = Path(__file__).resolve().parents[2]
 TAIL = 6
 """Lines of a failed process that are shown."""
@@ -126,11 +125,14 @@ def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str
             _say(f"{turn.contestant} failed on {turn.case.name}: {error}")
         else:
             runs.append({"repeat": turn.repeat, "case": turn.case.name, **found})
+            train, test = (found[f"{part}_samples"] / found[part] for part in ("train", "test"))
+            _say(f"  {train:.1f} a second in training, {test:.1f} on test")
         progress.passed(turn)
     if not runs:
         raise TrainingError("nobody could be measured: " + "; ".join(skipped.values()))
     # The limit is what the machine reaches undisturbed: the highest, which flatters nobody.
-    each = {name: [found[name] for found in rates.values()] for name in PRECISIONS}
+    names = next(iter(rates.values()))
+    each = {name: [found[name] for found in rates.values()] for name in names}
     limit = {name: max(found) for name, found in each.items()}
     return {
         "schema": 1,

@@ -48,6 +48,12 @@ def _wait(cuda: bool) -> None:
         torch.cuda.synchronize()
 
 
-if __name__ == "__main__":
+def precisions(cuda: bool) -> dict[str, torch.dtype]:
+    """What contestants compute in: on a GPU TLiDB does in float16."""
     kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    return {**kinds, "float16": torch.float16} if cuda else kinds
+
+
+if __name__ == "__main__":
+    kinds = precisions(torch.cuda.is_available())
     print(json.dumps({name: matrix_rate(int(sys.argv[1]), kind) for name, kind in kinds.items()}))

@@ -13,7 +13,7 @@ from tasktransfer.designs.transfer import commands
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "transfer.md").read_text().split("### Do the gains come from")[1]
-CONTROLS = PAGE.split("### A larger encoder")[0]
+CONTROLS = PAGE.split("### Larger models")[0]
 
 
 def printed(values: pd.Series) -> str:

@@ -9,7 +9,7 @@ from statistics import median
 import pandas as pd
 import pytest
 
-from benchmarks.source_order import comparisons, sentence
+from benchmarks.source_order import comparisons, seeds_alike, share
 from shipped_records import merged
 from tasktransfer.core.nodes import Outcome
 from tasktransfer.designs.transfer import commands
@@ -230,17 +230,42 @@ def test_asking_takes_about_what_is_forecast(study: Study) -> None:
     assert 1 / 1.5 < median(factors) < 1.5
 
 
-# --- a larger encoder ---------------------------------------------------------------------------
+# --- larger models ------------------------------------------------------------------------------
+
+LARGER = PAGE.split("### Larger models")[1]
 
 
-def test_what_the_page_says_of_the_larger_encoder(
-    tmp_path: Path, study: Study, results: Results
-) -> None:
-    page = PAGE.split("### A larger encoder")[1]
-    larger = merged("base-models.parquet", "base-models.yaml", tmp_path / "results")
-    finished = [stage for stage in larger.plan.stages if Path(larger.record(stage)).exists()]
-    assert {stage.model.name for stage in finished} == {"mpnet"}
-    assert f"Of it {len(finished)} trainings" in page
-    commands.collect(larger, complete=False)
+@pytest.fixture(scope="module")
+def larger(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("larger")
+    study = merged("base-models.parquet", "base-models.yaml", folder / "results")
+    commands.collect(study, complete=False)
+    return study
+
+
+def test_how_much_of_the_larger_models_is_there(larger: Study) -> None:
+    stages = larger.plan.stages
+    lacking = [stage for stage in stages if not Path(larger.record(stage)).exists()]
+    assert {stage.model.name for stage in lacking} == {"smollm2-135m"}
+    assert all("_from_" in stage.label for stage in lacking)
+    assert len(lacking) == 4
+    assert "four transfers of the decoder are missing" in LARGER
+    assert f"Of its {len(stages)} trainings {len(stages) - 4} are there" in LARGER
+
+
+def test_what_the_page_says_of_larger_models(larger: Study, study: Study, results: Results) -> None:
     own, matrix = (pd.read_parquet(Path(of.tables, "runs.parquet")) for of in (larger, study))
-    assert sentence(comparisons(own, matrix)) in page
+    mpnet, smollm = (own[own["model"] == name] for name in ("mpnet", "smollm2-135m"))
+    for who, rows in (
+        ("mpnet, MiniLM", comparisons(mpnet, matrix)),
+        ("SmolLM2, MiniLM", comparisons(smollm, matrix)),
+        ("mpnet, SmolLM2", comparisons(mpnet, smollm)),
+        ("MiniLM's first seed, its second", seeds_alike(matrix, mpnet)),
+    ):
+        mean, low, high = (100 * value for value in share(rows))
+        counted = f"{rows['same'].sum():g} of {len(rows)}"
+        assert f"| {who} | {counted} | {mean:.0f} % | {low:.0f} to {high:.0f} % |" in LARGER
+    commands.statistics(larger)
+    for row in read_results(larger.tables).statistics.summary.itertuples():
+        assert signed(row.mean) in LARGER
+        assert pd.isna(row.joint_low)  # one seed

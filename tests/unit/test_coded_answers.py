@@ -10,6 +10,8 @@ from tasktransfer.datasets import get_task
 from tasktransfer.metrics import evaluate
 from tasktransfer.operate.coded_answers import FIDELITIES, coded
 from tasktransfer.results.rows import Row, answers, read_rows, write_rows
+from tasktransfer.results.tallies import Tallies
+from tasktransfer.results.test_sets import TestSets
 
 SPAN = get_task("Friends", "question_answering")
 PAIRS = [
@@ -21,8 +23,8 @@ PAIRS = [
 ]
 
 
-def table(folder: Path, pairs: list[tuple[str, str]]) -> pa.Table:
-    rows = [
+def to_rows(pairs: list[tuple[str, str]]) -> list[Row]:
+    return [
         Row(
             index=n,
             instance_id=f"i{n}",
@@ -35,9 +37,11 @@ def table(folder: Path, pairs: list[tuple[str, str]]) -> pa.Table:
         )
         for n, (predicted, right) in enumerate(pairs)
     ]
-    return read_rows(
-        folder / "rows.parquet", write_rows(folder, rows, digest="0", dataset="Friends")
-    )
+
+
+def table(folder: Path, pairs: list[tuple[str, str]]) -> pa.Table:
+    written = write_rows(folder, to_rows(pairs), digest="0", dataset="Friends")
+    return read_rows(folder / "rows.parquet", written)
 
 
 def test_scores_are_the_same_and_no_word_is_left(tmp_path: Path) -> None:
@@ -68,9 +72,45 @@ def test_right_answers_have_the_same_codes_in_every_run(tmp_path: Path) -> None:
     assert one["gold"].equals(other["gold"])
 
 
-def test_labels_are_not_coded(tmp_path: Path) -> None:
-    labels = get_task("DailyDialog", "emotion_recognition")
-    assert coded(table(tmp_path, PAIRS), labels) is None
+def test_a_run_in_codes_stands_beside_one_with_its_text(tmp_path: Path) -> None:
+    """Records of a pack, and those of the trainings that it lacks."""
+    rows = table(tmp_path / "text", PAIRS)
+    changed = coded(rows, SPAN)
+    assert changed is not None
+    sets = TestSets()
+    digests = [sets.of(of_run, SPAN).digest for of_run in (rows, changed, rows)]
+    assert len({*digests}) == 1
+    others = table(tmp_path / "others", [*PAIRS[:-1], ("", "Chandler")])
+    assert sets.of(others, SPAN).digest not in digests
+
+
+def test_runs_in_codes_and_with_their_text_are_counted_alike(tmp_path: Path) -> None:
+    tallies, sums = Tallies(SPAN, "default", len(PAIRS)), []
+    in_codes = coded(table(tmp_path / "text", PAIRS), SPAN)
+    assert in_codes is not None
+    columns = (in_codes[name].to_pylist() for name in ("prediction", "gold"))
+    coded_pairs = [(guess, right) for (guess,), (right,) in zip(*columns, strict=True)]
+    for name, pairs in (("text", PAIRS), ("codes", coded_pairs), ("again", PAIRS)):
+        expected = write_rows(tmp_path / name, to_rows(pairs), digest="0", dataset="Friends")
+        sums.append(tallies.read(tmp_path / name / "rows.parquet", expected))
+    assert sums[0].sum() > 0
+    assert all((found == sums[0]).all() for found in sums)
+
+
+def test_labels_stay_and_what_a_model_wrote_instead_does_not(tmp_path: Path) -> None:
+    task = get_task("DailyDialog", "emotion_recognition")
+    pairs = [("joy", "anger"), ("anger", "anger"), (" he shot the sheriff", "fear"), ("7", "fear")]
+    rows = table(tmp_path, pairs)
+    changed = coded(rows, task)
+    assert changed is not None
+    assert changed["gold"].equals(rows["gold"])
+    assert changed["prediction"].to_pylist() == [["w1"], ["anger"], ["w2 w3 w4"], ["7"]]
+    before, after = (evaluate(task, *map(answers, pair(t))) for t in (rows, changed))
+    assert before == after
+
+
+def pair(rows: pa.Table) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    return rows["prediction"], rows["gold"]
 
 
 def test_what_says_that_there_is_no_answer_still_does(tmp_path: Path) -> None:

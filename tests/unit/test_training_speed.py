@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.training_speed import compare, table
+from benchmarks.training_speed import compare, matrix_rate, table
 from benchmarks.training_speed.__main__ import main
 from benchmarks.training_speed.cases import CASES, parse_case, volume_for
 from tasktransfer.errors import ConfigError
@@ -72,6 +72,13 @@ def test_medians_and_shares() -> None:
     assert row["share_of_limit_training"] == pytest.approx(0.1)
     assert row["share_of_limit_test"] == pytest.approx(0.04)
     assert row["gpu_memory_mb"] is None
+
+
+@pytest.mark.parametrize("cuda", [False, True])
+def test_each_precision_of_a_contestant_has_a_limit(cuda: bool) -> None:
+    """A share of a limit that was never measured would end the bench after its last run."""
+    computed_in = {"float32", "bfloat16"} | ({"float16"} if cuda else set())  # TLiDB's fp16
+    assert set(matrix_rate.precisions(cuda)) == computed_in
 
 
 def test_time_left_is_of_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,12 @@
 """Answers that quote dialogues, with a code in place of each word: what may be passed on.
 
-Exact match and token-F1 count which words two answers have in common, and nothing else of them. So
-every word, normalised as the metrics do, becomes ``w1``, ``w2`` and so on: scores, intervals and
-comparisons of runs are the same, and nobody can read the dialogue. Right answers are coded first,
-so that runs of one test set have the same codes in theirs.
+Scores, intervals and comparisons of runs are the same (``metrics.word_codes``). Right answers are
+coded first, so that runs of one test set have the same codes in theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +17,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.metrics import tally
 from tasktransfer.metrics.labels import Sums
-from tasktransfer.metrics.texts import normalise_answer
+from tasktransfer.metrics.word_codes import WordCodes, quotes_dialogues
 from tasktransfer.results.rows import answers, rows_of
 from tasktransfer.results.schema import Record
 from tasktransfer.tasks.card import Task
@@ -28,8 +26,7 @@ FIDELITIES: tuple[Scoring, ...] = ("default", "tlidb")
 
 
 def shareable(file: Path, record: Record, rows: pa.Table) -> pa.Table:
-    """Rows that quote no dialogue. Answers of a task with labels are labels; those of others are
-    taken from the dialogues, and are coded or refused.
+    """Rows that quote no dialogue. What is no label may, and is coded or refused.
 
     Args:
         file: where the rows are from, for messages.
@@ -40,25 +37,30 @@ def shareable(file: Path, record: Record, rows: pa.Table) -> pa.Table:
     parts = []
     for name in dict.fromkeys(rows["task"].to_pylist()):
         task, of_task = _task(record["node"]["dataset"], name), rows_of(rows, name)
+        labels = task.labels if task is not None else ()
+        if task is None or not quotes_dialogues(task):
+            _refuse_text(file, of_task, "gold", labels)
         in_codes = coded(of_task, task) if task is not None else None
         if in_codes is None:
-            _refuse_text(file, name, of_task, task.labels if task is not None else ())
+            for column in ("gold", "prediction"):
+                _refuse_text(file, of_task, column, labels)
         parts.append(of_task if in_codes is None else in_codes)
     return pa.concat_tables(parts) if parts else rows
 
 
-def _refuse_text(file: Path, name: str, rows: pa.Table, labels: Sequence[str]) -> None:
-    for column in ("prediction", "gold"):
-        for texts in rows[column].to_pylist():
-            if not {*labels}.issuperset(text for text in texts if not _is_number(text)):
-                raise RecordError(
-                    f"{file}: {name}: the {column} {texts[0][:40]!r} is no label of the task "
-                    "and may quote a dialogue; where that may be passed on: --with-text"
-                )
+def _refuse_text(file: Path, rows: pa.Table, column: str, labels: Sequence[str]) -> None:
+    for texts in rows[column].to_pylist():
+        if not all(_is_label(text, labels) for text in texts):
+            raise RecordError(
+                f"{file}: {rows['task'][0]}: the {column} {texts[0][:40]!r} is no label of the "
+                "task and may quote a dialogue; where that may be passed on: --with-text"
+            )
 
 
-def _is_number(text: str) -> bool:
-    """Whether an answer is a rating."""
+def _is_label(text: str, labels: Sequence[str]) -> bool:
+    """Whether an answer is one of the task's labels or a rating."""
+    if text in labels:
+        return True
     try:
         float(text)
     except ValueError:
@@ -74,43 +76,28 @@ def _task(dataset: str, name: str) -> Task | None:
 
 
 def coded(rows: pa.Table, task: Task) -> pa.Table | None:
-    """The rows of a task that is answered with words of the dialogue, in codes.
+    """The rows of a task in codes: all answers where they are words of the dialogue; of a task with
+    labels the predictions that are none, which a model may generate.
 
     Args:
         rows: columns of ``rows.COLUMNS``, of this task alone.
 
     Returns:
         The same table with other texts in ``prediction`` and ``gold``; None where the codes would
-        not give the same scores in every fidelity, or the task is answered otherwise.
+        not give the same scores in every fidelity, or answers are free text of another kind.
     """
-    if task.kind != "span":
+    quoting, codes, changed = quotes_dialogues(task), WordCodes(task), rows
+    if not quoting and not task.labels:
         return None
-    phrases = {
-        normalise_answer(phrase) for spec in task.metrics for phrase in spec.unanswerable_phrases
-    }
-    codes: dict[str, str] = {}
-    changed = rows
-    for name in ("gold", "prediction"):
+    for name in ("gold", "prediction") if quoting else ("prediction",):
         texts = [
-            [_coded(text, codes, phrases) for text in several] for several in rows[name].to_pylist()
+            [codes.of(text) if quoting or not _is_label(text, task.labels) else text for text in t]
+            for t in rows[name].to_pylist()
         ]
         position = changed.schema.get_field_index(name)
         column = pa.array(texts, rows.schema.field(name).type)
         changed = changed.set_column(position, rows.schema.field(name), column)
     return changed if _alike(rows, changed, task) else None
-
-
-def _coded(text: str, codes: dict[str, str], phrases: Collection[str]) -> str:
-    normal = normalise_answer(text)
-    for phrase in phrases:
-        if f"{normal} ".startswith(f"{phrase} "):
-            return phrase
-    # One scoring looks for such a phrase anywhere in an answer; its words are no dialogue's.
-    named = {word for phrase in phrases for word in phrase.split()}
-    return " ".join(
-        word if word in named else codes.setdefault(word, f"w{len(codes) + 1}")
-        for word in normal.split()
-    )
 
 
 def _alike(rows: pa.Table, changed: pa.Table, task: Task) -> bool:

@@ -16,6 +16,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.metrics import Coded
+from tasktransfer.metrics.word_codes import quotes_dialogues
 from tasktransfer.results.rows import (
     answers,
     check_unchanged,
@@ -28,7 +29,7 @@ from tasktransfer.results.schema import Record, RowsFile, TaskResult
 from tasktransfer.results.test_sets import TestSets
 from tasktransfer.tasks.card import Task
 
-_CHECK_VERSION = 2
+_CHECK_VERSION = 3
 """Raise this when checks or metrics change: everything is checked again then."""
 
 _AGREE = 1e-6
@@ -137,7 +138,7 @@ def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: 
             )
     task = get_task(record["node"]["dataset"], name)
     fidelity = fidelity_of(record["node"]["identity"])
-    test_set = test_sets.of(rows, name)
+    test_set = test_sets.of(rows, task)
     tally = metrics.tally(task, answers(rows["prediction"]), test_set.golds, fidelity=fidelity)
     values = metrics.finish(task, tally.sum(axis=0), fidelity=fidelity)
     _agree(file, name, result, {**values, "score": metrics.score(task, values)})
@@ -159,7 +160,9 @@ def _agree(file: Path, name: str, result: TaskResult, again: Mapping[str, metric
 
 class Tallies:
     """Reads predictions that ``check_predictions`` has found right, as fast as can be: the right
-    answers of a test set once, and of every run the predicted answers alone."""
+    answers of a test set once, and of every run the predicted answers alone. Where answers quote
+    dialogues, a run's may be in codes and the next one's not: there right answers are each run's.
+    """
 
     def __init__(self, task: Task, fidelity: Scoring, instances: int) -> None:
         self.task = task
@@ -173,6 +176,8 @@ class Tallies:
         Raises:
             RecordError: the file is not the one that was checked.
         """
+        if quotes_dialogues(self.task):
+            self.golds = None
         columns = ["prediction"] if self.golds is not None else ["prediction", "gold"]
         alone = expected["rows"] == self.instances
         table = read_columns(path, expected, columns if alone else [*columns, "task"])

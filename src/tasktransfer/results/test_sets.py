@@ -1,6 +1,7 @@
 """What runs were tested on: instances are paired by position, so that it has to be the same.
 
-A test set is named by a digest of its instance ids and right answers, in order.
+A test set is named by a digest of its instance ids and right answers, in order. Answers that quote
+dialogues count in codes: records out of a pack, which has no other, stand beside one's own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasktransfer.metrics import Coded
+from tasktransfer.metrics.word_codes import WordCodes, quotes_dialogues
 from tasktransfer.results.rows import answers
+from tasktransfer.tasks.card import Task
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -41,17 +44,21 @@ class TestSets:
     def __init__(self) -> None:
         self.last: dict[str, TestSet] = {}
 
-    def of(self, rows: pa.Table, task: str) -> TestSet:
+    def of(self, rows: pa.Table, task: Task) -> TestSet:
         """The test set of rows (columns as in ``rows.COLUMNS``) of one task."""
         ids, golds = rows["instance_id"], rows["gold"]
-        test_set = self.last.get(task)
+        test_set = self.last.get(task.name)
         if test_set is None or not (test_set.ids.equals(ids) and test_set.column.equals(golds)):
-            test_set = TestSet(_digest(ids, golds), answers(golds), ids, golds)
-            self.last[task] = test_set
+            test_set = TestSet(_digest(ids, golds, task), answers(golds), ids, golds)
+            self.last[task.name] = test_set
         return test_set
 
 
-def _digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray) -> str:
+def _digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray, task: Task) -> str:
+    if quotes_dialogues(task):
+        codes = WordCodes(task)
+        in_codes = [[codes.of(text) for text in several] for several in golds.to_pylist()]
+        golds = pa.chunked_array([pa.array(in_codes, golds.type)])
     lines = [*ids.to_pylist(), "", *pc.binary_join(golds, "\x1f").to_pylist()]
     return hashlib.sha256("\x1e".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
