@@ -19,6 +19,7 @@ from tasktransfer.designs import open_study
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.pack import pack_results, read_pack, unpacked
+from tasktransfer.results.collect import gather
 from tasktransfer.results.finished import look
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
@@ -108,6 +109,20 @@ def test_answers_in_codes_are_those_that_they_were_made_of() -> None:
     assert merged_again() == {"there already": 1}
     finish(ours, stage, answer="I have lost his keys twice")
     assert merged_again() == {"conflict": 1}
+
+
+def test_what_is_trained_after_a_merge_stands_beside_it() -> None:
+    """Three seeds of a task that is answered in words: two out of a pack, in codes."""
+    spans = {"datasets": {"DailyDialog": {"tasks": ["causal_emotion_span_extraction"]}}}
+    theirs = opened("theirs.yaml", results="theirs", **spans, algorithms=["baseline"], seeds=2)
+    finish_all(theirs, measured=True)
+    pack_results(theirs, FILE)
+    ours = opened(**spans, algorithms=["baseline"], seeds=3)
+    with unpacked(read_pack(FILE), ours.config) as folder:
+        merge_results(ours, folder)
+    finish(ours, ours.plan.stages[-1], measured=True)
+    collected = gather(ours)
+    assert (len(collected.records), collected.problems) == (3, ())
 
 
 def test_inputs_that_are_elsewhere_are_remembered(tmp_path: Path, theirs: Study) -> None:
