@@ -18,6 +18,7 @@ from study_records import TEST_SIZE
 from tasktransfer import cli, metrics
 from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError
+from tasktransfer.operate import coded_answers
 from tasktransfer.operate.commons.every_eval_ever import slug
 from tasktransfer.operate.commons.shards import find_shards
 from tasktransfer.results.records import read_record
@@ -241,13 +242,21 @@ def spoken(stage: Stage, task: Task) -> tuple[list[Row], TaskResult]:
 
 
 @pytest.mark.parametrize(
-    ("task", "codes"), [("causal_emotion_span_extraction", True), ("dialogue_nli", False)]
+    ("task", "alike"),
+    [
+        ("causal_emotion_span_extraction", True),
+        ("dialogue_nli", True),
+        ("dialogue_nli", False),
+    ],
 )
 def test_no_words_of_a_dialogue_are_exported(
-    task: str, codes: bool, monkeypatch: pytest.MonkeyPatch
+    task: str, alike: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spans are in codes; of a task with labels, an answer that is none is not written at all."""
+    """Spans, and what is no label of its task, are in codes; where those would not score alike,
+    instances are not written at all."""
     monkeypatch.setattr(finished_stages, "tested", spoken)
+    if not alike:
+        monkeypatch.setattr(coded_answers, "_alike", lambda *_: False)
     keys = {
         "datasets": {"DailyDialog": {"tasks": [task]}},
         "algorithms": ["baseline"],
@@ -260,8 +269,8 @@ def test_no_words_of_a_dialogue_are_exported(
     assert validated(Path("eee"))[0] == 0
     texts = "".join(file.read_text() for file in files)
     assert "secret" not in texts
-    assert ('"w1 w2"' in texts) == codes
-    assert any(file.suffix == ".jsonl" for file in files) == codes
+    assert ('"w1 w2"' in texts) == alike
+    assert any(file.suffix == ".jsonl" for file in files) == alike
     assert "secret" in "".join(file.read_text() for file in exported(study, "--with-text"))
 
 
