@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,21 @@ def test_what_is_trained_after_a_merge_stands_beside_it() -> None:
     finish(ours, ours.plan.stages[-1], measured=True)
     collected = gather(ours)
     assert (len(collected.records), collected.problems) == (3, ())
+
+
+def test_only_what_stays_is_waited_for_on_the_disk(
+    packed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the folder that a pack is unpacked into nothing is left."""
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    ours = opened()
+    nodes = len(ours.plan.stages)
+    with unpacked(read_pack(packed), ours.config) as folder:
+        unpacking = len(synced)  # what is remembered of its inputs stays
+        merge_results(ours, folder)
+    assert unpacking < nodes
+    assert len(synced) - unpacking > 2 * nodes
 
 
 def test_inputs_that_are_elsewhere_are_remembered(tmp_path: Path, theirs: Study) -> None:

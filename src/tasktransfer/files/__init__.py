@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,20 @@ def _swap(fresh: Path, folder: Path, old: Path) -> None:
         raise
 
 
+_synced = ContextVar("synced", default=True)
+
+
+@contextmanager
+def without_sync() -> Iterator[None]:
+    """Files that are replaced in this block are not waited for to be on the disk: for a folder that
+    is removed in the end, whatever happens to the machine."""
+    before = _synced.set(False)
+    try:
+        yield
+    finally:
+        _synced.reset(before)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a path beside ``path`` to write to, and move it there when the block ends well.
@@ -126,6 +141,8 @@ def sweep(folder: Path) -> None:
 
 
 def _sync(path: Path) -> None:
+    if not _synced.get():
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

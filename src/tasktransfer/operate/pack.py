@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from tasktransfer.config import CommonConfig
 from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replacing, without_sync
 from tasktransfer.files.progress import with_progress
 from tasktransfer.operate.coded_answers import shareable
 from tasktransfer.operate.offered import check_files, offered
@@ -217,9 +217,10 @@ def unpacked(pack: Pack, config: CommonConfig) -> Iterator[Path]:
     remember_revisions(config, pack.facts["data"], pack.facts["models"])
     with TemporaryDirectory(prefix="tasktransfer-") as folder:
         _check_whole(pack)
-        for row in _rows(pack.table):
-            _check_content(pack, row)
-            _write(pack.file, Path(folder), row)
+        with without_sync():
+            for row in _rows(pack.table):
+                _check_content(pack, row)
+                _write(pack.file, Path(folder), row)
         yield Path(folder)
 
 
