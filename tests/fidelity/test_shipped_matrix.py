@@ -12,6 +12,7 @@ import pytest
 from benchmarks.source_order import comparisons, seeds_alike, share
 from shipped_records import merged
 from tasktransfer.core.nodes import Outcome
+from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
@@ -228,6 +229,24 @@ def test_asking_takes_about_what_is_forecast(study: Study) -> None:
                 factors.append(made["seconds"]["total"] / estimates.seconds(node))
     assert len(factors) > 50
     assert 1 / 1.5 < median(factors) < 1.5
+
+
+def test_what_the_page_of_speed_says_of_its_minutes(study: Study) -> None:
+    """By task, and of all trainings of two."""
+    page = (ROOT / "docs" / "performance.md").read_text()
+    minutes: dict[str, float] = {}
+    for stage in study.plan.stages:
+        made = read_record(Path(study.record(stage)))["provenance"]
+        if made["host"]["device"] == "cpu":
+            continue  # the probe's
+        task, *others = (get_task(stage.dataset, name).short for name in stage.train_tasks)
+        name = f"{stage.dataset} two tasks" if others else task
+        minutes[name] = minutes.get(name, 0.0) + made["seconds"]["total"] / 60
+    assert len(minutes) == 17 + 2
+    for name, value in minutes.items():
+        assert (
+            f" {name.rpartition('Friends ')[2].rpartition('DailyDialog ')[2]} {value:.1f}" in page
+        )
 
 
 # --- larger models ------------------------------------------------------------------------------
