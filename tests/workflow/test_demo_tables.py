@@ -84,4 +84,5 @@ def test_every_table_has_the_same_numbers(made: Made, name: str, table: str) -> 
     demo = made(name)
     before, after = pd.read_parquet(demo.before / table), pd.read_parquet(demo.after / table)
     before = before.drop(columns=NO_NUMBERS, errors="ignore")
-    pd.testing.assert_frame_equal(after[list(before)], before, check_exact=True)
+    # From Python 3.12 on `sum` adds floats more exactly: sums of hours differ in the last bit.
+    pd.testing.assert_frame_equal(after[list(before)], before, rtol=1e-14, atol=0)
