@@ -99,12 +99,17 @@ def test_runs_in_codes_and_with_their_text_are_counted_alike(tmp_path: Path) -> 
 
 def test_labels_stay_and_what_a_model_wrote_instead_does_not(tmp_path: Path) -> None:
     task = get_task("DailyDialog", "emotion_recognition")
-    pairs = [("joy", "anger"), ("anger", "anger"), (" he shot the sheriff", "fear"), ("7", "fear")]
+    pairs = [
+        ("joy", "anger"),
+        ("anger", "anger"),
+        (" he shot the sheriff", "fear"),
+        ("5551234", "fear"),
+    ]
     rows = table(tmp_path, pairs)
     changed = coded(rows, task)
     assert changed is not None
     assert changed["gold"].equals(rows["gold"])
-    assert changed["prediction"].to_pylist() == [["w1"], ["anger"], ["w2 w3 w4"], ["7"]]
+    assert changed["prediction"].to_pylist() == [["w1"], ["anger"], ["w2 w3 w4"], ["w5"]]
     before, after = (evaluate(task, *map(answers, pair(t))) for t in (rows, changed))
     assert before == after
 

@@ -21,11 +21,8 @@ class WordCodes:
     there is no answer stay."""
 
     def __init__(self, task: Task) -> None:
-        self.phrases = {
-            normalise_answer(phrase)
-            for spec in task.metrics
-            for phrase in spec.unanswerable_phrases
-        }
+        said = {phrase for spec in task.metrics for phrase in spec.unanswerable_phrases}
+        self.phrases = sorted(map(normalise_answer, said))  # the same order in every process
         # One scoring looks for such a phrase anywhere in an answer; its words are no dialogue's.
         self.named = {word for phrase in self.phrases for word in phrase.split()}
         self.codes: dict[str, str] = {}

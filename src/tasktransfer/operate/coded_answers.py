@@ -6,7 +6,6 @@ coded first, so that runs of one test set have the same codes in theirs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,30 +36,29 @@ def shareable(file: Path, record: Record, rows: pa.Table) -> pa.Table:
     parts = []
     for name in dict.fromkeys(rows["task"].to_pylist()):
         task, of_task = _task(record["node"]["dataset"], name), rows_of(rows, name)
-        labels = task.labels if task is not None else ()
         if task is None or not quotes_dialogues(task):
-            _refuse_text(file, of_task, "gold", labels)
+            _refuse_text(file, of_task, "gold", task)
         in_codes = coded(of_task, task) if task is not None else None
         if in_codes is None:
             for column in ("gold", "prediction"):
-                _refuse_text(file, of_task, column, labels)
+                _refuse_text(file, of_task, column, task)
         parts.append(of_task if in_codes is None else in_codes)
     return pa.concat_tables(parts) if parts else rows
 
 
-def _refuse_text(file: Path, rows: pa.Table, column: str, labels: Sequence[str]) -> None:
+def _refuse_text(file: Path, rows: pa.Table, column: str, task: Task | None) -> None:
     for texts in rows[column].to_pylist():
-        if not all(_is_label(text, labels) for text in texts):
+        if not all(_is_label(text, task) for text in texts):
             raise RecordError(
                 f"{file}: {rows['task'][0]}: the {column} {texts[0][:40]!r} is no label of the "
                 "task and may quote a dialogue; where that may be passed on: --with-text"
             )
 
 
-def _is_label(text: str, labels: Sequence[str]) -> bool:
-    """Whether an answer is one of the task's labels or a rating."""
-    if text in labels:
-        return True
+def _is_label(text: str, task: Task | None) -> bool:
+    """Whether an answer is one of its task's labels, or a number where that may be a rating."""
+    if task is not None and task.labels and task.kind != "rating":
+        return text in task.labels
     try:
         float(text)
     except ValueError:
@@ -91,7 +89,7 @@ def coded(rows: pa.Table, task: Task) -> pa.Table | None:
         return None
     for name in ("gold", "prediction") if quoting else ("prediction",):
         texts = [
-            [codes.of(text) if quoting or not _is_label(text, task.labels) else text for text in t]
+            [codes.of(text) if quoting or not _is_label(text, task) else text for text in t]
             for t in rows[name].to_pylist()
         ]
         position = changed.schema.get_field_index(name)
