@@ -43,7 +43,7 @@ $(VALIDATOR): $(SETUP)
 
 demo: export HF_HUB_OFFLINE := 1
 demo: $(SETUP) ## the whole study on the tiny world: minutes, offline
-	snakemake --cores all --configfile $(DEMO)
+	tasktransfer run $(DEMO)
 	@echo
 	@echo "heatmaps: results/demo/figures/heatmap_*.png (and .pdf)"
 	@echo "Table 2:  results/demo/figures/table2.md (and .csv, .tex)"
@@ -60,13 +60,13 @@ figures: $(NO_TORCH) ## tables, figures and report of the shipped real study: no
 
 demo-empathetic: export HF_HUB_OFFLINE := 1
 demo-empathetic: $(SETUP) ## the empathetic study on its tiny world: minutes, offline
-	snakemake --cores all --configfile workflow/presets/empathetic-demo.yaml
+	tasktransfer run workflow/presets/empathetic-demo.yaml
 	@echo
 	@echo "figures and tables: results/demo-empathetic/figures"
 
 demo-panel: export HF_HUB_OFFLINE := 1
 demo-panel: $(SETUP) ## a panel of experts on three tiny domains: minutes, offline
-	snakemake --cores all --configfile workflow/presets/panel-demo.yaml
+	tasktransfer run workflow/presets/panel-demo.yaml
 	@echo
 	@echo "tables and figures: results/demo-panel/figures"
 
@@ -74,7 +74,7 @@ demo-panel: $(SETUP) ## a panel of experts on three tiny domains: minutes, offli
 demo-probes: export HF_HUB_OFFLINE := 1
 demo-probes: $(SETUP) ## what encoders know, on a tiny world of dialogues: minutes, offline
 	python -m tasktransfer.datasets.multiwoz.tiny_world results/demo-probes-world
-	snakemake --cores all --configfile workflow/presets/probes-demo.yaml
+	tasktransfer run workflow/presets/probes-demo.yaml
 	@echo
 	@echo "tables and figures: results/demo-probes/figures"
 

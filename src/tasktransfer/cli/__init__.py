@@ -29,6 +29,7 @@ from tasktransfer.cli import (
     panel,
     prepare,
     recommend,
+    run_study,
 )
 from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
 from tasktransfer.errors import (
@@ -47,6 +48,7 @@ PROGRAM = "tasktransfer"
 
 PHASES = (
     describe,
+    run_study,
     health,
     own_data,
     prepare,
@@ -73,7 +75,7 @@ def run_and_leave() -> NoReturn:
     Python's own way out takes torch apart piece by piece, a second or two in which the device of a
     training is not yet free for the next one. Every file is closed by then.
     """
-    chosen = make_parser().parse_args()
+    chosen = parse(sys.argv[1:])
     code = None
     if chosen.command in BY_THE_HOST:
         # Commands without a number of threads are jobs of one.
@@ -102,7 +104,17 @@ def _flushed() -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, that of the error (see ``errors``), or 130 after
     Ctrl-C."""
-    return run(make_parser().parse_args(arguments))
+    return run(parse(sys.argv[1:] if arguments is None else arguments))
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line; what follows ``--`` after ``run`` is for Snakemake."""
+    parser, words = make_parser(), list(arguments)
+    if words[:1] != ["run"] or "--" not in words:
+        return parser.parse_args(words, argparse.Namespace(snakemake_options=[]))
+    end = words.index("--")
+    namespace = argparse.Namespace(snakemake_options=words[end + 1 :])
+    return parser.parse_args(words[:end], namespace)
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -134,7 +146,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Few-sample task transfer in dialogue (the FETA benchmark). "
-        "To run a whole study, use snakemake; these are its parts. `demo` shows one.",
+        "`demo` shows a study, `run` runs one; most other commands are its parts.",
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -7,6 +7,7 @@ as in a job's log, a line every ten seconds. Standard library only.
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -64,6 +65,38 @@ def counting(
         yield more
     finally:
         line.end()
+
+
+class StatusLine:
+    """One line about a long command: drawn again on a terminal, else repeated every ten seconds.
+
+    Args:
+        label: first words of the line.
+        out: stream to write to; None for standard error.
+    """
+
+    def __init__(self, label: str, out: TextIO | None = None) -> None:
+        self.label, self.out = label, out or sys.stderr
+        self.is_terminal = self.out.isatty()
+        self._due = 0.0 if self.is_terminal else time.monotonic() + LINE_SECONDS
+
+    def show(self, text: str) -> None:
+        """Write the text, unless another one was written a moment ago."""
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + (REDRAWN_SECONDS if self.is_terminal else LINE_SECONDS)
+        line = f"{self.label}: {text}"
+        width = shutil.get_terminal_size().columns - 1
+        self.out.write(f"{_CLEAR}{line[:width]}" if self.is_terminal else f"{line}\n")
+        self.out.flush()
+
+    def end(self, text: str) -> None:
+        """Replace the line by a last one; an empty text removes it."""
+        if self.is_terminal:
+            self.out.write(_CLEAR)
+        self.out.write(f"{self.label}: {text}\n" if text else "")
+        self.out.flush()
 
 
 class _Line:

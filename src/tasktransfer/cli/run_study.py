@@ -1,0 +1,299 @@
+"""The command ``run``: a whole study by Snakemake, with one progress line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from tasktransfer.cli.demo_study import WORKFLOW
+from tasktransfer.cli.options import add_command, add_set, flag, number, option
+from tasktransfer.errors import ConfigError, TaskTransferError
+from tasktransfer.files.progress import StatusLine, clock_text
+from tasktransfer.results.state import last_error
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.design import Design
+    from tasktransfer.results.study import Study
+
+PROFILES = ("default", "slurm", "slurm-pilot")
+"""Names of the shipped profiles, folders of workflow/profiles."""
+LOCAL = ("default", "slurm-pilot")
+"""Profiles whose jobs run on this machine, and which need a number of cores."""
+PLAIN = frozenset({"-n", "--dry-run", "--dryrun", "--summary", "--dag", "--rulegraph", "--lint"})
+"""Options of Snakemake that ask for its own output."""
+REFRESH_SECONDS = 15.0
+"""Pause between two estimates of the time left."""
+
+EXAMPLE = """\
+examples:
+  tasktransfer run workflow/presets/demo.yaml --cores 2
+  tasktransfer run study.yaml --gpus 4 --set training.epochs=2
+  tasktransfer run study.yaml -- --rerun-incomplete --forcerun draw
+"""
+
+
+def add_commands(commands: Any) -> None:
+    """Add ``run``."""
+    command = add_command(commands, "run", run, config=False, light=True)
+    command.epilog, command.formatter_class = EXAMPLE, argparse.RawDescriptionHelpFormatter
+    command.add_argument("study", metavar="STUDY", nargs="?", help="config file of the study")
+    what = "the same as an option (default: config.yaml)"
+    command.add_argument("--config", "--configfile", metavar="FILE", help=what)
+    add_set(command)
+    number(command, "--cores", "CPU cores (default: all)")
+    number(command, "--gpus", "jobs with a GPU that run at once (default: one per GPU)")
+    what = f"{', '.join(PROFILES)}, or the folder of another Snakemake profile (default: default)"
+    option(command, "--profile", "P", what, default="default")
+    flag(command, "--verbose", "show Snakemake's own output in place of the progress line")
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Run a whole study by Snakemake and write its report; resume one that was stopped."""
+    from tasktransfer import designs
+    from tasktransfer.cli.options import overrides
+
+    if chosen.study and chosen.config and chosen.study != chosen.config:
+        raise ConfigError(
+            f"--config {chosen.config}: the command names {chosen.study} already. Give one study"
+        )
+    config, changes = chosen.study or chosen.config or "config.yaml", overrides(chosen)
+    study = designs.open_study(config, changes, need_inputs=False)
+    words = snakemake_words(config, changes, chosen)
+    if chosen.verbose or PLAIN & set(chosen.snakemake_options):
+        code = call_snakemake(words)
+        failures: Sequence[str] = ()
+    else:
+        code, failures = follow_snakemake(words, study)
+    if code:
+        listed = "".join(f"\n{line}" for line in failures)
+        raise TaskTransferError(
+            f"{config}: Snakemake ended with exit code {code}. What is finished is kept: mend the "
+            f"cause and run the same command again{listed}"
+        )
+    if not PLAIN & set(chosen.snakemake_options):
+        print(files_to_open(study, designs.design_of(study.config)), end="")
+
+
+def snakemake_words(
+    config: str | Path, changes: Mapping[str, Any], chosen: argparse.Namespace
+) -> list[str]:
+    """Return the arguments of Snakemake for a study.
+
+    Args:
+        config: path of the study's YAML file.
+        changes: values of ``--set``, as a nested mapping.
+        chosen: the parsed options of ``run``.
+
+    Raises:
+        ConfigError: the profile does not exist.
+    """
+    shipped = WORKFLOW / "profiles" / chosen.profile
+    profile = shipped if chosen.profile in PROFILES else Path(chosen.profile)
+    if not profile.is_dir():
+        raise ConfigError(
+            f"--profile {chosen.profile}: no such folder. Give {', '.join(PROFILES)}, or a folder "
+            "with a config.yaml of Snakemake"
+        )
+    # A Snakefile beside the study may add rules to those of the package.
+    words = [] if Path("Snakefile").is_file() else ["--snakefile", str(WORKFLOW / "Snakefile")]
+    words += ["--configfile", str(config), "--workflow-profile", str(profile)]
+    if chosen.cores or chosen.profile in LOCAL:
+        words += ["--cores", str(chosen.cores or "all")]
+    if chosen.gpus:
+        words += ["--resources", f"gpu={chosen.gpus}"]
+    if changes:
+        words += ["--config", *(f"{key}={json.dumps(value)}" for key, value in changes.items())]
+    return [*words, *chosen.snakemake_options]
+
+
+def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:
+    """Run Snakemake with its own output; return its exit code."""
+    command = [sys.executable, "-m", "snakemake", *words]
+    return subprocess.run(command, cwd=folder, env=job_environment(), check=False).returncode
+
+
+def job_environment() -> dict[str, str]:
+    """Return the environment of jobs, which call ``tasktransfer`` by its name."""
+    if shutil.which("tasktransfer"):
+        return dict(os.environ)
+    path = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(sys.executable).parent}"
+    return {**os.environ, "PATH": path}
+
+
+def files_to_open(study: Study, design: Design) -> str:
+    """Return the lines that name the study's report, figures and tables."""
+    from tasktransfer.designs.outputs import outputs_of
+
+    outputs = outputs_of(design, study)
+    places = {
+        "report:": study.report if outputs.report else None,
+        "figures:": study.figures if outputs.figures else None,
+        "tables:": study.tables if outputs.tables else None,
+    }
+    return "".join(f"{name:9}{place}\n" for name, place in places.items() if place)
+
+
+# --- Snakemake's output as one line -------------------------------------------------------------
+
+_STEPS = re.compile(r"^(\d+) of (\d+) steps \(")
+_TOTAL = re.compile(r"^total +(\d+)$")
+_STARTED = re.compile(r"^Job (\d+): ")
+_JOB = re.compile(r"^ +jobid: (\d+)")
+_ENDED = re.compile(r"^Finished jobid: (\d+)")
+_FAILED = re.compile(r"^Error in rule (\w+):")
+_LOG = re.compile(r"^\s+log: (.+?)(?: \(check log file\(s\) for error details\))?$")
+_RULE = re.compile(r"^(?:local)?(?:rule|checkpoint) \w+:$")
+
+
+@dataclass
+class Progress:
+    """Number of finished, running and failed jobs, read from Snakemake's output line by line."""
+
+    done: int = 0
+    total: int = 0
+    running: set[str] = field(default_factory=set)
+    failed: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Number of a job that failed and did not succeed since → its rule and log file."""
+    errors: list[str] = field(default_factory=list)
+    """Output before the first job, which says why none could begin."""
+    _block: str = ""
+    _failing: tuple[str, str] = ("", "")
+    """Number and rule of the job in the block of an error."""
+
+    def read(self, line: str) -> None:
+        """Take in one line."""
+        if match := _STEPS.match(line):
+            self.done, self.total = int(match[1]), int(match[2])
+        elif match := _TOTAL.match(line):
+            self.total, self._block = int(match[1]), "jobs"
+        elif match := _STARTED.match(line):
+            self.running.add(match[1])
+        elif match := _ENDED.match(line):
+            self.running.discard(match[1])
+            self.failed.pop(match[1], None)
+        elif match := _FAILED.match(line):
+            self._block, self._failing = "error", ("", match[1])
+        elif _RULE.match(line):
+            self._block = "rule"
+        elif (match := _JOB.match(line)) and self._block == "rule":
+            self.running.add(match[1])
+        elif match and self._block == "error":
+            self.running.discard(match[1])
+            self._failing = (match[1], self._failing[1])
+            self.failed[match[1]] = (self._failing[1], "")
+        elif self._block == "error" and (match := _LOG.match(line)):
+            job, rule = self._failing
+            self.failed[job] = (rule, match[1])
+        elif not self._block and line.strip():
+            self.errors.append(line)
+
+    def describe(self, elapsed: float, left: float | None) -> str:
+        """Return the progress as a text; times are in seconds, ``left`` None if not known."""
+        if not self.total:
+            return f"{len(self.running)} running" if self.running else "planning jobs"
+        share = 100 * self.done // self.total
+        time_left = "" if left is None else f", about {clock_text(left)} left"
+        return (
+            f"{self.done:,} of {self.total:,} jobs done ({share} %), {len(self.running)} running, "
+            f"{len(self.failed)} failed, {clock_text(elapsed)} elapsed{time_left}"
+        )
+
+    def failures(self) -> list[str]:
+        """Return one line per failed job with the error that its log ends with."""
+        if not self.failed:
+            return self.errors[-10:]
+        lines = []
+        for rule, log in self.failed.values():
+            error = last_error(Path(log)) if log else None
+            lines.append(f"{rule}: {error or 'see the log'}" + (f"\n    {log}" if log else ""))
+        return lines
+
+
+def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]]:
+    """Run Snakemake and show how far it is on one line of standard error.
+
+    Returns:
+        Snakemake's exit code, and a line about each failed job.
+    """
+    progress, began = Progress(), time.monotonic()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", *words],
+        env=job_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    assert child.stdout is not None
+    line, left = StatusLine(study.config.study), TimeLeft(study)
+    try:
+        for text in _lines_or_ticks(child.stdout):
+            if text is not None:
+                progress.read(text.rstrip("\n"))
+            elapsed = time.monotonic() - began
+            line.show(progress.describe(elapsed, left.seconds(progress)))
+        code = child.wait()
+    except KeyboardInterrupt:
+        child.wait()  # it has been interrupted, too, and ends its jobs
+        raise
+    finally:
+        line.end(progress.describe(time.monotonic() - began, None) if progress.total else "")
+    return code, progress.failures() if code else []
+
+
+def _lines_or_ticks(stream: IO[str]) -> Iterator[str | None]:
+    """Yield the lines of a stream, and None once a second while none comes."""
+    lines: queue.Queue[str | None] = queue.Queue()
+
+    def read() -> None:
+        for text in stream:
+            lines.put(text)
+        lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            text = lines.get(timeout=1.0)
+        except queue.Empty:
+            yield None
+            continue
+        if text is None:
+            return
+        yield text
+
+
+class TimeLeft:
+    """The time that a study's trainings still take, estimated anew now and then."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._watcher: Any = None
+        self._due = time.monotonic() + REFRESH_SECONDS
+        self._left: float | None = None
+        self._read = 0.0
+
+    def seconds(self, progress: Progress) -> float | None:
+        """Return the seconds left; None if they cannot be estimated yet."""
+        now = time.monotonic()
+        if now >= self._due and progress.running:
+            from tasktransfer.operate.status import Watcher
+
+            if self._watcher is None and not self._study.unknown:
+                self._watcher = Watcher(self._study)
+            self._left = self._watcher.look()["seconds_left"] if self._watcher else None
+            self._read = time.monotonic()
+            # A look at thousands of folders takes seconds: at most a twentieth of the time.
+            self._due = self._read + max(REFRESH_SECONDS, 20 * (self._read - now))
+        return None if not self._left else max(0.0, self._left - (now - self._read))

@@ -1,0 +1,95 @@
+"""The command ``run``: what it makes of its options and of Snakemake's output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tasktransfer import cli
+from tasktransfer.cli.run_study import Progress, snakemake_words
+from tasktransfer.errors import ConfigError
+
+STARTED = """\
+Building DAG of jobs...
+Job stats:
+job           count
+----------  -------
+baseline          2
+total             3
+
+[Fri Nov 27 10:54:13 2026]
+Job 4: baseline DailyDialog/tiny-gpt/ER, seed 0
+[Fri Nov 27 10:54:13 2026]
+Job 7: baseline DailyDialog/tiny-gpt/TC, seed 0
+"""
+FAILED = """\
+[Fri Nov 27 10:54:15 2026]
+Error in rule baseline:
+    message: baseline DailyDialog/tiny-gpt/ER, seed 0
+    jobid: 4
+    output: results/x/metrics.json
+    log: {log} (check log file(s) for error details)
+"""
+ENDED = """\
+Finished jobid: {job} (Rule: baseline)
+{done} of 3 steps (33%) done
+"""
+
+
+def read(*texts: str) -> Progress:
+    progress = Progress()
+    for line in "".join(texts).splitlines():
+        progress.read(line)
+    return progress
+
+
+def test_jobs_are_counted() -> None:
+    progress = read(STARTED)
+    assert (progress.done, progress.total, progress.running) == (0, 3, {"4", "7"})
+    progress = read(STARTED, ENDED.format(job=7, done=1))
+    assert (progress.done, progress.running, progress.failed) == (1, {"4"}, {})
+    text = progress.describe(65, 130)
+    assert text == "1 of 3 jobs done (33 %), 1 running, 0 failed, 1:05 elapsed, about 2:10 left"
+    assert Progress().describe(1, None) == "planning jobs"
+
+
+def test_a_failed_job_is_reported_with_the_error_of_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("reading\nerror: the loss is NaN\n")
+    progress = read(STARTED, FAILED.format(log=log))
+    assert (set(progress.failed), progress.running) == ({"4"}, {"7"})
+    assert progress.failures() == [f"baseline: the loss is NaN\n    {log}"]
+    # Tried again by Snakemake, with success.
+    progress = read(STARTED, FAILED.format(log=log), ENDED.format(job=4, done=1))
+    assert progress.failed == {}
+
+
+def test_output_before_the_first_job_says_why_none_began() -> None:
+    progress = read("Error: cannot do that\n")
+    assert progress.failures() == ["Error: cannot do that"]
+
+
+def words(*arguments: str) -> list[str]:
+    chosen = cli.parse(["run", *arguments])
+    return snakemake_words(chosen.study, {"training": {"epochs": 2}}, chosen)
+
+
+def test_options_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    passed = words("s.yaml", "--gpus", "4", "--", "--forcerun", "draw")
+    assert passed[passed.index("--resources") + 1] == "gpu=4"
+    assert passed[passed.index("--cores") + 1] == "all"
+    assert passed[passed.index("--config") + 1] == 'training={"epochs": 2}'
+    assert passed[-2:] == ["--forcerun", "draw"]
+    assert "--snakefile" in passed
+    Path("Snakefile").touch()
+    assert "--snakefile" not in words("s.yaml")
+    assert "--cores" not in words("s.yaml", "--profile", "slurm")
+    with pytest.raises(ConfigError, match="--profile nowhere: no such folder"):
+        words("s.yaml", "--profile", "nowhere")
+
+
+def test_one_study_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "a.yaml", "--config", "b.yaml"]) == 2
+    assert "names a.yaml already" in capsys.readouterr().err

@@ -1,0 +1,46 @@
+"""``tasktransfer run`` with real Snakemake: a study, the same again, and one that fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from dag_study import Sandbox, trained
+
+
+def run(study: Sandbox, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    code = "import sys; from tasktransfer import cli; sys.exit(cli.main(sys.argv[1:]))"
+    return subprocess.run(
+        [sys.executable, "-c", code, "run", "study.yaml", "--cores", "2", *words],
+        cwd=study.folder,
+        env=study.environment(**environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_run_resumes_and_names_the_files(study: Sandbox) -> None:
+    record, *_ = study.paths("baseline", "metrics.json")
+    record.unlink()
+    (study.folder / "asked.log").unlink()
+    done = run(study)
+    assert done.returncode == 0, done.stderr
+    assert "report:  results/report.html" in done.stdout
+    assert "Select jobs to execute" not in done.stdout + done.stderr
+    assert len(trained(study)) == 1
+
+
+def test_a_dry_run_and_verbose_show_what_snakemake_prints(study: Sandbox) -> None:
+    done = run(study, "--", "-n")
+    assert done.returncode == 0
+    assert "Nothing to be done" in done.stdout + done.stderr
+
+
+def test_a_failed_job_is_named_with_its_log(study: Sandbox) -> None:
+    record, *_ = study.paths("baseline", "metrics.json")
+    record.unlink()
+    done = run(study, FAKE_FAIL="/stages/")
+    assert done.returncode == 1
+    assert "baseline: " in done.stderr
+    assert "train.log" in done.stderr
