@@ -122,6 +122,7 @@ def test_what_the_page_says_of_variance_and_algorithms(results: Results) -> None
     assert len(surely) == 3
     gain = surely.set_index("algorithm").loc["multitask_finetune"]
     readme = " ".join((ROOT / "README.md").read_text().split())
+    assert f"gains {gain['mean']:.1f} points on average" in readme
     assert f"dialogues {gain['joint_low']:+.1f} to {gain['joint_high']:+.1f})" in readme
 
 

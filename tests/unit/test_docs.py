@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from documented import FENCE, commands
-from tasktransfer.cli import make_parser
+from tasktransfer import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -29,7 +29,6 @@ RULES = {
     for path in [ROOT / "workflow" / "Snakefile", *(ROOT / "workflow").rglob("*.smk")]
     for name in re.findall(r"^rule (\w+):", path.read_text(), re.MULTILINE)
 }
-PARSER = make_parser()
 MAKE = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
@@ -82,7 +81,7 @@ def test_a_command_exists(
     program, *words = words_of(line)
     try:
         if program == "tasktransfer":
-            PARSER.parse_args(words)
+            cli.parse(words)
         elif program == "snakemake":
             assert set(snakemake_parser.parse_args(words).targets) <= RULES, f"{page}: {line}"
         else:
@@ -108,7 +107,7 @@ def test_a_command_within_a_sentence_has_a_name_and_options_that_exist(
     """Sentences may leave out what a command needs besides."""
     for code in re.findall(r"`tasktransfer ([^`]+)`", FENCE.sub("", page.read_text())):
         with suppress(SystemExit):
-            PARSER.parse_args(words_of(code))
+            cli.parse(words_of(code))
         error = capsys.readouterr().err
         assert not re.search(r"unrecognized|invalid choice", error), f"{code}: {error}"
 

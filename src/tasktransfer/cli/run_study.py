@@ -153,7 +153,7 @@ _STARTED = re.compile(r"^Job (\d+): ")
 _JOB = re.compile(r"^ +jobid: (\d+)")
 _ENDED = re.compile(r"^Finished jobid: (\d+)")
 _FAILED = re.compile(r"^Error in rule (\w+):")
-_LOG = re.compile(r"^\s+log: (.+?)(?: \(check log file\(s\) for error details\))?$")
+_LOG = re.compile(r"^\s+log: (.+?)(?: \(check .+\))?$")
 _RULE = re.compile(r"^(?:local)?(?:rule|checkpoint) \w+:$")
 
 
