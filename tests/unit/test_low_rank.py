@@ -35,7 +35,13 @@ from peft import (
 )
 from safetensors.torch import load_file
 from torch.nn import functional
-from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
+from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+)
 
 from small_models import Loader
 from tasktransfer.core.nodes import Start
@@ -44,7 +50,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, ModelError
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.models.low_rank import WEIGHTS_FILE
+from tasktransfer.models.low_rank import WEIGHTS_FILE, adapt
 from tasktransfer.training.samplers import Schedule
 
 CLASSES = {
@@ -273,6 +279,49 @@ def test_layers_that_are_not_there_are_refused_with_those_that_are(small: Path) 
     stage = adapted("encoder", replace(LORA, target_modules=("q_proj",)))
     with pytest.raises(ModelError, match=r"target_modules.*q_proj.*all-linear.*query"):
         loaded(small, stage, small / "encoder")
+
+
+def gpt2() -> Any:
+    """A GPT-2 of random weights; its linear layers are transformers' Conv1D."""
+    torch.manual_seed(3)
+    sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32, "vocab_size": 50}
+    return GPT2LMHeadModel(GPT2Config(**sizes)).eval()
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        pytest.param(("q_proj", "v_proj"), id="none fits"),
+        pytest.param(("attn.c_attn", "c_fcc"), id="one fits"),
+        pytest.param(("ln_1",), id="a layer that cannot get an adapter"),
+    ],
+)
+def test_the_linear_layers_of_gpt2_are_named(targets: tuple[str, ...]) -> None:
+    names = r"linear layers: c_attn, c_fc, c_proj$"
+    with pytest.raises(ModelError, match=rf"target_modules: .*{targets[-1]}.*{names}"):
+        adapt(gpt2(), replace(LORA, target_modules=targets), "decoder", None, seed=0)
+
+
+@pytest.mark.parametrize("targets", [(), ("c_attn",), ("mlp.c_proj", "c_fc")])
+def test_an_adapter_of_gpt2_is_the_product_of_its_matrices(targets: tuple[str, ...]) -> None:
+    """Conv1D stores a weight as (inputs, outputs): the product is added the other way round."""
+    model, lora = gpt2(), replace(LORA, target_modules=targets)
+    adapt(model, lora, "decoder", None, seed=0)
+    parts = model.adapted.peft.get_submodule("base_model.model")
+    moved = {n: m for n, m in parts.named_modules() if hasattr(m, "lora_A")}
+    per_layer = {(): 4, ("c_attn",): 1}.get(targets, 2)
+    assert len(moved) == 2 * per_layer
+    expected = gpt2()
+    torch.manual_seed(5)
+    for name, layer in moved.items():
+        up = torch.randn_like(layer.lora_B["default"].weight)
+        layer.lora_B["default"].weight.data.copy_(up)
+        product = (up @ layer.lora_A["default"].weight).T * (lora.alpha / lora.rank)
+        expected.get_submodule(name).weight.data.add_(product)
+    ids = torch.tensor([[4, 8, 15, 16, 23, 42]])
+    with torch.no_grad():
+        torch.testing.assert_close(model(ids).logits, expected(ids).logits)
+        assert not torch.allclose(expected(ids).logits, gpt2()(ids).logits)
 
 
 def test_a_damaged_or_foreign_adapter_is_refused(small: Path, tmp_path: Path) -> None:

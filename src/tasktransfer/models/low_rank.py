@@ -187,23 +187,51 @@ def _config(adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
 
 
 def _wrapped(model: Any, adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
-    """peft's model around a model, with a new adapter."""
+    """Return peft's model around a model, with a new adapter.
+
+    Raises:
+        ModelError: a target name fits no layer, or fits one that cannot get an adapter.
+    """
     from peft import get_peft_model
 
+    _check_targets(model, adapter.target_modules)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that layers of GPT-2 are stored the other way round
             peft: Any = get_peft_model(model, _config(adapter, family, whole))
     except ValueError as error:
-        linear = {n.rpartition(".")[2] for n, m in model.named_modules() if type(m) is nn.Linear}
-        raise ModelError(
-            f"models[].adapter.target_modules: found {', '.join(adapter.target_modules)}, and no "
-            f"layer of {model.config.model_type} could get an adapter ({error}); write all-linear, "
-            f"or name some of {', '.join(sorted(linear))}"
-        ) from error
+        raise _target_error(model, adapter.target_modules, f"peft says: {error}") from error
     config = peft.peft_config[OWN]
     config.target_modules = sorted(config.target_modules)  # a set has another order every time
     return peft
+
+
+def _check_targets(model: Any, targets: Sequence[str]) -> None:
+    """Raise ModelError if a name is not the end of a layer's name: peft passes over it in silence
+    as long as another name fits."""
+    layers = [f".{name}" for name, _ in model.named_modules()]
+    misfits = [end for end in targets if not any(layer.endswith(f".{end}") for layer in layers)]
+    if misfits:
+        raise _target_error(model, misfits, "no layer has a name that ends so")
+
+
+def _target_error(model: Any, targets: Sequence[str], problem: str) -> ModelError:
+    """Return the error for names of layers that cannot get an adapter, with those that can."""
+    from transformers.pytorch_utils import Conv1D  # GPT-2's linear layers
+
+    output = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    linear = sorted(
+        {
+            name.rpartition(".")[2]
+            for name, module in model.named_modules()
+            if isinstance(module, nn.Linear | Conv1D) and module is not output
+        }
+    )
+    return ModelError(
+        f"models[].adapter.target_modules: {', '.join(targets) or 'all-linear'}: {problem}. "
+        f"Write all-linear, or names among {model.config.model_type}'s linear layers: "
+        f"{', '.join(linear)}"
+    )
 
 
 def _merged(
