@@ -50,6 +50,7 @@ COLUMNS: dict[str, dict[str, Columns]] = {
 """Design → its own tables; those of transfer are docs/columns.md, which `make schemas` writes."""
 
 LIBRARY = (
+    "tasktransfer.api",
     "tasktransfer.designs.transfer.frames",
     "tasktransfer.designs.design",
     "tasktransfer.present.declared",

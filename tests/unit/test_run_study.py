@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tasktransfer import cli
-from tasktransfer.cli.run_study import Progress, snakemake_words
+from tasktransfer.cli.run_study import Progress, Request, snakemake_words
 from tasktransfer.errors import ConfigError
 
 STARTED = """\
@@ -70,24 +71,24 @@ def test_output_before_the_first_job_says_why_none_began() -> None:
     assert progress.failures() == ["Error: cannot do that"]
 
 
-def words(*arguments: str) -> list[str]:
-    chosen = cli.parse(["run", *arguments])
-    return snakemake_words(chosen.study, {"training": {"epochs": 2}}, chosen)
+def words(**more: Any) -> list[str]:
+    return snakemake_words(Request("s.yaml", {"training": {"epochs": 2}}, **more))
 
 
 def test_options_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    passed = words("s.yaml", "--gpus", "4", "--", "--forcerun", "draw")
+    options = cli.parse(["run", "s.yaml", "--", "--forcerun", "draw"]).snakemake_options
+    passed = words(gpus=4, options=options)
     assert passed[passed.index("--resources") + 1] == "gpu=4"
     assert passed[passed.index("--cores") + 1] == "all"
     assert passed[passed.index("--config") + 1] == 'training={"epochs": 2}'
     assert passed[-2:] == ["--forcerun", "draw"]
     assert "--snakefile" in passed
     Path("Snakefile").touch()
-    assert "--snakefile" not in words("s.yaml")
-    assert "--cores" not in words("s.yaml", "--profile", "slurm")
+    assert "--snakefile" not in words()
+    assert "--cores" not in words(profile="slurm")
     with pytest.raises(ConfigError, match="--profile nowhere: no such folder"):
-        words("s.yaml", "--profile", "nowhere")
+        words(profile="nowhere")
 
 
 def test_one_study_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,6 +59,23 @@ def add_commands(commands: Any) -> None:
     flag(command, "--verbose", "show Snakemake's own output in place of the progress line")
 
 
+@dataclass(frozen=True)
+class Request:
+    """A study to be run, and how.
+
+    ``changes``: values of ``--set``, as a nested mapping. ``cores``: None for all. ``gpus``: None
+    for no limit. ``options``: further options of Snakemake.
+    """
+
+    config: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    cores: int | None = None
+    gpus: int | None = None
+    profile: str = "default"
+    options: Sequence[str] = ()
+    verbose: bool = False
+
+
 def run(chosen: argparse.Namespace) -> None:
     """Run a whole study by Snakemake and write its report; resume one that was stopped."""
     from tasktransfer import designs
@@ -68,54 +85,66 @@ def run(chosen: argparse.Namespace) -> None:
         raise ConfigError(
             f"--config {chosen.config}: the command names {chosen.study} already. Give one study"
         )
-    config, changes = chosen.study or chosen.config or "config.yaml", overrides(chosen)
-    study = designs.open_study(config, changes, need_inputs=False)
-    words = snakemake_words(config, changes, chosen)
-    if chosen.verbose or PLAIN & set(chosen.snakemake_options):
+    config = chosen.study or chosen.config or "config.yaml"
+    options, plain = chosen.snakemake_options, bool(PLAIN & set(chosen.snakemake_options))
+    request = Request(
+        *(config, overrides(chosen), chosen.cores, chosen.gpus, chosen.profile, options),
+        verbose=chosen.verbose or plain,
+    )
+    study = run_study(request)
+    if not plain:
+        print(files_to_open(study, designs.design_of(study.config)), end="")
+
+
+def run_study(request: Request) -> Study:
+    """Run a study by Snakemake.
+
+    Raises:
+        ConfigError: the config is not valid, or there is no such profile.
+        TaskTransferError: Snakemake failed; the message names the failed jobs.
+    """
+    from tasktransfer import designs
+
+    study = designs.open_study(request.config, request.changes, need_inputs=False)
+    words = snakemake_words(request)
+    failures: Sequence[str] = ()
+    if request.verbose:
         code = call_snakemake(words)
-        failures: Sequence[str] = ()
     else:
         code, failures = follow_snakemake(words, study)
     if code:
         listed = "".join(f"\n{line}" for line in failures)
         raise TaskTransferError(
-            f"{config}: Snakemake ended with exit code {code}. What is finished is kept: mend the "
-            f"cause and run the same command again{listed}"
+            f"{request.config}: Snakemake ended with exit code {code}. What is finished is kept: "
+            f"fix the cause and run the same command again{listed}"
         )
-    if not PLAIN & set(chosen.snakemake_options):
-        print(files_to_open(study, designs.design_of(study.config)), end="")
+    return study
 
 
-def snakemake_words(
-    config: str | Path, changes: Mapping[str, Any], chosen: argparse.Namespace
-) -> list[str]:
+def snakemake_words(request: Request) -> list[str]:
     """Return the arguments of Snakemake for a study.
-
-    Args:
-        config: path of the study's YAML file.
-        changes: values of ``--set``, as a nested mapping.
-        chosen: the parsed options of ``run``.
 
     Raises:
         ConfigError: the profile does not exist.
     """
-    shipped = WORKFLOW / "profiles" / chosen.profile
-    profile = shipped if chosen.profile in PROFILES else Path(chosen.profile)
+    shipped = WORKFLOW / "profiles" / request.profile
+    profile = shipped if request.profile in PROFILES else Path(request.profile)
     if not profile.is_dir():
         raise ConfigError(
-            f"--profile {chosen.profile}: no such folder. Give {', '.join(PROFILES)}, or a folder "
+            f"--profile {request.profile}: no such folder. Give {', '.join(PROFILES)}, or a folder "
             "with a config.yaml of Snakemake"
         )
     # A Snakefile beside the study may add rules to those of the package.
     words = [] if Path("Snakefile").is_file() else ["--snakefile", str(WORKFLOW / "Snakefile")]
-    words += ["--configfile", str(config), "--workflow-profile", str(profile)]
-    if chosen.cores or chosen.profile in LOCAL:
-        words += ["--cores", str(chosen.cores or "all")]
-    if chosen.gpus:
-        words += ["--resources", f"gpu={chosen.gpus}"]
-    if changes:
-        words += ["--config", *(f"{key}={json.dumps(value)}" for key, value in changes.items())]
-    return [*words, *chosen.snakemake_options]
+    words += ["--configfile", request.config, "--workflow-profile", str(profile)]
+    if request.cores or request.profile in LOCAL:
+        words += ["--cores", str(request.cores or "all")]
+    if request.gpus:
+        words += ["--resources", f"gpu={request.gpus}"]
+    if request.changes:
+        texts = (f"{key}={json.dumps(value)}" for key, value in request.changes.items())
+        words += ["--config", *texts]
+    return [*words, *request.options]
 
 
 def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:

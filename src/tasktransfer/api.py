@@ -1,0 +1,228 @@
+"""The Python API: open, plan and run a study, and load its results as pandas data frames.
+
+    import tasktransfer as tt
+
+    results = tt.load_results("results/demo")
+    results.cells                   # one row per cell of the heatmap: delta, interval, p, q
+    results.describe("cells")       # the meaning of each column
+    tt.plan("workflow/presets/demo.yaml").runs
+    tt.run("workflow/presets/demo.yaml", cores=2)
+
+Loading results and planning import neither torch nor transformers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasktransfer.core.validation import nearest
+from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.files import json_text
+
+if TYPE_CHECKING:
+    from tasktransfer.results.study import Study
+
+__all__ = ["Results", "StudyPlan", "load_results", "open_study", "plan", "run"]
+
+_FIRST = ("runs", "scores", "deltas", "cells", "summary", "missing")
+"""Tables that ``repr`` lists first, if the study has them."""
+
+
+@dataclass(frozen=True, repr=False)
+class Results(Mapping[str, pd.DataFrame]):
+    """The tables of a study, by name. A table is read when it is first used.
+
+    ``results["cells"]`` and ``results.cells`` are the same data frame. Every design has ``runs``,
+    ``scores``, ``missing`` and ``problems``; docs/columns.md lists the others.
+    """
+
+    folder: Path
+    """Folder of the Parquet files."""
+    metadata: Mapping[str, Any]
+    """Facts about the study: ``study``, ``synthetic``, ``records``, ``version`` and others."""
+    _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row per run."""
+        return self["runs"]
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """One row per run and measure."""
+        return self["scores"]
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """One row per cell: an effect over all seeds, with interval, p and q."""
+        return self["cells"]
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """One row per dataset, model and algorithm: means over cells, with intervals."""
+        return self["summary"]
+
+    @property
+    def missing(self) -> pd.DataFrame:
+        """One row per planned run without a usable record."""
+        return self["missing"]
+
+    def describe(self, table: str) -> pd.DataFrame:
+        """Return name, type and meaning of each column of a table.
+
+        Raises:
+            KeyError: the study has no such table.
+        """
+        schema = pq.read_schema(self._file(table))
+        rows = [
+            (name, str(column.type), (column.metadata or {}).get(b"description", b"").decode())
+            for name, column in zip(schema.names, schema, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["column", "type", "meaning"])
+
+    def __getitem__(self, table: str) -> pd.DataFrame:
+        if table not in self._frames:
+            file = self._file(table)
+            try:
+                self._frames[table] = pq.read_table(file).to_pandas()
+            except (OSError, pa.ArrowException) as error:
+                raise RecordError(
+                    f"{file}: the table cannot be read ({error}). Run `tasktransfer collect` and "
+                    "`tasktransfer statistics` again"
+                ) from error
+        return self._frames[table]
+
+    def _file(self, table: str) -> Path:
+        file = self.folder / f"{table}.parquet"
+        if not file.is_file():
+            raise KeyError(f"{table!r} is not a table of {self.folder}{nearest(table, list(self))}")
+        return file
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(file.stem for file in self.folder.glob("*.parquet")))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        names = list(self)
+        first = [name for name in _FIRST if name in names]
+        lines = [f"Results of study {self.metadata.get('study', '?')!r} in {self.folder}"]
+        if self.metadata.get("synthetic"):
+            lines.append("  synthetic dialogues")
+        for name in first:
+            rows = pq.read_metadata(self._file(name)).num_rows
+            lines.append(f"  {name:10} {rows:>8,} rows")
+        others = [name for name in names if name not in first]
+        if others:
+            shown = ", ".join(others[:8]) + (", …" if len(others) > 8 else "")
+            lines.append(f"  also: {shown}")
+        return "\n".join(lines)
+
+
+def load_results(path: str | Path) -> Results:
+    """Load the tables of a study.
+
+    Args:
+        path: results folder of the study (``results/demo``), or its folder of tables.
+
+    Raises:
+        RecordError: the folder has no tables.
+    """
+    folder = Path(path)
+    if not (folder / "runs.parquet").is_file():
+        folder /= "tables"
+    runs = folder / "runs.parquet"
+    if not runs.is_file():
+        raise RecordError(
+            f"{path}: no tables of a study. Give its results folder, or write the tables with "
+            "`tasktransfer collect` and `tasktransfer statistics`"
+        )
+    try:
+        footer = (pq.read_schema(runs).metadata or {}).get(b"tasktransfer", b"{}")
+        return Results(folder, json_text.loads(footer))
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise RecordError(f"{runs}: the table cannot be read ({error}). Write it again") from error
+
+
+def open_study(config: str | Path, changes: Mapping[str, Any] | None = None) -> Study:
+    """Open a study; its data and models may be absent.
+
+    Args:
+        config: path of the study's YAML file.
+        changes: values that replace those of the file, as a nested mapping:
+            ``{"training": {"epochs": 2}}``.
+
+    Raises:
+        ConfigError: the config is not valid.
+        DataError, ModelError: data or models are damaged.
+    """
+    from tasktransfer import designs  # noqa: PLC0415
+
+    return designs.open_study(config, changes, need_inputs=False)
+
+
+@dataclass(frozen=True, repr=False)
+class StudyPlan:
+    """The runs of a study, before any of them has started."""
+
+    study: str
+    runs: pd.DataFrame
+    """One row per run: ``method``, ``model``, ``seed`` and what the run is about."""
+    trainings: int
+    """Number of distinct training runs; several runs may share one."""
+
+    def __repr__(self) -> str:
+        lines = [f"Plan of study {self.study!r}: {len(self.runs):,} runs"]
+        lines[0] += f", {self.trainings:,} distinct trainings"
+        counts = self.runs["method"].value_counts(sort=False)
+        lines += [f"  {method:24} {count:>8,}" for method, count in counts.items()]
+        return "\n".join(lines)
+
+
+def plan(config: str | Path, changes: Mapping[str, Any] | None = None) -> StudyPlan:
+    """Return the runs that a study consists of. Arguments and errors as ``open_study``."""
+    study = open_study(config, changes)
+    rows = [
+        {"method": run.method, "model": run.model, "seed": run.seed, **run.about}
+        for run in study.plan.runs
+    ]
+    return StudyPlan(study.config.study, pd.DataFrame(rows), len(study.plan.stages))
+
+
+def run(
+    config: str | Path,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    cores: int | None = None,
+    gpus: int | None = None,
+    profile: str = "default",
+) -> Results:
+    """Run a study by Snakemake, as ``tasktransfer run`` does, and load its results.
+
+    Finished jobs are not run again.
+
+    Args:
+        config: path of the study's YAML file.
+        changes: values that replace those of the file, as a nested mapping.
+        cores: CPU cores; None for all.
+        gpus: jobs with a GPU that run at once; None for one per GPU.
+        profile: name of a shipped Snakemake profile, or the folder of another one.
+
+    Raises:
+        ConfigError: the config is not valid, or there is no such profile.
+        TaskTransferError: a job failed; the message has the error and the log of each.
+    """
+    from tasktransfer.cli.run_study import Request, run_study  # noqa: PLC0415
+
+    if not Path(config).is_file():
+        raise ConfigError(f"{config}: no such file. Give the path of a study's YAML file")
+    study = run_study(Request(str(config), changes or {}, cores, gpus, profile))
+    return load_results(study.config.results)
