@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
 
+from tasktransfer import cli
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
@@ -360,10 +361,29 @@ def test_cards_are_known_by_name() -> None:
     assert h100.flops["bfloat16"] > 3 * a100.flops["bfloat16"]
     assert card_rates("NVIDIA L40S").where == "L40S"
     assert card_rates("Tesla T4").where == "T4"
-    unknown = card_rates("Riva 128")
-    assert unknown.flops == a100.flops
-    assert "not known" in unknown.sentence()
+    assert card_rates("NVIDIA A100-SXM4-80GB").where == "A100"
+    assert card_rates("GeForce rtx4090").where == "RTX 4090"
+    assert card_rates("NVIDIA H100 PCIe").where == "H100 PCIe"
     assert "not measured" in h100.sentence()
+
+
+@pytest.mark.parametrize("name", ["Riva 128", "NVIDIA L40", "RTX A1000", "T400", "GH200", ""])
+def test_a_card_that_is_not_known_is_refused_with_those_that_are(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """L40 has another rate than L4, and neither stands for the other."""
+    assert cli.main(["plan", "--card", name, "--config", "/nowhere.yaml"]) == 2
+    error = capsys.readouterr().err
+    assert f"unknown card {name!r}" in error and "RTX 4090" in error and "--on gpu" in error
+    assert ("did you mean" in error) == (name in ("RTX A1000", "T400", "GH200")), error
+
+
+@pytest.mark.parametrize("option", ["--calibrate", "--on=cpu"])
+def test_a_card_and_this_machine_are_not_planned_together(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["plan", "--card", "L4", option, "--config", "/nowhere.yaml"]) == 2
+    assert "contradicts" in capsys.readouterr().err
 
 
 # --- the whole ----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from tasktransfer.cli.options import (
     show,
 )
 from tasktransfer.config.places import on_disk
-from tasktransfer.errors import ModelError
+from tasktransfer.errors import ConfigError, ModelError
 from tasktransfer.files.progress import with_progress
 
 if TYPE_CHECKING:
@@ -69,14 +69,14 @@ def plan(chosen: argparse.Namespace) -> None:
     from tasktransfer.operate.overview import overview
     from tasktransfer.operate.overview_text import as_text
 
+    card = None if chosen.card is None else card_rates(chosen.card)
+    if card is not None and (chosen.on == "cpu" or chosen.calibrate):
+        other = "--calibrate" if chosen.calibrate else "--on cpu"
+        raise ConfigError(f"--card {chosen.card}: contradicts {other}. Leave one of the two out")
     study, design = open_design(chosen, need_inputs=False)
-    device = "cuda" if chosen.card else DEVICES[chosen.on]
+    device = "cuda" if card else DEVICES[chosen.on]
     estimates = Estimates(study, device)
-    rates = (
-        card_rates(chosen.card)
-        if chosen.card
-        else machine_rates(estimates.device, again=chosen.calibrate)
-    )
+    rates = card or machine_rates(estimates.device, again=chosen.calibrate)
     seen = overview(study, chosen.devices, rates, device)
     show(seen, as_text, as_json=chosen.json)
     for line in () if chosen.json else design.notes(study.config):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -15,7 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from tasktransfer.errors import TaskTransferError
+from tasktransfer.core.validation import unknown
+from tasktransfer.errors import ConfigError, TaskTransferError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.training.device import device_pool
 
@@ -77,14 +79,27 @@ class Rates:
 
 
 def card_rates(name: str) -> Rates:
-    """The rates of a GPU by its name, as its driver or a person writes it; an unknown card counts
-    as ``USUAL_CARD``."""
-    plain = name.lower().replace("-", " ")
-    known = max((card for card in DATASHEET if card.lower() in plain), key=len, default=None)
-    float32, bfloat16 = DATASHEET[known or USUAL_CARD]
-    where = known or f"{USUAL_CARD} (the card {name!r} is not known)" if name else USUAL_CARD
+    """Return the rates of a GPU by its name, as its driver or a person writes it.
+
+    Raises:
+        ConfigError: no card of ``DATASHEET`` has this name.
+    """
+    cards = [card for card in DATASHEET if _is_named(card, name)]
+    if not cards:
+        raise ConfigError(
+            f"--card: {unknown('card', name, tuple(DATASHEET))}. Give one of these names, or "
+            f"--on gpu without --card for the rates of an {USUAL_CARD}"
+        )
+    card = max(cards, key=len)
+    float32, bfloat16 = DATASHEET[card]
     flops: dict[Precision, float] = {"float32": REACHED * float32, "bfloat16": REACHED * bfloat16}
-    return Rates("cuda", flops, where, "by name")
+    return Rates("cuda", flops, card, "by name")
+
+
+def _is_named(card: str, name: str) -> bool:
+    """Return whether a name has a card's words in it; "L40" and "RTX A1000" are other cards."""
+    words = r"[\s_-]*".join(map(re.escape, card.split()))
+    return re.search(rf"(?<![a-z0-9]){words}(?![a-z0-9])", name, re.IGNORECASE) is not None
 
 
 def machine_rates(device: Device, *, again: bool = False) -> Rates:
@@ -115,7 +130,7 @@ def machine_rates(device: Device, *, again: bool = False) -> Rates:
 def assumed_rates(device: Device) -> Rates:
     """Those of a usual core or card, where nothing is measured."""
     if device == "cuda":
-        return card_rates("")
+        return card_rates(USUAL_CARD)
     return Rates("cpu", CPU, "a core", "reference values")
 
 
