@@ -178,6 +178,15 @@ def test_duplicates_and_numbers_are_told(tmp_path: Path) -> None:
     assert "numbers in the file" in checked.text
 
 
+def test_emojis_alone_are_no_duplicates(tmp_path: Path) -> None:
+    for split, face in (("train", "🙂"), ("test", "🙃")):
+        chats = [[{"who": "a", "text": face * n}, {"who": "b", "text": "👍"}] for n in range(1, 9)]
+        rows = [{"turns": chat, "mood": "xy"[n % 2]} for n, chat in enumerate(chats)]
+        (tmp_path / f"{split}.jsonl").write_text(lines(rows))
+    checked = check_files([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], "Own")
+    assert checked.problems == [] and not any("same" in note for note in checked.notes)
+
+
 def test_short_texts_may_be_in_two_splits_and_long_lists_are_cut(tmp_path: Path) -> None:
     said = [f"number {number} of many" for number in range(40)]
     longer = " ".join(["word"] * 12)
@@ -187,7 +196,7 @@ def test_short_texts_may_be_in_two_splits_and_long_lists_are_cut(tmp_path: Path)
     checked = check_files([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], "Own")
     (problem,) = checked.problems
     assert "test.jsonl, line 41: the dialogue is in test and, by its text, in train" in problem
-    assert "line 1: says the same as" in checked.notes[0] and "one turn" in checked.notes[0]
+    assert "line 1: says the same as" in checked.notes[0] and "fewer than 12" in checked.notes[0]
     assert checked.notes[20:] == ["and 20 more such dialogues"]
 
 

@@ -13,7 +13,7 @@ import small_corpora as sound
 from corpus_reads import ED_SPLIT, EMOTION, OWN, READS, WOZ, read
 from small_corpora import as_csv, said
 from tasktransfer.datasets.multiwoz import MULTIWOZ
-from tasktransfer.datasets.one_split import Said, refuse_shared
+from tasktransfer.datasets.one_split import Said, count_words, normalise_text, refuse_shared
 from tasktransfer.designs.empathetic.sources import dialogues
 from tasktransfer.errors import DataError
 
@@ -146,3 +146,44 @@ def test_short_texts_are_said_twice_by_chance() -> None:
     assert refuse_shared(both) == ()
     with pytest.raises(DataError, match="file: dialogues 'train'"):
         refuse_shared(both, least_words=1)
+
+
+SAME_TEXTS = {
+    "case, spaces and punctuation": ("Well, I see!", "well i SEE"),
+    "Unicode forms": ("un café", "un cafe\u0301"),
+    "characters without a width": ("pay\u200bment \u2764", "payment \u2764\ufe0f"),
+    "Chinese punctuation": ("你好。", "你好!"),
+}
+OTHER_TEXTS = {
+    "emojis": ("🙂👍", "🙂🙂👍"),
+    "emojis beside a word": ("ok 🙂", "ok 🙁"),
+    "punctuation alone": ("?!", "..."),
+    "vowel signs of Hindi": ("कि", "की"),
+    "Chinese": ("你好", "您好"),
+    "symbols": ("5 €", "5 £"),
+}
+
+
+@pytest.mark.parametrize("kind", SAME_TEXTS)
+def test_spelling_does_not_tell_texts_apart(kind: str) -> None:
+    first, second = SAME_TEXTS[kind]
+    assert normalise_text(first) == normalise_text(second)
+
+
+@pytest.mark.parametrize("kind", OTHER_TEXTS)
+def test_characters_of_every_script_tell_texts_apart(kind: str) -> None:
+    first, second = OTHER_TEXTS[kind]
+    assert normalise_text(first) != normalise_text(second)
+
+
+def test_words_are_counted_in_scripts_without_spaces() -> None:
+    assert count_words("one  two\nthree") == 3
+    assert count_words("我想问一下怎么退款") > 4
+
+
+def test_texts_of_punctuation_alone_are_compared_as_they_are() -> None:
+    faces = [Said(f"{split}0", split, text * 12, split) for split, text in FACES.items()]
+    assert refuse_shared(faces) == ()
+
+
+FACES = {"train": ":) ", "test": ":( "}

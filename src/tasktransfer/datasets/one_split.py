@@ -1,15 +1,18 @@
 """The guard that every reader calls: no dialogue, by its name or by its text, is in two splits.
 
-Texts are compared without case, spaces and punctuation, and count from ``LEAST_WORDS`` on: shorter
-ones are said twice by chance ("i like this one"). Some published releases have the same dialogue in
-two splits under two names. Such a dataset says so, as the share of a split that it may be; within
-it the dialogues are counted and told, above it, as everywhere else, the release is refused.
+Texts are compared without case, spaces and punctuation (``normalise_text``), and count from
+``LEAST_WORDS`` on: shorter ones are said twice by chance ("i like this one"). Some published
+releases have the same dialogue in two splits under two names. Such a dataset says so, as the share
+of a split that it may be; within it the dialogues are counted and told, above it, as everywhere
+else, the release is refused.
 Generated dialogues, which a grammar draws twice by chance, are compared by name alone.
 docs/decisions/0025-no-dialogue-in-two-splits.md gives the counts.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -23,6 +26,41 @@ LEAST_WORDS = 12
 
 LEARNT = "else a model is tested on what it has learnt"
 _PASSED_OVER = bytes(code for code in range(128) if not chr(code).isalnum())
+_VARIATION_SELECTORS = range(0xFE00, 0xFE10)
+_WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+)
+"""Characters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han."""
+
+
+class _Significant(dict[int, int | None]):
+    """A table for ``str.translate``: spaces, punctuation and characters without a width become
+    None. Letters, marks, digits and emojis stay: they tell texts apart in every script."""
+
+    def __missing__(self, code: int) -> int | None:
+        category = unicodedata.category(chr(code))
+        dropped = category[0] in "ZPC" or code in _VARIATION_SELECTORS
+        self[code] = None if dropped or (code < 128 and not chr(code).isalnum()) else code
+        return self[code]
+
+
+_SIGNIFICANT = _Significant()
+
+
+def normalise_text(text: str) -> str:
+    """Return a text as duplicates are looked for: in one Unicode form, without case, spaces and
+    punctuation. A text of punctuation alone loses its spaces only."""
+    lowered = text.lower()
+    if not text.isascii():
+        lowered = unicodedata.normalize("NFC", lowered)
+    return lowered.translate(_SIGNIFICANT) or "".join(lowered.split())
+
+
+def count_words(text: str) -> int:
+    """Return the number of words in a text. Two characters count as a word in scripts that put no
+    spaces between words."""
+    unspaced = 0 if text.isascii() else len(_WITHOUT_SPACES.findall(text))
+    return len(text.split()) + unspaced // 2
 
 
 class Said(NamedTuple):
@@ -63,7 +101,8 @@ def refuse_shared(
         side.places.append(location)
         if not generated:
             side.texts.append(text)
-            side.keys.append(text.lower().encode("utf-8", "replace").translate(None, _PASSED_OVER))
+            lowered = text.lower().encode("utf-8", "replace")
+            side.keys.append(lowered.translate(None, _PASSED_OVER) or lowered)
     names = {split: set(side.names) for split, side in splits.items()}
     keys = {split: set(side.keys) for split, side in splits.items()}
     told = []
@@ -74,7 +113,7 @@ def refuse_shared(
         if not (twice := keys[first] & keys[second]):
             continue
         long = zip(other.keys, other.texts, strict=True)
-        counted = {k for k, text in long if k in twice and len(text.split()) >= least_words}
+        counted = {k for k, text in long if k in twice and count_words(text) >= least_words}
         sizes = len(earlier.names), len(other.names)
         if len(counted) > allowed * min(sizes):
             _refuse(earlier, other, earlier.keys, other.keys, counted, remedy)

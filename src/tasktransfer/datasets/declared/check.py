@@ -23,7 +23,7 @@ from tasktransfer.datasets.declared.rows import SourceRow, opened, read_rows
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import source_of
 from tasktransfer.datasets.declared.survey import TOKENS_A_WORD, survey_of
-from tasktransfer.datasets.one_split import LEAST_WORDS
+from tasktransfer.datasets.one_split import LEAST_WORDS, count_words, normalise_text
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.fields import Location
@@ -214,14 +214,12 @@ class _Check:
         where = f"{dialogue.location.file}, {dialogue.location.row}"
         if (length := self.tokens(dialogue.context)) > self.limit:
             self.long.append(f"{where}: {length:,} tokens")
-        plain = re.sub(r"\W", "", dialogue.words.lower())
+        plain = normalise_text(dialogue.words)
         for key, what in ((f"name {dialogue.id}", "name"), (f"text {digest_of(plain)}", "text")):
             before = self.seen.setdefault(key, (split, where))
             if before[1] == where:
                 continue
-            # A study passes over short ones of several turns too: here they are worth a look.
-            alone = what == "text" and len(dialogue.turns) == 1
-            short = alone and dialogue.words.count(" ") + 1 < LEAST_WORDS
+            short = what == "text" and count_words(dialogue.words) < LEAST_WORDS
             if before[0] == split and what == "name":
                 self.in_two.append(
                     f"{where}: dialogue {dialogue.id!r} is there already ({before[1]}); give each "
@@ -231,8 +229,8 @@ class _Check:
                 self.twice.append(f"{where}: says the same as {before[1]}, a duplicate in {split}")
             elif short:
                 self.twice.append(
-                    f"{where}: says the same as {before[1]} of {before[0]}; one turn of fewer than "
-                    f"{LEAST_WORDS} words, which two people may well have said"
+                    f"{where}: says the same as {before[1]} of {before[0]}, in fewer than "
+                    f"{LEAST_WORDS} words, which people may well say twice"
                 )
             else:
                 self.in_two.append(

@@ -17,7 +17,7 @@ from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.draws import Splitting, few, number_of, splitting
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source
-from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS
+from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS, count_words, normalise_text
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.files.fields import nearest
@@ -215,11 +215,9 @@ class _Surveyor:
                 f"({before[1]}); keep it in one of them, {LEARNT}"
             )
         words = dialogue.words
-        if len(self.source.splits) < 2 or words.count(" ") + 1 < LEAST_WORDS:
+        if len(self.source.splits) < 2 or count_words(words) < LEAST_WORDS:
             return
-        same = self.by_text.setdefault(
-            _key("".join(filter(str.isalnum, words.lower()))), (split, where)
-        )
+        same = self.by_text.setdefault(_key(normalise_text(words)), (split, where))
         if same[0] != split:
             raise DataError(
                 f"{where}: dialogue {dialogue.id!r} of {split} says the same as one of {same[0]} "
