@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.dialogues import (
     ITEMS,
     DeclaredDialogue,
     Turn,
+    items_at,
     row_text,
+    shown,
     value_at,
 )
 from tasktransfer.datasets.declared.section import TaskSection
@@ -50,7 +53,7 @@ class TaskReader:
     @property
     def listed(self) -> str:
         """The list whose items are the instances; empty: the dialogue is one, or its turns are."""
-        lists = {path.partition(ITEMS)[0] for path in self.fields.values() if ITEMS in path}
+        lists = {path.rpartition(ITEMS)[0] for path in self.fields.values() if ITEMS in path}
         return next(iter(lists), "")
 
     def instances(self, dialogue: DeclaredDialogue) -> Iterator[Instance]:
@@ -73,33 +76,32 @@ class TaskReader:
             for number, turn in enumerate(dialogue.turns[1:], start=1):
                 yield Item(turn, number, {}, turn.location)
         elif not self.listed and (dialogue.by_turn and about_turns):
-            for number, turn in enumerate(dialogue.turns):
+            for number, turn in enumerate(dialogue.by_place.values()):
                 yield Item(turn, number, turn.values, turn.location)
         elif not self.listed:
             yield (
                 Item(dialogue.turns[-1], -1, dialogue.values, row.location) if about_turns else row
             )
         elif self.listed == dialogue.turns_field:
-            for number, turn in enumerate(dialogue.turns):
+            for number, turn in enumerate(dialogue.by_place.values()):
                 yield Item(turn, number, {self.listed + ITEMS: turn.values}, turn.location)
         else:
             yield from self._listed(dialogue, about_turns)
 
     def _listed(self, dialogue: DeclaredDialogue, about_turns: bool) -> Iterator[Item]:
-        found = value_at(dialogue.values, self.listed, dialogue.location)
-        location = dialogue.location.at(self.listed)
-        if isinstance(found, Mapping):
-            found = [dict(zip(found, v, strict=False)) for v in zip(*found.values(), strict=False)]
-        if found is None:
+        """Yield the items of a list beside the turns; of turns without text they are left out."""
+        if value_at(dialogue.values, self.listed.partition(ITEMS)[0], dialogue.location) is None:
             self._refuse_missing(self.listed, dialogue.location)
             return
-        if not isinstance(found, Sequence) or isinstance(found, str):
-            raise location.error(f"found {found!r:.40}, expected a list")
-        if about_turns and len(found) != len(dialogue.turns):
-            raise location.error(f"{len(found)} items for {len(dialogue.turns)} turns")
-        for number, values in enumerate(found):
-            turn = dialogue.turns[number] if about_turns else None
-            yield Item(turn, number, {self.listed + ITEMS: values}, location.at(number))
+        found = items_at(dialogue.values, self.listed, dialogue.location)
+        if about_turns and len(found) != dialogue.size:
+            at = dialogue.location.at(self.listed)
+            raise at.error(f"{len(found)} items for {dialogue.size} turns")
+        turns = dialogue.by_place
+        for number, (values, location) in enumerate(found):
+            if not about_turns or number in turns:
+                turn = turns[number] if about_turns else None
+                yield Item(turn, number, {self.listed + ITEMS: values}, location)
 
     def _refuse_missing(self, what: str, location: Location) -> None:
         """An answer is missing: of turns some may be annotated, of dialogues all have to be."""
@@ -115,7 +117,7 @@ class TaskReader:
     def _value(self, name: str, dialogue: DeclaredDialogue, item: Item) -> Any:
         path = self.fields[name]
         if ITEMS in path:
-            _, _, inner = path.partition(ITEMS)
+            _, _, inner = path.rpartition(ITEMS)
             values = item.values[self.listed + ITEMS]
             inner = inner.lstrip(".")
             return value_at(values, inner, item.location) if inner else values
@@ -128,13 +130,14 @@ class TaskReader:
     def _agreed(self, path: str, dialogue: DeclaredDialogue) -> Any:
         """The value that the rows of a dialogue have in common; empty cells have none."""
         agreed: Any = None
-        for turn in dialogue.turns:
-            value = value_at(turn.values, path, turn.location)
+        rows = [*((turn.values, turn.location) for turn in dialogue.turns), *dialogue.empty]
+        for values, location in rows:
+            value = value_at(values, path, location)
             if value is None or value == "":
                 continue
             if agreed is not None and value != agreed:
-                raise turn.location.at(path).error(
-                    f"found {value!r:.40}, and {agreed!r:.40} before in dialogue {dialogue.id!r}",
+                raise location.at(path).error(
+                    f"found {shown(value)}, and {shown(agreed)} before in dialogue {dialogue.id!r}",
                     "give a dialogue one answer, or make it an utterance_classification",
                 )
             agreed = value
@@ -171,7 +174,9 @@ class TaskReader:
     def _text(self, name: str, dialogue: DeclaredDialogue, item: Item) -> str:
         value = self._value(name, dialogue, item)
         if not isinstance(value, str) or not value.strip():
-            raise item.location.at(self.fields[name]).error(f"found {value!r:.40}, expected a text")
+            raise item.location.at(self.fields[name]).error(
+                f"found {shown(value)}, expected a text"
+            )
         return value.strip()
 
     def _answer(
@@ -202,6 +207,8 @@ class TaskReader:
 
     def _label(self, name: str, dialogue: DeclaredDialogue, item: Item) -> str | None:
         value = self._value(name, dialogue, item)
+        if isinstance(value, list | tuple) and len(value) == 1:  # as tools for annotation write it
+            value = value[0]
         return self._plain(value, self.fields[name], item)
 
     def _plain(self, value: Any, path: str, item: Item) -> str | None:
@@ -216,15 +223,18 @@ class TaskReader:
             return f"{value:.12g}" if isinstance(value, float) else str(value)
         if not isinstance(value, str):
             raise item.location.at(path).error(
-                f"found {value!r:.40}, expected a label",
+                f"found {shown(value)}, expected a label",
                 "give one text or number, or make it a task of kind multi_label",
             )
         return value.strip()
 
     def _labels(self, dialogue: DeclaredDialogue, item: Item) -> tuple[str, ...] | None:
-        """Several labels: a list, which may be empty, or a text with ``;`` or ``|`` between."""
+        """Return several labels: those of a list, which may be empty or in the text of a cell, or
+        those of a text with ``;`` or ``|`` between."""
         value, path = self._value("label", dialogue, item), self.fields["label"]
-        if isinstance(value, str):
+        if isinstance(value, str) and (items := cells.as_items(value)) is not None:
+            value = items
+        elif isinstance(value, str):
             mark = "|" if "|" in value else ";"
             value = [part for part in value.split(mark) if part.strip()]
         if value is None:
@@ -262,10 +272,12 @@ class TaskReader:
         self, dialogue: DeclaredDialogue, item: Item
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
         options, path = self._value("options", dialogue, item), self.fields["options"]
-        if isinstance(options, str):
+        if isinstance(options, str) and (items := cells.as_items(options)) is not None:
+            options = items
+        elif isinstance(options, str):
             options = [part.strip() for part in options.split("|")]
         if not isinstance(options, list | tuple) or not all(isinstance(o, str) for o in options):
-            raise item.location.at(path).error(f"found {options!r:.40}, expected a list of texts")
+            raise item.location.at(path).error(f"found {shown(options)}, expected a list of texts")
         right = self._label("label", dialogue, item)
         if right is None:
             return None

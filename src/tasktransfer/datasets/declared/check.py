@@ -76,7 +76,7 @@ class _Check:
         self.notes: list[str] = []
         self.seen: dict[str, tuple[str, str]] = {}
         self.dialogues: Counter[str] = Counter()
-        self.turns = 0
+        self.turns = self.empty = 0
         self.labels: dict[str, dict[str, Counter[str]]] = {}
         self.first: dict[tuple[str, str], str] = {}
         self.long: list[str] = []
@@ -176,11 +176,13 @@ class _Check:
     def _read(self, path: Path, rows: list[SourceRow], declaration: Declaration) -> None:
         split, problems = self.splits[path], list[str]()
         readers = [TaskReader(task, section) for task, section in declaration.tasks.items()]
-        by_turn = declaration.dialogue.turns is None and declaration.dialogue.id is not None
-        groups = [rows] if by_turn else [[row] for row in rows]
+        groups = [rows] if declaration.dialogue.by_turn else [[row] for row in rows]
         for group in groups:
             try:
                 for dialogue in dialogues_of(group, declaration.dialogue, f"{split}-{path.name}"):
+                    self.empty += len(dialogue.empty)
+                    if not dialogue.turns:
+                        continue
                     self._note(dialogue, split)
                     problems += self._answers(dialogue, readers, split)
             except DataError as error:

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.rows import SourceRow
 from tasktransfer.datasets.declared.section import DialogueSection
-from tasktransfer.files import json_text
+from tasktransfer.datasets.declared.turn_order import sort_keys
 from tasktransfer.files.fields import Location
 
 LINE = re.compile(r"([^:\n]{1,40}): +(\S.*)")
 """``speaker: text``, a line of a transcript in one cell."""
 ITEMS = "[]"
+EMPTY = "remove the turn, write what was said, or set dialogue.skip: empty, which leaves it out"
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """``start``: where ``speaker: text`` begins in the dialogue's context, ``end`` one past its
-    last character. ``text``: without white space around it. ``values``: what the file has of the
-    turn."""
+    """A turn of a dialogue.
+
+    Args:
+        text: without white space around it.
+        start: where ``speaker: text`` begins in the dialogue's context; ``end``: one past its last
+            character.
+        values: the object or text that the file has for the turn. Several turns share it if its
+            section names several texts.
+        place: number of ``values`` in the file's order of the dialogue, from 0.
+    """
 
     speaker: str
     text: str
@@ -30,12 +40,20 @@ class Turn:
     end: int
     values: Any
     location: Location
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDialogue:
-    """``context``: all turns as one text, as in the package's datasets. ``values``: the row, or the
-    first of the rows where a row is an utterance (``by_turn``). ``words``: all that is said."""
+    """A dialogue as a declaration reads it.
+
+    Args:
+        turns: in the order in which they are read. Empty if all are without text.
+        context: all turns as one text, as in the package's datasets.
+        values: the row, or the first of the rows if a row is an utterance (``by_turn``).
+        size: number of turns in the file, those without text too.
+        empty: the rows' values and locations of turns without text, which are left out.
+    """
 
     id: str
     turns: tuple[Turn, ...]
@@ -44,16 +62,23 @@ class DeclaredDialogue:
     by_turn: bool
     turns_field: str
     location: Location
+    size: int = 0
+    empty: tuple[tuple[Any, Location], ...] = ()
 
     @property
     def words(self) -> str:
         return " ".join(turn.text for turn in self.turns)
 
+    @property
+    def by_place(self) -> dict[int, Turn]:
+        """The last turn of each object that the file has for turns."""
+        return {turn.place: turn for turn in self.turns}
+
 
 def dialogues_of(
     rows: Iterable[SourceRow], section: DialogueSection, name: str
 ) -> Iterator[DeclaredDialogue]:
-    """The dialogues of a file, in its order.
+    """Yield the dialogues of a file, in its order.
 
     Args:
         name: begins the names of dialogues that have none in the file.
@@ -61,15 +86,72 @@ def dialogues_of(
     Raises:
         DataError: a row is not as the section says; names file, line, field and remedy.
     """
+    if section.rows is not None:
+        rows = _inner_rows(rows, section.rows)
     if section.turns is not None:
         for row in rows:
-            found = value_at(row.values, section.turns, row.location)
-            yield _dialogue(row, _turns(found, section, row.location), section, name)
+            found = [
+                turn
+                for lists, location in _lists_at(row.values, section.turns, row.location)
+                for turn in _turns(lists, section, location)
+            ]
+            if not found:
+                at = row.location.at(section.turns)
+                raise at.error("holds no turn", "remove the dialogue, or give it turns")
+            yield _dialogue(row, found, section, name)
     elif section.id is None:
         for row in rows:
             yield _dialogue(row, [(row.values, row.location)], section, name)
     else:
         yield from _grouped(rows, section)
+
+
+def _inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
+    """Yield the items of a list in each row, with the row's own fields that the items lack."""
+    key = path.partition(".")[0].removesuffix(ITEMS)
+    for row in rows:
+        outer = {name: value for name, value in row.values.items() if name != key}
+        number = 0
+        for lists, location in _lists_at(row.values, path.removesuffix(ITEMS), row.location):
+            items = cells.as_items(lists)
+            if items is None:
+                raise location.error(f"found {shown(lists)}, expected a list of rows")
+            for item in items:
+                number += 1
+                inner = row.location.of_row(f"{row.location.row}.{number}")
+                if not isinstance(item, Mapping):
+                    raise inner.at(path).error(f"found {shown(item)}, expected an object in braces")
+                yield SourceRow(row.number, {**outer, **item}, inner)
+
+
+def _lists_at(values: Any, path: str, location: Location) -> Iterator[tuple[Any, Location]]:
+    """Yield the lists under a path, in which ``[]`` stands for all items of a list."""
+    key, mark, rest = path.partition(ITEMS)
+    found = value_at(values, key, location) if key else values
+    at = location.at(key) if key else location
+    if not mark:
+        yield found, at
+        return
+    items = cells.as_items(found)
+    if items is None:
+        raise at.error(f"found {shown(found)}, expected a list")
+    for number, item in enumerate(items):
+        yield from _lists_at(item, rest.removeprefix("."), at.at(number))
+
+
+def items_at(values: Any, path: str, location: Location) -> list[tuple[Any, Location]]:
+    """Return the items of the lists under a path, each with its location.
+
+    Raises:
+        DataError: a value on the way is not a list.
+    """
+    found: list[tuple[Any, Location]] = []
+    for some, at in _lists_at(values, path, location):
+        items = cells.as_items(some)
+        if items is None:
+            raise at.error(f"found {shown(some)}, expected a list")
+        found += [(item, at.at(number)) for number, item in enumerate(items)]
+    return found
 
 
 def _grouped(rows: Iterable[SourceRow], section: DialogueSection) -> Iterator[DeclaredDialogue]:
@@ -98,105 +180,198 @@ def _grouped(rows: Iterable[SourceRow], section: DialogueSection) -> Iterator[De
 def _name(row: SourceRow, section: DialogueSection) -> str:
     assert section.id is not None
     value = value_at(row.values, section.id, row.location)
+    if isinstance(value, float) and math.isfinite(value):  # of a table: 0.0 is its number 0
+        value = int(value) if value.is_integer() else repr(value)
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value).strip() == "":
-        raise row.location.error(f"{section.id} is {value!r:.40}, expected the dialogue's name")
+        raise row.location.error(f"{section.id} is {shown(value)}, expected the dialogue's name")
     return str(value)
 
 
 def _dialogue(
     row: SourceRow, turns: Sequence[tuple[Any, Location]], section: DialogueSection, name: str
 ) -> DeclaredDialogue:
-    named = f"{name}-{row.number}" if section.id is None else _name(row, section)
+    number = row.location.row.rpartition(" ")[2]
+    named = f"{name}-{number}" if section.id is None else _name(row, section)
     made: list[Turn] = []
+    empty: list[tuple[Any, Location]] = []
     offset = 0
-    for values, location in turns:
-        speaker, text = _said(values, section, location)
-        spoken = f"{speaker}: {text}" if speaker else text
-        made.append(Turn(speaker, text, offset, offset + len(spoken), values, location))
-        offset += len(spoken) + 1
+    for place, (values, location) in _sorted(list(enumerate(turns)), section.order):
+        count = len(made)
+        for speaker, text in _said(values, section, location):
+            spoken = f"{speaker}: {text}" if speaker else text
+            made.append(Turn(speaker, text, offset, offset + len(spoken), values, location, place))
+            offset += len(spoken) + 1
+        if count == len(made):
+            empty.append((values, location))
     context = " ".join(f"{t.speaker}: {t.text}" if t.speaker else t.text for t in made)
-    by_turn = section.turns is None and section.id is not None
     return DeclaredDialogue(
-        named, tuple(made), context, row.values, by_turn, section.turns or "", row.location
+        *(named, tuple(made), context, row.values, section.by_turn, section.turns or ""),
+        *(row.location, len(turns), tuple(empty)),
     )
 
 
+Placed = list[tuple[int, tuple[Any, Location]]]
+
+
+def _sorted(turns: Placed, order: str | None) -> Placed:
+    """Return turns sorted by a field; those with the same value stay as they are."""
+    if order is None:
+        return turns
+    values = [value_at(values, order, location) for _, (values, location) in turns]
+    for value, (_, (_, location)) in zip(values, turns, strict=True):
+        if value is None or value == "":
+            raise location.at(order).error(
+                "is missing, and dialogue.order sorts turns by it", "give it, or remove order"
+            )
+    keys = sort_keys(values)
+    if keys is None:
+        location = turns[0][1][1]
+        raise location.at(order).error(
+            f"{', '.join(map(shown, values[:3]))} cannot be sorted",
+            "give numbers, ISO dates of one kind, or names that differ in their numbers alone, or "
+            "remove dialogue.order",
+        )
+    return [turns[index] for index in sorted(range(len(turns)), key=keys.__getitem__)]
+
+
 def _turns(found: Any, section: DialogueSection, location: Location) -> list[tuple[Any, Location]]:
-    """The turns under a field: a list of objects or texts, an object of lists, or a transcript."""
-    at = location.at(str(section.turns))
+    """Return the turns in a list of objects or texts, an object of lists, or a transcript."""
     if isinstance(found, str):
-        found = _of_transcript(found, section, at)
-    if isinstance(found, Mapping):  # as ``datasets`` keeps lists of objects: an object of lists
-        lists = {k: v for k, v in found.items() if isinstance(v, list | tuple)}
-        if len({len(v) for v in lists.values()}) > 1:
-            raise at.error("its lists have different lengths")
-        found = [
-            dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)
-        ]
-    if not isinstance(found, list | tuple):
-        raise at.error(f"found {found!r:.40}, expected a list of turns")
-    if not found:
-        raise at.error("holds no turn", "remove the dialogue, or give it turns")
-    return [(values, at.at(number)) for number, values in enumerate(found)]
+        found = _of_transcript(found, section, location)
+    items = cells.as_items(found)
+    if items is None and isinstance(found, Mapping):
+        raise location.error("is an object, and its lists are missing or have different lengths")
+    if items is None:
+        raise location.error(f"found {shown(found)}, expected a list of turns")
+    return [(values, location.at(number)) for number, values in enumerate(items)]
 
 
-def _of_transcript(text: str, section: DialogueSection, location: Location) -> list[Any]:
-    """A cell with JSON, or with a turn a line."""
-    if text.lstrip().startswith("["):
+def _of_transcript(text: str, section: DialogueSection, location: Location) -> Any:
+    """Return what a cell holds: a list or an object, or one turn for each line."""
+    if cells.may_be_structure(text):
         try:
-            found = json_text.loads(text)
+            return cells.decode(text)
         except ValueError as error:
-            raise location.error(f"no JSON ({error})") from None
-        return found if isinstance(found, list) else [found]
+            raise location.error(
+                f"begins like a list and is no JSON ({error})", "write lists as JSON"
+            ) from None
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if section.text is None:
+    if not section.texts:
         return lines
     turns = []
     for line in lines:
         match = LINE.fullmatch(line) if section.speaker else None
-        turn = {section.text: match[2] if match else line}
+        turn = {section.texts[0]: match[2] if match else line}
         turns.append({**turn, str(section.speaker): match[1]} if match else turn)
     return turns
 
 
-def _said(values: Any, section: DialogueSection, location: Location) -> tuple[str, str]:
-    """(speaker, text) of a turn, white space trimmed off."""
-    if section.text is None:
-        speaker, text = None, values
-    else:
-        text = value_at(values, section.text, location)
-        speaker = value_at(values, section.speaker, location) if section.speaker else None
-    key = location.at(section.text) if section.text else location
-    if not isinstance(text, str):
-        raise key.error(f"found {text!r:.40}, expected a text")
-    if not text.strip():
-        raise key.error("is empty", "remove the turn, or write what was said")
+def _said(values: Any, section: DialogueSection, location: Location) -> Iterator[tuple[str, str]]:
+    """Yield (speaker, text) of the turns in an object, white space trimmed off."""
+    speaker = _speaker(values, section.speaker, location)
+    for field in section.texts or ("",):
+        text = text_at(values, field, location) if field else values
+        at = location.at(field) if field else location
+        is_empty = text is None or (isinstance(text, str) and not text.strip())
+        if is_empty and section.skip == "empty":
+            continue
+        if is_empty:
+            problem = "is empty" if isinstance(text, str) else "found None, expected a text"
+            raise at.error(problem, EMPTY)
+        if not isinstance(text, str):
+            raise at.error(f"found {shown(text)}, expected a text", _remedy(text))
+        named = speaker if section.speaker or len(section.texts) < 2 else _last_key(field)
+        yield named, text.strip()
+
+
+def _remedy(text: Any) -> str:
+    """Return how a value that is not a text can be read. Empty: not at all."""
+    if isinstance(text, list | tuple):
+        return "name the parts of the text, dialogue.text: field[].key"
+    return "name a key of the object, dialogue.text: field.key" if isinstance(text, Mapping) else ""
+
+
+def _speaker(values: Any, field: str | None, location: Location) -> str:
+    speaker = value_at(values, field, location) if field else None
+    if isinstance(speaker, list | tuple) and all(isinstance(name, str) for name in speaker):
+        speaker = ", ".join(speaker)
+    if isinstance(speaker, float) and speaker.is_integer():
+        speaker = int(speaker)
     if speaker is not None and not isinstance(speaker, str | int):
-        raise location.at(str(section.speaker)).error(f"found {speaker!r:.40}, expected a name")
-    return "" if speaker is None else str(speaker).strip(), text.strip()
+        raise location.at(str(field)).error(f"found {shown(speaker)}, expected a name")
+    return "" if speaker is None else str(speaker).strip()
+
+
+def _last_key(field: str) -> str:
+    keys = [key.removesuffix(ITEMS) for key in field.split(".")]
+    return next((key for key in reversed(keys) if not key.isdecimal()), keys[-1])
+
+
+def text_at(values: Any, path: str, location: Location) -> Any:
+    """Return the text under a path; with ``[]``, the texts of all items of a list, joined by
+    blanks. Items that are texts themselves are taken as they are, and so is a text in place of
+    the list; items without the key, such as images, are passed over.
+
+    Raises:
+        DataError: a value on the way is not an object.
+    """
+    key, mark, rest = path.partition(ITEMS)
+    found = value_at(values, key, location) if key else values
+    if not mark or not isinstance(found, list | tuple | Mapping):
+        return found
+    items = cells.as_items(found) if isinstance(found, Mapping) else found
+    if items is None:
+        return found
+    rest = rest.removeprefix(".")
+    parts = [
+        text_at(item, rest, location.at(key)) if rest and not isinstance(item, str) else item
+        for item in items
+    ]
+    odd = next((part for part in parts if part is not None and not isinstance(part, str)), None)
+    return odd if odd is not None else " ".join(part.strip() for part in parts if part)
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message shows it, however deep it is."""
+    try:
+        return f"{value!r:.40}"
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deeply"
 
 
 def value_at(values: Any, field: str, location: Location) -> Any:
-    """The value under a path of keys, a number being the place in a list; None where a key on the
-    way is missing or null.
+    """Return the value under a path of keys, a number being the place in a list; None if a key on
+    the way is missing or null. A key may itself have dots, and a text on the way is read as the
+    list or object that it holds (``cells``).
 
     Raises:
-        DataError: what is on the way is no object.
+        DataError: a value on the way is not an object.
     """
-    if isinstance(values, Mapping) and field in values:  # a column may have a dot in its name
-        return values[field]
-    for key in field.split("."):
+    rest = field
+    while True:
+        if isinstance(values, Mapping) and rest in values:
+            return values[rest]
         if values is None:
             return None
-        if isinstance(values, list | tuple) and key.isdecimal():
-            values = values[int(key)] if int(key) < len(values) else None
+        if isinstance(values, str) and cells.may_be_structure(values):
+            try:
+                values = cells.decode(values)
+            except ValueError as error:
+                raise location.at(field).error(
+                    f"{values:.40} is neither a list nor an object ({error})"
+                ) from None
             continue
-        if not isinstance(values, Mapping):
+        key, _, rest = rest.partition(".")
+        if isinstance(values, list | tuple) and key.isdecimal():
+            values = values[int(key)] if len(key) < 10 and int(key) < len(values) else None
+        elif isinstance(values, Mapping):
+            values = values.get(key)
+        else:
             raise location.at(field).error(
-                f"found {values!r:.40} before {key!r}, expected an object"
+                f"found {shown(values)} before {key!r}, expected an object"
             )
-        values = values.get(key)
-    return values
+        if not rest:
+            return values
 
 
 def row_text(location: Location) -> str:

@@ -29,7 +29,7 @@ from tasktransfer.tasks.card import TaskKind
 
 FieldPath = Annotated[
     str,
-    Text(r"[^\s\[\].][^\[\].]*(\[\])?(\.[^\[\].]+(\[\])?)*", "write keys as key.key or list[].key"),
+    Text(r"[^\s\[\].][^\[\].]*(\[\])*(\.[^\[\].]+(\[\])*)*", "write keys as key.key or list[].key"),
 ]
 TaskKey = Annotated[str, Text(r"[A-Za-z0-9][A-Za-z0-9_]{0,99}", "use letters, digits and '_'")]
 
@@ -75,29 +75,68 @@ Paths = Annotated[
 ]
 
 
+Texts = Annotated[tuple[FieldPath, ...], LIST, Field(min_length=2), DISTINCT]
+"""Several fields of a turn that are a turn each."""
+
+
 class DialogueSection(Section):
     """Where a row has its dialogue. Without ``turns`` a row is an utterance, and rows that follow
     each other with the same ``id`` are a dialogue; without ``id`` too, a row is a dialogue of one
     turn."""
 
-    turns: FieldPath | None = Field(
-        default=None, description="the list of turns in a row; null: a row is an utterance"
+    rows: FieldPath | None = Field(
+        default=None,
+        description="the list in a row of the file whose items are the rows, scenes or "
+        "episodes[].scenes; null: the file's own rows",
     )
-    text: FieldPath | None = Field(
-        default=None, description="what is said in a turn; null: the turns are texts themselves"
+    turns: FieldPath | None = Field(
+        default=None,
+        description="the list of turns in a row; rounds[] or rounds[].turns: several lists, one "
+        "after the other; null: a row is an utterance",
+    )
+    text: FieldPath | Texts | None = Field(
+        default=None,
+        description="what is said in a turn; content[].text: its parts, joined by blanks; "
+        "[question, reply]: two turns, whose speakers are named as the fields are unless speaker "
+        "is set; null: the turns are texts themselves",
     )
     speaker: FieldPath | None = Field(default=None, description="who says it; null: nobody named")
     id: FieldPath | None = Field(
         default=None, description="names the dialogue; null: by file and row"
+    )
+    order: FieldPath | None = Field(
+        default=None,
+        description="a field of a turn that its dialogue's turns are sorted by: a number, an ISO "
+        "date, or a name with numbers; null: the order of the file",
+    )
+    skip: Literal["empty"] | None = Field(
+        default=None,
+        description="empty: turns without text are left out, and dialogues of such turns alone; "
+        "null: they are refused",
     )
 
     @model_validator(mode="after")
     def _has_text(self) -> Self:
         if self.turns is None and self.text is None:
             raise ValueError("names neither turns nor text: say where the dialogue's words are")
-        if self.speaker is not None and self.text is None:
-            refuse([(".speaker", "needs text: turns that are texts themselves name no speaker")])
+        problems = []
+        for key in ("speaker", "order"):
+            if getattr(self, key) is not None and self.text is None:
+                problems.append((f".{key}", "needs text: turns that are texts have no fields"))
+        if self.order is not None and self.turns is None and self.id is None:
+            problems.append((".order", "needs turns or id: a row is a whole dialogue without them"))
+        refuse(problems)
         return self
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The fields that hold what is said in a turn. Empty if turns are texts themselves."""
+        return (self.text,) if isinstance(self.text, str) else self.text or ()
+
+    @property
+    def by_turn(self) -> bool:
+        """Whether a row is an utterance of a dialogue that several rows make up."""
+        return self.turns is None and self.id is not None
 
 
 class SharesSection(Section):

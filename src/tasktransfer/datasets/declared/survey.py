@@ -119,11 +119,17 @@ class _Surveyor:
         self.names: dict[str, array[int]] = {}
         self.seen: dict[bytes, tuple[str, str]] = {}
         self.by_text: dict[bytes, tuple[str, str]] = {}
+        self.empty_turns = self.empty_dialogues = 0
 
     def survey(self, digest: str) -> Survey:
         for split in self.source.splits:
             for dialogue in self.source.dialogues(split):
                 self._count(split, dialogue)
+            if split not in self.numbers:
+                raise DataError(
+                    f"{self.source.location}: no dialogue of {split} has a turn with text; look at "
+                    "dialogue.text"
+                )
         declared = self.declaration
         needed = tuple(split for split in SPLITS if split not in self.source.splits)
         drawn = splitting(self.numbers["train"], declared.shares, needed)
@@ -169,6 +175,10 @@ class _Surveyor:
     # --- one dialogue ---
 
     def _count(self, split: str, dialogue: DeclaredDialogue) -> None:
+        self.empty_turns += len(dialogue.empty)
+        if not dialogue.turns:
+            self.empty_dialogues += 1
+            return
         self._refuse_twice(split, dialogue)
         shares, few_sample = self.declaration.shares, self.declaration.few_sample
         numbers = self.numbers.setdefault(split, array("q"))
@@ -291,6 +301,11 @@ class _Surveyor:
                 f"no {split} split: {size:,} of the {whole:,} training dialogues are {split}, "
                 f"drawn with seed {shares.seed}"
             )
+        if self.empty_turns:
+            told.append(
+                f"{self.empty_turns:,} turns without text are left out (dialogue.skip: empty), and "
+                f"{self.empty_dialogues:,} dialogues that hold no other turn"
+            )
         for task, counts in self.tasks.items():
             if counts.reader.skipped:
                 told.append(
@@ -345,5 +360,7 @@ def dialogues_in(source: Source, split: str, drawn: Splitting) -> Iterator[Decla
     """The dialogues of a split, drawn or with files of its own."""
     own: str = split if split in source.splits else "train"
     for dialogue in source.dialogues(own):
+        if not dialogue.turns:  # all are without text (dialogue.skip: empty)
+            continue
         if own != "train" or drawn.split_of(dialogue.id) == split:
             yield dialogue

@@ -1,0 +1,111 @@
+"""Lists and objects in the text of a cell: as JSON, as Python prints them, or as numpy does.
+
+pandas writes a column of lists into a CSV as Python prints lists, ``['a', 'b']``, and a column of
+numpy arrays without commas, ``['a' 'b']``, which Python itself would read as the one text ``'ab'``.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tasktransfer.files import json_text
+
+MOST_CHARACTERS = 2**20
+"""Of a cell that is read as Python."""
+MOST_DEPTH = 50
+_TOKEN = re.compile(
+    r"""\s+ | (?P<dtype>,\s*dtype=\w+) | (?P<text>'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
+    | (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?) | (?P<name>[A-Za-z]+)
+    | (?P<opens>[\[{(]) | (?P<closes>[\]})]) | (?P<between>[,:])""",
+    re.VERBOSE | re.DOTALL,
+)
+_STRUCTURE = re.compile(r"\s*(\[\s*['\"\[{\]]|\{\s*['\"}]|array\(\[)")
+_NUMBERS = re.compile(r"\s*\[[-+.,\d\seE]*\]\s*")
+
+
+def may_be_structure(text: str) -> bool:
+    """Return whether a text begins as a list or an object does, or is a list of numbers: a turn may
+    begin with [12:30]."""
+    return _STRUCTURE.match(text) is not None or _NUMBERS.fullmatch(text) is not None
+
+
+def decode(text: str) -> list[Any] | dict[str, Any]:
+    """Return the list or object that a text holds.
+
+    Raises:
+        ValueError: the text is neither JSON nor a Python literal, or is too large or too deep.
+    """
+    try:
+        value = json_text.loads(text)
+    except ValueError:
+        value = _plain(_python_value(text), 0)
+    if not isinstance(value, list | dict):
+        raise ValueError("it is neither a list nor an object")
+    return value
+
+
+def as_items(value: Any) -> list[Any] | None:
+    """Return the items of a list, of an object of lists (as ``datasets`` stores a list of objects)
+    or of a text that holds one of both; None if the value is anything else."""
+    if isinstance(value, str) and may_be_structure(value):
+        try:
+            value = decode(value)
+        except ValueError:
+            return None
+    if isinstance(value, Mapping):
+        lists = {k: v for k, v in value.items() if isinstance(v, list | tuple)}
+        if not lists or len({len(v) for v in lists.values()}) > 1:
+            return None
+        return [dict(zip(lists, items, strict=True)) for items in zip(*lists.values(), strict=True)]
+    return list(value) if isinstance(value, list | tuple) else None
+
+
+def _python_value(text: str) -> Any:
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters and is not JSON")
+    try:
+        return ast.literal_eval("".join(_with_commas(text)))
+    except (SyntaxError, TypeError, ValueError, MemoryError, RecursionError):
+        raise ValueError("it is neither JSON nor a Python list") from None
+
+
+def _with_commas(text: str) -> Iterator[str]:
+    """Yield the tokens of a literal, with a comma between values that have none."""
+    end, before = 0, ""
+    for token in _TOKEN.finditer(text):
+        if token.start() != end:
+            break
+        end, kind, word = token.end(), token.lastgroup or "", token[0]
+        if kind in ("", "dtype"):
+            continue
+        is_array = kind == "name" and word == "array"
+        begins = kind in ("text", "number", "name", "opens")
+        if begins and before in ("text", "number", "name", "closes"):
+            yield ","
+        if not is_array:
+            yield "None" if kind == "name" and word.lower() == "nan" else word
+        before = "" if is_array else kind
+    if end != len(text):
+        raise ValueError(f"no value begins with {text[end : end + 10]!r}")
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """Return a literal as JSON has it. Raises ValueError for what JSON does not have."""
+    if depth > MOST_DEPTH:
+        raise ValueError("it is nested too deeply")
+    if isinstance(value, list | tuple):
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, str):
+        value.encode()  # half of a surrogate pair raises a ValueError
+        return value
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise ValueError(f"{type(value).__name__} is not a value of JSON")

@@ -1,0 +1,69 @@
+"""The order of turns by a field that counts them or says when they were said."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+Keys = Sequence[Any]
+_DIGITS = re.compile(r"(\d{1,18})")
+_NOT_SORTABLE = re.compile(r"/|\b[ap]\.?m\b", re.IGNORECASE)
+"""What a date may hold whose numbers are not in the order of their size: 1/2/2024, 9:59 PM."""
+
+
+def sort_keys(values: Sequence[Any]) -> Keys | None:
+    """Return keys that sort values by number, date or the numbers within names such as ``d0_12``.
+    None if the values are nothing of the kind, or not all of one kind."""
+    for as_key in (_as_number, _as_date, _as_naive_date):
+        keys = [as_key(value) for value in values]
+        if None not in keys:
+            return keys
+    parts = [_parts(value) for value in values]
+    if any(len(part) < 2 for part in parts) or len({tuple(part[::2]) for part in parts}) > 1:
+        return None
+    return [tuple(map(int, part[1::2])) for part in parts]
+
+
+def _as_number(value: Any) -> float | int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and "_" not in value:
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, float) and math.isfinite(value) else None
+
+
+def _as_date(value: Any) -> datetime | None:
+    """Return a date with a time zone."""
+    found = _read_date(value)
+    return found.astimezone(UTC) if found is not None and found.tzinfo else None
+
+
+def _as_naive_date(value: Any) -> datetime | None:
+    found = _read_date(value)
+    return found if found is not None and not found.tzinfo else None
+
+
+def _read_date(value: Any) -> datetime | None:
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    try:
+        return datetime.fromisoformat(value.strip()) if isinstance(value, str) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _parts(value: Any) -> list[str]:
+    """Return a name as what is between its numbers and its numbers, in turns."""
+    if not isinstance(value, str) or _NOT_SORTABLE.search(value):
+        return []
+    return _DIGITS.split(value.strip())
