@@ -23,6 +23,7 @@ from tasktransfer.cli import (
     describe,
     health,
     judgements,
+    listing,
     nodes,
     operate,
     own_data,
@@ -49,6 +50,7 @@ PROGRAM = "tasktransfer"
 PHASES = (
     describe,
     run_study,
+    listing,
     health,
     own_data,
     prepare,

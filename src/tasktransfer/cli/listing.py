@@ -1,0 +1,142 @@
+"""The commands ``ls`` and ``cp``: what the package offers, and copies of its presets."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tasktransfer.cli.demo_study import WORKFLOW
+from tasktransfer.cli.options import add_command, add_json, option, show
+from tasktransfer.core.validation import nearest
+from tasktransfer.errors import ConfigError
+
+PRESETS = WORKFLOW / "presets"
+Row = dict[str, Any]
+
+
+def add_commands(commands: Any) -> None:
+    """Add ``ls`` and ``cp``."""
+    command = add_command(commands, "ls", ls, config=False)
+    command.add_argument("kind", choices=tuple(LISTS), help="kind of thing to list")
+    add_json(command)
+    command = add_command(commands, "cp", cp, config=False)
+    option(command, "preset", "PRESET", "name of a preset (see `tasktransfer ls presets`)")
+    option(command, "file", "FILE", "file to write; it must not exist", type=Path)
+
+
+def ls(chosen: argparse.Namespace) -> None:
+    """List the tasks, models, presets, selectors or designs of the package."""
+    from tasktransfer.tables.text import text_table
+
+    rows = list(LISTS[chosen.kind]())
+    show(rows, lambda rows: "\n".join(text_table(rows)) + "\n", as_json=chosen.json)
+
+
+def cp(chosen: argparse.Namespace) -> None:
+    """Copy a preset to a file of your own, to be edited and run."""
+    names = [file.stem for file in sorted(PRESETS.glob("*.yaml"))]
+    name = chosen.preset.removesuffix(".yaml")
+    if name not in names:
+        raise ConfigError(
+            f"{chosen.preset}: not a preset{nearest(name, names)}; the presets are "
+            f"{', '.join(names)}"
+        )
+    file = chosen.file / f"{name}.yaml" if chosen.file.is_dir() else chosen.file
+    if file.exists():
+        raise ConfigError(f"{file}: exists already, and is not overwritten. Give another name")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(PRESETS / f"{name}.yaml", file)
+    print(f"{file}: written; `tasktransfer run {file}` runs it")
+
+
+def list_tasks() -> Iterator[Row]:
+    """Yield the tasks of FETA's datasets."""
+    from tasktransfer.datasets import ALL_TASKS
+
+    for card in ALL_TASKS:
+        yield {
+            "task": f"{card.dataset}/{card.name}",
+            "short": card.short,
+            "kind": card.kind,
+            "description": card.description,
+        }
+
+
+def list_models() -> Iterator[Row]:
+    """Yield the models that presets name, with the presets that use each."""
+    models: dict[tuple[str, str], list[str]] = {}
+    for name, config in _read_presets():
+        for model in config.get("models", []):
+            key = (str(model.get("checkpoint", "")), str(model.get("family", "")))
+            presets = models.setdefault(key, [])
+            if name not in presets:
+                presets.append(name)
+    for (checkpoint, family), presets in sorted(models.items()):
+        yield {"checkpoint": checkpoint, "family": family, "presets": ", ".join(presets)}
+
+
+def list_presets() -> Iterator[Row]:
+    """Yield the presets with the first sentence of their comment."""
+    for name, config in _read_presets():
+        yield {
+            "preset": name,
+            "design": config.get("design", "transfer"),
+            "purpose": _first_sentence((PRESETS / f"{name}.yaml").read_text("utf-8")),
+        }
+
+
+def list_selectors() -> Iterator[Row]:
+    """Yield the methods that rank sources."""
+    from tasktransfer.designs.transfer.selectors.registry import SELECTORS
+
+    for selector in SELECTORS.values():
+        text = (selector.values.__doc__ if selector.values else None) or PROBE
+        purpose = " ".join(text.split("\n\n")[0].split())
+        yield {"selector": selector.name, "ranks sources by": purpose}
+
+
+PROBE = "Dev gain of a short pre-train → fine-tune run."
+
+
+def list_designs() -> Iterator[Row]:
+    """Yield the designs of studies."""
+    from tasktransfer.designs import DESIGNS
+
+    for name in DESIGNS:
+        yield {"design": name, "purpose": PURPOSES.get(name, "")}
+
+
+PURPOSES = {
+    "transfer": "Does training on a source task improve a target task? (FETA; your own dialogues)",
+    "empathetic": "Does knowing the emotion make responses better? (EmpatheticDialogues)",
+    "panel": "Do expert adapters rate responses as people do? (PoE)",
+    "probes": "What do encoders of generative models know while they train?",
+}
+LISTS: dict[str, Callable[[], Iterator[Row]]] = {
+    "tasks": list_tasks,
+    "models": list_models,
+    "presets": list_presets,
+    "selectors": list_selectors,
+    "designs": list_designs,
+}
+
+
+def _read_presets() -> Iterator[tuple[str, dict[str, Any]]]:
+    for file in sorted(PRESETS.glob("*.yaml")):
+        yield file.stem, yaml.safe_load(file.read_text("utf-8"))
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of a file's leading comment."""
+    comment: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith("#") or not line.strip("# "):
+            break
+        comment.append(line.lstrip("# "))
+    sentence, dot, _ = " ".join(comment).partition(". ")
+    return f"{sentence}." if dot else sentence.rstrip(":")
