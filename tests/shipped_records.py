@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.designs import load_config, open_study
+from tasktransfer.operate.commons.isolated import unpacked
 from tasktransfer.operate.merge import merge_results
-from tasktransfer.operate.pack import read_pack, unpacked
 from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +33,7 @@ def merged(pack: str, preset: str, results: Path, **changes: Any) -> Study:
         ],
         **changes,
     }
-    with unpacked(read_pack(ROOT / "shipped" / pack), load_config(config, there)) as records:
+    with unpacked(ROOT / "shipped" / pack, load_config(config, there)) as records:
         opened = open_study(config, there, need_inputs=False)
         assert merge_results(opened, records)["counts"]["refused"] == 0
     return open_study(config, there, need_inputs=False)

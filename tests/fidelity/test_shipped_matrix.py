@@ -17,9 +17,9 @@ from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
-from tasktransfer.operate.pack import Pack, read_pack
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
 

@@ -13,7 +13,7 @@ from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.designs.transfer.tables.table2 import table2
-from tasktransfer.operate.pack import Pack, read_pack
+from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.results.records import parse_record, read_record
 from tasktransfer.results.study import Study
 

@@ -20,6 +20,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate import coded_answers
 from tasktransfer.operate.commons.every_eval_ever import slug
+from tasktransfer.operate.commons.isolated import PackReader
 from tasktransfer.operate.commons.shards import find_shards
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import Row
@@ -157,27 +158,33 @@ def test_shards_made_on_other_data_say_so(capsys: pytest.CaptureFixture[str]) ->
     assert (seen["by"], seen["lacking"]) == ({}, len(ours.plan.nodes))
 
 
-def test_a_folder_of_a_git_repository_tells_commits(
-    shards: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def git(*words: str) -> None:
-        subprocess.run(["git", "-C", str(shards), *words], check=True, capture_output=True)
+def test_a_checkout_tells_its_commit(shards: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(shards), "-c", "user.name=Ada", "-c", "user.email=a@b.c"]
+        return subprocess.run(
+            [*command, *words], check=True, capture_output=True, text=True
+        ).stdout.strip()
 
+    assert imported(capsys, "--dry-run")["commit"] == ""
     git("init")
-    git("add", "lab-a.parquet", "lab-b.parquet")
-    git("-c", "user.name=Ada", "-c", "user.email=a@b.c", "commit", "-m", "shards")
-    (shards / "lab-b.parquet").write_bytes((shards / "lab-c.parquet").read_bytes())
-    commits = [shard["commit"] for shard in imported(capsys, "--dry-run")["shards"]]
-    assert " by Ada, 20" in commits[0] and not commits[0].endswith("changed since")
-    assert commits[1].endswith(", changed since")
-    assert commits[2] == ""
+    assert imported(capsys, "--dry-run")["commit"] == ""
+    git("add", ".")
+    git("commit", "-m", "shards")
+    commit = git("rev-parse", "HEAD")
+    assert imported(capsys, "--dry-run")["commit"] == commit
+    git("pack-refs", "--all")
+    assert imported(capsys, "--dry-run")["commit"] == commit
+    git("checkout", "--detach")
+    assert imported(capsys, "--dry-run")["commit"] == commit
+    assert cli.main(["import", str(shards), "--config", "study.yaml", "--dry-run"]) == 0
+    assert f"3 shards, commit {commit[:12]} -> all" in capsys.readouterr().out
 
 
 def test_no_shards(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no folder; clone the repository"):
-        find_shards(tmp_path / "none")
+        find_shards(tmp_path / "none", PackReader())
     with pytest.raises(ConfigError, match=r"holds no shard.*pack --by"):
-        find_shards(tmp_path)
+        find_shards(tmp_path, PackReader())
 
 
 # --- Every Eval Ever ----------------------------------------------------------------------------

@@ -8,15 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from toy_study import finish_all, finish_node, opened
 
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node
+from tasktransfer.operate.commons.isolated import unpacked
 from tasktransfer.operate.garbage import find_garbage, remove
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.overview import overview
-from tasktransfer.operate.pack import pack_results, read_pack, unpacked
+from tasktransfer.operate.pack import pack_results
 from tasktransfer.operate.pilot import left_by_shard, shard_of
 from tasktransfer.operate.status import Watcher
 from tasktransfer.operate.status_text import as_text
@@ -201,21 +205,22 @@ def test_nodes_of_other_settings_are_taken_when_asked_for(theirs: Study) -> None
 
 def test_every_kind_of_node_is_packed_with_its_rows_and_small_files(study: Study) -> None:
     projection = Path(study.folder(study.plan.fits[0]), PROJECTION)
-    projection.write_bytes(b"two columns")
+    np.savez(projection, points=np.zeros((3, 2)))
+    small = projection.read_bytes()
     table = Path(study.tables, "ratings.parquet")
     table.parent.mkdir(parents=True)
-    table.write_bytes(b"made of dialogues")
+    pq.write_table(pa.table({"rating": [1.0]}), table)
     named = ["tables/ratings.parquet", "tables/not there.parquet"]
     seen = pack_results(study, Path("all.parquet"), tables=named, with_text=True)
     assert seen["packed"] == {"stage": 4, "fit": 2, "evaluation": 4, "data": 2}
     assert (seen["lacking"], seen["tables"]) == (0, 1)
-    with unpacked(read_pack(Path("all.parquet")), study.config) as folder:
+    with unpacked(Path("all.parquet"), study.config) as folder:
         for node in study.plan.nodes:
             here, there = Path(study.record(node)), folder / node.path / "metrics.json"
             assert read_record(there) == read_record(here)
             assert rows_beside(there).equals(rows_beside(here))
-        assert (folder / study.plan.fits[0].path / PROJECTION).read_bytes() == b"two columns"
-        assert (folder / named[0]).read_bytes() == b"made of dialogues"
+        assert (folder / study.plan.fits[0].path / PROJECTION).read_bytes() == small
+        assert (folder / named[0]).read_bytes() == table.read_bytes()
         assert len(list(folder.rglob("metrics.json"))) == len(study.plan.nodes)
 
 

@@ -41,18 +41,21 @@ def import_shards(chosen: argparse.Namespace) -> None:
     """Take the results of other labs from a folder of shards, and say who made what."""
     from tasktransfer.designs import load_config
     from tasktransfer.operate.commons import shards
-    from tasktransfer.results.revisions import remember_revisions
+    from tasktransfer.operate.commons.isolated import PackReader
 
-    config, found = load_config(chosen.config, overrides(chosen)), shards.find_shards(chosen.folder)
-    for pack in (shard.pack for shard in found if shard.pack is not None):
-        remember_revisions(config, pack.facts["data"], pack.facts["models"])
-    study, design = open_design(chosen, need_inputs=False)
-    seen = shards.import_shards(
-        study,
-        found,
-        tables=design.of_dialogues,
-        dry_run=chosen.dry_run,
-    )
+    config = load_config(chosen.config, overrides(chosen))
+    with PackReader(follow_links=False) as reader:
+        files = shards.find_shards(chosen.folder, reader)
+        shards.remember_inputs(config, files)
+        study, design = open_design(chosen, need_inputs=False)
+        seen = shards.import_shards(
+            study,
+            chosen.folder,
+            files,
+            reader,
+            tables=design.of_dialogues,
+            dry_run=chosen.dry_run,
+        )
     show(seen, shards.as_text, as_json=chosen.json)
     if chosen.figures and not chosen.dry_run:
         _draw(chosen)

@@ -113,10 +113,10 @@ def merge(chosen: argparse.Namespace) -> None:
         _merge(chosen, chosen.other)
         return
     from tasktransfer.designs import load_config
-    from tasktransfer.operate.pack import read_pack, unpacked
+    from tasktransfer.operate.commons.isolated import unpacked
 
     config = load_config(chosen.config, overrides(chosen))
-    with unpacked(read_pack(chosen.other), config) as folder:
+    with unpacked(chosen.other, config) as folder:
         _merge(chosen, folder)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
+from tasktransfer.files.regular import open_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +127,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def sha256_of(file: Path) -> str:
-    """SHA-256 of a file's content, as 64 hex digits."""
-    with file.open("rb") as stream:
+    """Return the SHA-256 of a regular file's content, as 64 hex digits."""
+    with open_regular(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

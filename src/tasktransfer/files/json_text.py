@@ -13,6 +13,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.files.regular import open_regular, read_regular
+
 MAX_BYTES = 4 * 2**20
 """Of a file that ``read`` reads: a record has some ten thousand bytes."""
 
@@ -34,7 +36,7 @@ def read(path: Path) -> Any:
 def read_object(path: Path) -> dict[str, Any]:
     """The object that a JSON file of any size holds; empty where none can be read."""
     try:
-        value = loads(path.read_bytes())
+        value = loads(read_regular(path))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
@@ -47,7 +49,7 @@ def read_bytes(path: Path) -> bytes:
         OSError: it cannot be read.
         ValueError: the file is larger.
     """
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")

@@ -8,10 +8,10 @@ Standard library only.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -22,7 +22,7 @@ _KINDS = {
 }
 
 
-def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
+def open_regular(path: Path, *, follow_links: bool = True) -> io.BufferedReader:
     """Open a regular file for reading.
 
     Args:
@@ -48,19 +48,19 @@ def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
         raise
 
 
-def read_regular(path: Path, most: int, *, follow_links: bool = True) -> bytes:
+def read_regular(path: Path, most: int | None = None, *, follow_links: bool = True) -> bytes:
     """Return the content of a regular file.
 
     Args:
-        most: the most bytes that are read.
+        most: the most bytes that are read; None if all.
         follow_links: as for ``open_regular``.
 
     Raises:
-        OSError: as ``open_regular``, or the file is larger than ``most`` bytes (EOVERFLOW).
+        OSError: as ``open_regular``, or the file is larger than ``most`` (EOVERFLOW).
     """
     with open_regular(path, follow_links=follow_links) as stream:
-        content = stream.read(most + 1)
-    if len(content) > most:
+        content = stream.read(-1 if most is None else most + 1)
+    if most is not None and len(content) > most:
         raise OSError(errno.EOVERFLOW, f"it is larger than {most:,} bytes", str(path))
     return content
 

@@ -35,7 +35,7 @@ from tasktransfer.operate.rekey import Rekeyed, rekeyed
 from tasktransfer.results.comparing import differences, shared_tasks
 from tasktransfer.results.damage import damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
-from tasktransfer.results.places import LAYOUT, NodeFolder, node_folders
+from tasktransfer.results.places import LAYOUT, NodeFolder, node_folders, through_link
 from tasktransfer.results.records import read_record, what_is_left, without_selection, write_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
@@ -137,7 +137,11 @@ def _merged(
             {"stage": step.node_folder.path, "outcome": outcome, "reasons": reasons, "made_by": by},
         )
     own, there = Path(study.config.results), {step.node_folder.digest for step in steps}
-    taken = [t for t in tables if (other / t).is_file() and not (own / t).exists()]
+    taken = [
+        name
+        for name in tables
+        if (other / name).is_file() and not through_link(other, name) and not (own / name).exists()
+    ]
     for name in () if dry_run else taken:
         _copy_file(other / name, own / name)
     lacking = (digest for digest in study.plan.by_digest if digest not in there)

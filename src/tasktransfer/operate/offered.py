@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tasktransfer.core.nodes import Node, Stage
@@ -13,6 +14,7 @@ from tasktransfer.results.places import NodeFolder, path_of
 from tasktransfer.results.records import (
     parts_of,
     read_record,
+    what_is_left,
     without_selection,
 )
 from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
@@ -34,8 +36,13 @@ def offered(node_folder: NodeFolder, node: Node | None) -> Record:
         RecordError: damaged, of another schema or digest, at odds with its place, or not what this
             study calls by that digest.
     """
-    record = read_record(node_folder.folder / RECORD)
-    path, digest, problem = path_of(record), record["node"]["digest"], None
+    file = node_folder.folder / RECORD
+    record = read_record(file)
+    try:
+        path, _ = path_of(record), parts_of(record)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RecordError(f"{file}: node.identity: is not that of any node ({error!r})") from error
+    digest, problem = record["node"]["digest"], None
     if path != node_folder.path:
         problem = f"is the record of {path}, but lies under {node_folder.path}"
     elif node is not None and digest != node.digest:
@@ -47,7 +54,7 @@ def offered(node_folder: NodeFolder, node: Node | None) -> Record:
             tasks = ", ".join(record["results"]) or "no task"
             problem = f"results: {tasks}, expected {', '.join(node.tested)}"
     if problem:
-        raise RecordError(f"{node_folder.folder / RECORD}: {problem}")
+        raise RecordError(f"{file}: {problem}")
     return record
 
 
@@ -62,11 +69,10 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
     digest, rows = record["node"]["digest"], record["rows"]
     problem = damage(node_folder.folder, digest, content)
     files = [rows["file"]] if rows else []
-    links = [
-        link for part in (*files, *parts_of(record)) for link in _links(node_folder.folder / part)
-    ]
-    if problem or links:
-        raise RecordError(problem or f"{links[0]}: is a link; give the file itself")
+    parts = (*files, *what_is_left(record["node"], record["sizes"]))
+    odd = [file for part in parts for file in _irregular(node_folder.folder / part)]
+    if problem or odd:
+        raise RecordError(problem or f"{odd[0]}: is a link or no file; give the file itself")
     if rows is not None:
         file = node_folder.folder / rows["file"]
         maker = made_by(read_rows(file, rows))
@@ -76,8 +82,8 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
 
 def parameters_problem(folder: Path, digest: str) -> str | None:
     """What is wrong with a stage's folder of parameters; None: nothing, or there is none."""
-    if links := _links(folder):
-        return f"{links[0]}: is a link"
+    if odd := _irregular(folder):
+        return f"{odd[0]}: is a link or no file"
     if not folder.is_dir():
         return None
     weights = sorted(folder.rglob("*.safetensors"))
@@ -93,10 +99,14 @@ def parameters_problem(folder: Path, digest: str) -> str | None:
     return None
 
 
-def _links(path: Path) -> list[Path]:
-    """The links that something is or holds."""
+def _irregular(path: Path) -> list[Path]:
+    """Return what is neither a file nor a folder, or is a link, of a path and what it holds."""
     inner = [] if path.is_symlink() or not path.is_dir() else sorted(path.rglob("*"))
-    return [each for each in (path, *inner) if each.is_symlink()]
+    return [each for each in (path, *inner) if os.path.lexists(each) and not _is_plain(each)]
+
+
+def _is_plain(path: Path) -> bool:
+    return not path.is_symlink() and (path.is_file() or path.is_dir())
 
 
 def renamed(record: Record, model: str) -> Record:

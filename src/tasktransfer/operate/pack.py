@@ -12,33 +12,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasktransfer.config import CommonConfig
 from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text, replacing, without_sync
+from tasktransfer.files import replacing
 from tasktransfer.files.progress import with_progress
 from tasktransfer.operate.coded_answers import shareable
 from tasktransfer.operate.offered import check_files, offered
 from tasktransfer.results.places import node_folders
 from tasktransfer.results.probe_rows import PROJECTION
-from tasktransfer.results.records import parse_record, write_record
-from tasktransfer.results.revisions import remember_revisions
-from tasktransfer.results.rows import COLUMNS, read_rows, write_table
+from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted
 
 SCHEMA_VERSION = 2
-_FOOTER = b"tasktransfer-pack"
+FOOTER = b"tasktransfer-pack"
 _ROW = pa.struct([pa.field(f.name, f.type, f.nullable) for f in COLUMNS])
 _FILE = pa.struct([pa.field("name", pa.string()), pa.field("content", pa.binary())])
 SCHEMA = pa.schema(
@@ -51,21 +45,10 @@ SCHEMA = pa.schema(
     ]
 )
 """``digest`` and ``record`` are empty where the row is no node but a table."""
-_COLUMNS_OF = {1: ["path", "digest", "record", "predictions"], SCHEMA_VERSION: SCHEMA.names}
-"""Schema → columns. 1: trainings alone."""
-_AGAIN = "get the file once more from whoever packed it"
+AGAIN = "get the file again from whoever packed it"
+"""The remedy for a damaged pack."""
 SMALL = (PROJECTION,)
 """Files beside a record that tables are made of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pack:
-    """What a file holds. ``facts``: its footer; ``table``: columns as in ``SCHEMA``, or of an older
-    file."""
-
-    file: Path
-    facts: Mapping[str, Any]
-    table: pa.Table
 
 
 def pack_results(
@@ -129,7 +112,7 @@ def pack_results(
         "by": by,
         "sha256": {row["path"]: content_digest(row) for row in _rows(table)},
     }
-    table = table.replace_schema_metadata({_FOOTER: json.dumps(facts)})
+    table = table.replace_schema_metadata({FOOTER: json.dumps(facts)})
     out.parent.mkdir(parents=True, exist_ok=True)
     with replacing(out) as part:
         pq.write_table(table, part, compression="zstd", compression_level=19)
@@ -181,49 +164,6 @@ def _table(results: Path, name: str) -> dict[str, Any]:
     return {"path": name, "digest": "", "record": "", "rows": [], "files": files}
 
 
-# --- and back -----------------------------------------------------------------------------------
-
-
-def read_pack(file: Path) -> Pack:
-    """Read a packed study.
-
-    Raises:
-        RecordError: it cannot be read, is no such file, or of another schema.
-    """
-    try:
-        table = pq.read_table(file)
-    except (OSError, pa.ArrowException) as error:
-        raise RecordError(f"{file}: cannot be read as Parquet: {error}") from error
-    try:
-        facts = json_text.loads((table.schema.metadata or {})[_FOOTER])
-    except (KeyError, ValueError) as error:
-        raise RecordError(f"{file}: was not written by `tasktransfer pack`") from error
-    if table.schema.names != _COLUMNS_OF.get(facts.get("schema")):
-        raise RecordError(
-            f"{file}: schema {facts.get('schema')!r}, expected 1 or {SCHEMA_VERSION}: it was "
-            "packed by another version of tasktransfer"
-        )
-    return Pack(file, facts, table)
-
-
-@contextmanager
-def unpacked(pack: Pack, config: CommonConfig) -> Iterator[Path]:
-    """A results folder with the nodes of a packed study, for as long as the context lasts; the
-    revisions of its inputs are remembered for the config's study, unless they are known.
-
-    Raises:
-        RecordError: a record or rows in it are damaged, or of another place.
-    """
-    remember_revisions(config, pack.facts["data"], pack.facts["models"])
-    with TemporaryDirectory(prefix="tasktransfer-") as folder:
-        _check_whole(pack)
-        with without_sync():
-            for row in _rows(pack.table):
-                _check_content(pack, row)
-                _write(pack.file, Path(folder), row)
-        yield Path(folder)
-
-
 def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     for batch in table.to_batches(max_chunksize=1):
         yield from batch.to_pylist()
@@ -235,54 +175,3 @@ def content_digest(row: Mapping[str, Any]) -> str:
         {**each, "content": hashlib.sha256(each["content"]).hexdigest()} for each in row["files"]
     ]
     return hashlib.sha256(json.dumps({**row, "files": files}).encode()).hexdigest()
-
-
-def _check_whole(pack: Pack) -> None:
-    """Refuse a file that lacks some of what was packed."""
-    there = {*pack.table["path"].to_pylist()}
-    lost = [path for path in pack.facts.get("sha256", ()) if path not in there]
-    if lost:
-        raise RecordError(f"{pack.file}: {lost[0]}: was packed and is not there any more; {_AGAIN}")
-
-
-def _check_content(pack: Pack, row: Mapping[str, Any]) -> None:
-    """Refuse what is not as it was packed; older packs do not tell."""
-    expected = pack.facts.get("sha256")
-    if expected is not None and expected.get(row["path"]) != content_digest(row):
-        raise RecordError(
-            f"{pack.file}: {row['path']}: its SHA-256 is not the one that was packed: damaged, or "
-            f"changed since; {_AGAIN}"
-        )
-
-
-def _write(file: Path, results: Path, row: dict[str, Any]) -> None:
-    inner = Path(row["path"])
-    if inner.is_absolute() or ".." in inner.parts:
-        raise RecordError(f"{file}: {row['path']}: leads out of the results folder")
-    folder = results / inner
-    if not row["record"]:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.write_bytes(row["files"][0]["content"])
-        return
-    record = parse_record(file / row["path"], row["record"].encode())
-    folder.mkdir(parents=True)
-    for each in row.get("files", ()):
-        (folder / Path(each["name"]).name).write_bytes(each["content"])
-    if record["rows"] is not None:
-        node, count = record["node"], record["rows"]["rows"]
-        written = write_table(
-            folder, _table_of_rows(row), digest=node["digest"], dataset=node["dataset"]
-        )
-        record["rows"] = {**written, "rows": count}
-    write_record(folder / RECORD, record)
-
-
-def _table_of_rows(row: Mapping[str, Any]) -> pa.Table:
-    """The rows that are packed of a node; older files call them predictions, all of test splits."""
-    rows = row["rows"] if "rows" in row else [_older(each) for each in row["predictions"]]
-    return pa.Table.from_pylist(rows, schema=COLUMNS)
-
-
-def _older(row: dict[str, Any]) -> dict[str, Any]:
-    named = {"cluster" if name == "dialogue_id" else name: value for name, value in row.items()}
-    return {"split": "test", **named}

@@ -59,17 +59,16 @@ def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str |
     for name, recorded in artefacts.items():
         file = folder / name
         try:
-            seen = file.stat()
+            seen, bytes_then = file.stat(), recorded["bytes"]
+            if seen.st_size != bytes_then:
+                return f"{file}: {seen.st_size:,} bytes, {bytes_then:,} in the record of its node"
+            if (every or seen.st_mtime_ns > written) and sha256_of(file) != recorded["sha256"]:
+                return f"{file}: its SHA-256 is not the one in the record of its node"
         except (FileNotFoundError, NotADirectoryError):
             if Path(name).parent in kept:
                 return f"{file}: no such file, its record names it"
-            continue
-        if seen.st_size != recorded["bytes"]:
-            return (
-                f"{file}: {seen.st_size:,} bytes, {recorded['bytes']:,} in the record of its node"
-            )
-        if (every or seen.st_mtime_ns > written) and sha256_of(file) != recorded["sha256"]:
-            return f"{file}: its SHA-256 is not the one in the record of its node"
+        except OSError as error:
+            return f"{file}: cannot be read: {error.strerror}"
     return None
 
 

@@ -25,6 +25,7 @@ from typing import Any, Literal, TypedDict
 from tasktransfer.core.nodes import Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
+from tasktransfer.files.regular import read_regular
 from tasktransfer.results import artefacts
 from tasktransfer.results.records import parse_record, read_record, selected_on
 from tasktransfer.results.schema import Record
@@ -121,7 +122,7 @@ def _lost(file: Path, named: Mapping[str, Any]) -> str | None:
 
 def _content(file: Path) -> bytes:
     try:
-        return file.read_bytes()
+        return read_regular(file)
     except _NO_FILE:
         raise
     except OSError as error:

@@ -54,7 +54,7 @@ def node_folders(results: Path) -> Iterator[NodeFolder]:
 
 
 def through_link(results: Path, below: str) -> bool:
-    """Whether a folder of the layout is a link, or lies in one."""
+    """Return whether a path below a results folder is a link, or lies in one."""
     inner = Path(below)
     return any((results / part).is_symlink() for part in (inner, *inner.parents[:-1]))
 

@@ -83,28 +83,25 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> tuple[str | None, bool | None]:
-    """(commit, uncommitted changes) of the checkout that the code runs from; None outside one."""
-    folder = Path(__file__).resolve().parent
-    head = _git(folder, "rev-parse", "HEAD")
-    if not head:
+    """Return the commit and whether there are uncommitted changes in the package's own checkout;
+    None if it is installed elsewhere, even within a checkout of something else."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists() or not (head := _git(root, "rev-parse", "HEAD")):
         return None, None
     # Files that git does not track (results, notes) make no difference to the code.
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no")
     return head, None if changed is None else bool(changed)
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
+    """Run git without what the repository's configuration or the caller's git adds."""
+    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
+    own = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    options: dict[str, Any] = {"cwd": folder, "env": own, "stderr": subprocess.DEVNULL}
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=True,
-        )
+        return str(subprocess.check_output(command, text=True, timeout=20, **options)).strip()
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip()
 
 
 def plain_host(threads: int = 1) -> Host:

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing, sha256_of
+from tasktransfer.files.regular import read_regular
 from tasktransfer.metrics import Coded
 from tasktransfer.results.records import REMEDY, read_record
 from tasktransfer.results.schema import RowsFile
@@ -270,7 +271,7 @@ def answers(column: pa.ChunkedArray) -> Coded:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except FileNotFoundError as error:
         raise RecordError(
             f"{path}: cannot be read: no such file, its record names it; {REMEDY}"

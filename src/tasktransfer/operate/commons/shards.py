@@ -7,21 +7,25 @@ replaced.
 
 from __future__ import annotations
 
-import subprocess
+import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from tasktransfer.config import CommonConfig
 from tasktransfer.core.nodes import SHORT, Node, Stage
-from tasktransfer.errors import ConfigError, RecordError, TaskTransferError
-from tasktransfer.files import sha256_of
+from tasktransfer.errors import ConfigError, RecordError, StorageError, TaskTransferError
 from tasktransfer.files.progress import with_progress
+from tasktransfer.files.terminal import printable
+from tasktransfer.operate.commons.checkout import read_commit
+from tasktransfer.operate.commons.isolated import PackFacts, PackReader
 from tasktransfer.operate.merge import OUTCOMES, merge_results
-from tasktransfer.operate.pack import Pack, read_pack, unpacked
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import NOUNS
+from tasktransfer.results.revisions import UNKNOWN, remember_revisions
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted
 
@@ -29,64 +33,82 @@ NOBODY = "unnamed"
 """Stands for who made records whose pack names nobody."""
 LOST = ("conflict", "refused")
 """Outcomes that somebody has to look at."""
+MOST_SHARDS = 10_000
+"""Of a folder, and its files and folders in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A file of a folder of shards. ``pack`` is None where it cannot be read, ``problem`` says why
-    then. ``commit``: the git commit that brought the file, and whose it is; empty: not known."""
+    """A file in a folder of shards, and what it says."""
 
     file: Path
-    pack: Pack | None
-    problem: str
-    commit: str
+    says: PackFacts
 
 
-def find_shards(folder: Path) -> list[Shard]:
-    """Every Parquet file below a folder, sorted by name.
+def find_shards(folder: Path, reader: PackReader) -> list[Shard]:
+    """Return every Parquet file below a folder, sorted by name.
 
     Raises:
-        ConfigError: it is no folder, or has none.
+        ConfigError: it is no folder, holds no Parquet file, or far too many files.
     """
     if not folder.is_dir():
         raise ConfigError(
             f"{folder}: no folder; clone the repository with the shards and give its folder "
             "(`tasktransfer merge` takes a single file)"
         )
-    files = sorted(file for file in folder.rglob("*.parquet") if ".git" not in file.parts)
+    files = sorted(_parquet_files(folder))
     if not files:
         raise ConfigError(
             f"{folder}: holds no shard (*.parquet); `tasktransfer pack --by NAME` writes one"
         )
-    return [_shard(file) for file in files]
+    return [Shard(file, reader.read_facts(file)) for file in with_progress(files, "looking")]
 
 
-def _shard(file: Path) -> Shard:
+def _parquet_files(folder: Path) -> Iterator[Path]:
+    """Yield what is called ``*.parquet``, whatever it is. Links to folders are not followed, and
+    folders that cannot be listed are passed over."""
+    folders, count = [folder], 0
+    while folders:
+        for entry in _entries(folders.pop()):
+            count += 1
+            if count > MOST_SHARDS:
+                raise ConfigError(
+                    f"{folder}: holds more than {MOST_SHARDS:,} files; give the folder of shards"
+                )
+            if entry.name.endswith(".parquet"):
+                yield Path(entry.path)
+            elif entry.name != ".git" and entry.is_dir(follow_symlinks=False):
+                folders.append(Path(entry.path))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        return Shard(file, read_pack(file), "", _commit(file))
-    except RecordError as error:
-        return Shard(file, None, str(error), _commit(file))
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
 
 
-def _commit(file: Path) -> str:
-    """The last commit of a file, whose it is and when, and whether it was changed since."""
-    last = _git(file, "log", "-1", "--format=%h by %an, %as", "--", file.name)
-    changed = last and _git(file, "status", "--porcelain", "--", file.name)
-    return f"{last}, changed since" if changed else last
-
-
-def _git(file: Path, *words: str) -> str:
-    command = ["git", "-C", str(file.absolute().parent), *words]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError:  # no git here
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+def remember_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
+    """Remember the revisions of inputs that are not on this machine, unless they are known: those
+    that most shards name, so that a wrong shard does not decide for the others."""
+    agreed: dict[str, dict[str, str]] = {}
+    for kind in ("data", "models"):
+        votes: dict[str, Counter[str]] = {}
+        for shard in shards:
+            for name, revision in shard.says.facts.get(kind, {}).items():
+                votes.setdefault(name, Counter())[revision] += revision != UNKNOWN
+        agreed[kind] = {
+            name: counts.most_common(1)[0][0] for name, counts in votes.items() if counts.total()
+        }
+    remember_revisions(config, agreed["data"], agreed["models"])
 
 
 def import_shards(
     study: Study,
+    folder: Path,
     shards: Sequence[Shard],
+    reader: PackReader,
     *,
     tables: Iterable[str] = (),
     dry_run: bool = False,
@@ -96,11 +118,14 @@ def import_shards(
 
     Args:
         study: its inputs must be known, or remembered (``results.revisions``).
+        folder: where the shards were found.
+        reader: unpacks them.
         tables: as of ``merge_results``.
         dry_run: tell what would happen.
 
     Returns:
-        ``shards``: of each the file, its SHA-256 and commit, ``by`` (who packed it), ``made``
+        ``commit``: that the folder's checkout is at; empty if it is in none;
+        ``shards``: of each the file, its SHA-256, ``by`` (who packed it), ``made``
         (digest of a node, as in paths → who made it), ``counts`` by outcome, how many nodes are of
         other studies (``elsewhere``) and on which other ``inputs``, ``problem`` and ``reasons``;
         ``by``: who made what of the study; ``lacking``: its nodes that are neither here nor in a
@@ -108,7 +133,7 @@ def import_shards(
     """
     tables = list(tables)
     seen = [
-        _imported(study, shard, tables, dry_run=dry_run)
+        _imported(study, reader, shard, tables, dry_run=dry_run)
         for shard in with_progress(shards, "taking shards")
     ]
     offered = {digest for shard in seen for digest in shard["made"]}
@@ -116,6 +141,7 @@ def import_shards(
     return {
         "results": study.config.results,
         "dry_run": dry_run,
+        "commit": read_commit(folder),
         "shards": seen,
         "by": _who_made_what(study, seen),
         "lacking": sum(not is_whole(study, node) for node in lacking),
@@ -123,36 +149,37 @@ def import_shards(
 
 
 def _imported(
-    study: Study, shard: Shard, tables: Sequence[str], *, dry_run: bool
+    study: Study, reader: PackReader, shard: Shard, tables: Sequence[str], *, dry_run: bool
 ) -> dict[str, Any]:
-    facts: dict[str, Any] = {
+    by = shard.says.facts.get("by") or NOBODY
+    outcome: dict[str, Any] = {
         "file": str(shard.file),
-        "sha256": sha256_of(shard.file),
-        "commit": shard.commit,
-        "by": "",
+        "sha256": shard.says.sha256,
+        "by": "" if shard.says.problem else by,
         "made": {},
         "counts": dict.fromkeys(OUTCOMES, 0),
         "elsewhere": 0,
-        "inputs": [],
-        "problem": shard.problem,
+        "inputs": _other_inputs(study, shard.says.facts),
+        "problem": shard.says.problem,
         "reasons": [],
     }
-    if shard.pack is None:
-        return facts
-    facts["by"] = by = _printable(shard.pack.facts.get("by") or NOBODY)
-    facts["inputs"] = _other_inputs(study, shard.pack)
+    if shard.says.problem:
+        return outcome
     try:
-        with unpacked(shard.pack, study.config) as folder:
-            merged = merge_results(study, folder, tables=tables, dry_run=dry_run)
+        with TemporaryDirectory(prefix="tasktransfer-") as folder:
+            reader.unpack(shard.file, Path(folder))
+            merged = merge_results(study, Path(folder), tables=tables, dry_run=dry_run)
+    except StorageError:
+        raise
     except TaskTransferError as error:
-        return {**facts, "problem": str(error)}
+        return {**outcome, "problem": str(error)}
     lost = [each for each in merged["stages"] if each["outcome"] in LOST]
     return {
-        **facts,
+        **outcome,
         "counts": merged["counts"],
         "elsewhere": merged["elsewhere"],
         "made": {
-            each["stage"][-SHORT:]: _printable(each["made_by"] or by)
+            each["stage"][-SHORT:]: each["made_by"] or by
             for each in merged["stages"]
             if each["outcome"] not in LOST
         },
@@ -160,15 +187,10 @@ def _imported(
     }
 
 
-def _printable(name: str) -> str:
-    """A name that may come from anybody, as a terminal can show it."""
-    return name if name.isprintable() else ascii(name)
-
-
-def _other_inputs(study: Study, pack: Pack) -> list[str]:
+def _other_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
     """The datasets and models that were other ones there than here: their nodes are not ours."""
     models = {name: model.weights for name, model in study.revisions.models.items()}
-    pairs = ((study.revisions.data, pack.facts["data"]), (models, pack.facts["models"]))
+    pairs = ((study.revisions.data, facts.get("data", {})), (models, facts.get("models", {})))
     return sorted(
         name
         for ours, theirs in pairs
@@ -198,7 +220,7 @@ def _who_made_what(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str,
 
 def failure(seen: Mapping[str, Any]) -> RecordError | None:
     """What makes the command fail: shards that cannot be read, conflicts, what was refused."""
-    damaged = [shard["file"] for shard in seen["shards"] if shard["problem"]]
+    damaged = [printable(shard["file"]) for shard in seen["shards"] if shard["problem"]]
     lost = sum(shard["counts"][name] for shard in seen["shards"] for name in LOST)
     if not damaged and not lost:
         return None
@@ -212,7 +234,8 @@ def failure(seen: Mapping[str, Any]) -> RecordError | None:
 def as_text(seen: Mapping[str, Any]) -> str:
     """What came of the shards, and who made what, for people."""
     mark = " (dry run: nothing is copied)" * seen["dry_run"]
-    lines = [f"{counted(len(seen['shards']), 'shard')} -> {seen['results']}{mark}"]
+    commit = f", commit {seen['commit'][:SHORT]}" * bool(seen["commit"])
+    lines = [f"{counted(len(seen['shards']), 'shard')}{commit} -> {seen['results']}{mark}"]
     for shard in seen["shards"]:
         lines += _shard_text(shard)
     lines.append("who made what of this study")
@@ -226,13 +249,13 @@ def as_text(seen: Mapping[str, Any]) -> str:
         lines.append("  nobody: no shard has a node of it")
     if seen["lacking"]:
         lines.append(f"  still nobody: {counted(seen['lacking'], 'node')}")
-    return "\n".join(lines) + "\n"
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def _shard_text(shard: Mapping[str, Any]) -> list[str]:
     by = ", ".join(dict.fromkeys(shard["made"].values())) or shard["by"] or "nobody can tell"
-    commit = f", commit {shard['commit']}" if shard["commit"] else ""
-    lines = [f"  {shard['file']}: by {by}; sha256 {shard['sha256'][:12]}{commit}"]
+    sha256 = f"; sha256 {shard['sha256'][:12]}" * bool(shard["sha256"])
+    lines = [f"  {shard['file']}: by {by}{sha256}"]
     counts = [f"{count:,} {name}" for name, count in shard["counts"].items() if count]
     if shard["elsewhere"]:
         counts.append(f"{shard['elsewhere']:,} not of this study")

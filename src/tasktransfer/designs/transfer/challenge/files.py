@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tasktransfer.designs.transfer.challenge.findings import Findings, excerpt
 from tasktransfer.designs.transfer.challenge.format import FILES
+from tasktransfer.files.regular import open_regular
 from tasktransfer.files.safe_zip import (
     CHUNK_BYTES,
     Budget,
@@ -111,7 +112,7 @@ def _in_folder(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
 
 
 def _chunks(file: Path) -> Chunks:
-    with file.open("rb") as stream:
+    with open_regular(file, follow_links=False) as stream:
         yield from iter(lambda: stream.read(CHUNK_BYTES), b"")
 
 

@@ -1,0 +1,53 @@
+"""Read the commit of a checkout that somebody else made, without git.
+
+Git runs what a checkout's configuration names (``core.fsmonitor``, filters, hooks). The files that
+say which commit is checked out are a few bytes of text.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tasktransfer.files.regular import read_regular
+
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_BRANCH = re.compile(r"refs/heads/[^\s\x00-\x1f\x7f]+")
+MOST_REF = 1000
+MOST_PACKED = 16 * 2**20
+"""Most bytes of a list of branches and tags."""
+
+
+def read_commit(folder: Path) -> str:
+    """Return the hash of the commit that a folder's checkout is at; empty if it is in none."""
+    place = folder.resolve()
+    for parent in (place, *place.parents):
+        if (git := parent / ".git").is_dir():
+            return _head(git)
+    return ""
+
+
+def _head(git: Path) -> str:
+    head = _text(git / "HEAD", MOST_REF).strip()
+    if _HASH.fullmatch(head):
+        return head
+    branch = head.removeprefix("ref:").strip()
+    if not _BRANCH.fullmatch(branch) or ".." in branch:
+        return ""
+    loose = _text(git / branch, MOST_REF).strip()
+    return loose if _HASH.fullmatch(loose) else _packed(git, branch)
+
+
+def _packed(git: Path, branch: str) -> str:
+    for line in _text(git / "packed-refs", MOST_PACKED).splitlines():
+        commit, _, name = line.partition(" ")
+        if name == branch and _HASH.fullmatch(commit):
+            return commit
+    return ""
+
+
+def _text(file: Path, most: int) -> str:
+    try:
+        return read_regular(file, most, follow_links=False).decode("utf-8", "replace")
+    except OSError:
+        return ""

@@ -1,0 +1,192 @@
+"""Unpack packs that others wrote in a process of its own.
+
+Whatever a pack does to the libraries that read it (a crash, an endless loop, gigabytes) ends that
+process and refuses that pack. The parent sends a line of JSON per pack and gets one back; what was
+unpacked lies in a folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tasktransfer.config import CommonConfig
+from tasktransfer.errors import RecordError, StorageError, storage_error
+from tasktransfer.results.revisions import remember_revisions
+
+MOST_MEMORY = 288 * 2**20
+"""Most bytes of data that the process may hold, on Linux: with the libraries, less than 400 MiB."""
+SECONDS = 10
+SECONDS_PER_MIB = 10
+"""Processor time for a pack, and for each MiB of its file. The shipped matrix (1.9 MiB): 16 s."""
+TOLD = ("by", "data", "models")
+"""Keys of a footer that the parent is told."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+@dataclass(frozen=True, slots=True)
+class PackFacts:
+    """The SHA-256 of a pack and what its footer says (``TOLD``). ``problem``: why it cannot be
+    read; empty if it can."""
+
+    sha256: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    problem: str = ""
+
+
+class PackReader:
+    """The process that reads packs. It starts with the first pack, and again after one that ended
+    it. To be used as a context.
+
+    Args:
+        follow_links: whether a pack may be a symbolic link.
+    """
+
+    def __init__(self, *, follow_links: bool = True) -> None:
+        self._follow_links = follow_links
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> PackReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._stop()
+
+    def read_facts(self, file: Path) -> PackFacts:
+        """Return a pack's footer, or the problem that it has."""
+        return PackFacts(**self._ask(file, None))
+
+    def unpack(self, file: Path, folder: Path) -> None:
+        """Write the nodes of a pack into an empty folder.
+
+        Raises:
+            RecordError: the pack is damaged or too large, or ended the process.
+            StorageError: the disk is full.
+        """
+        answer = self._ask(file, folder)
+        if "full" in answer:
+            raise StorageError(str(answer["full"]))
+        if "problem" in answer:
+            raise RecordError(str(answer["problem"]))
+
+    def _ask(self, file: Path, folder: Path | None) -> dict[str, Any]:
+        process = self._process = self._process or _start()
+        assert process.stdin is not None and process.stdout is not None
+        request = {
+            "file": os.fspath(file),
+            "follow_links": self._follow_links,
+            "folder": folder and os.fspath(folder),
+        }
+        try:
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+        except (OSError, ValueError):
+            answer = {"problem": f"{file}: {self._stop()}"}
+        if answer.pop("exhausted", False):
+            self._stop()  # what is left of its memory is not the next pack's
+        return dict(answer)
+
+    def _stop(self) -> str:
+        """End the process; why it ended by itself."""
+        process, self._process = self._process, None
+        if process is None:
+            return ""
+        assert process.stdin is not None and process.stdout is not None
+        with suppress(OSError):
+            process.stdin.close()
+        process.stdout.close()
+        code = process.wait()
+        if code == -signal.SIGPROF:
+            return "takes too long to read; pack less into one file"
+        return f"ends the process that reads it (exit code {code}); it is damaged, or made to do so"
+
+
+@contextmanager
+def unpacked(file: Path, config: CommonConfig) -> Iterator[Path]:
+    """A results folder with the nodes of a pack, for as long as the context lasts. The revisions of
+    its inputs are remembered for the config's study, unless they are known.
+
+    Raises:
+        RecordError: the pack, a record or rows in it are damaged, or of another place.
+    """
+    with PackReader() as reader, TemporaryDirectory(prefix="tasktransfer-") as folder:
+        read = reader.read_facts(file)
+        if read.problem:
+            raise RecordError(read.problem)
+        remember_revisions(config, read.facts["data"], read.facts["models"])
+        reader.unpack(file, Path(folder))
+        yield Path(folder)
+
+
+# --- the process --------------------------------------------------------------------------------
+
+
+def _start() -> subprocess.Popen[str]:
+    # -P: a folder of shards may be the working directory, and hold modules. The system's memory
+    # pool takes from what the limit counts.
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "tasktransfer.operate.commons.isolated"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+        text=True,
+        encoding="utf-8",
+    )
+
+
+def main() -> None:
+    """Answer the parent, line by line, until it closes the pipe."""
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for line in sys.stdin:
+        request = json.loads(line)
+        print(json.dumps(_answered(**request)), flush=True)
+
+
+def _answered(file: str, folder: str | None, *, follow_links: bool) -> dict[str, Any]:
+    from tasktransfer.operate.commons.read_packs import read_pack, write_nodes  # noqa: PLC0415
+
+    with suppress(OSError):
+        seconds = SECONDS + SECONDS_PER_MIB * Path(file).stat().st_size / 2**20
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    sha256 = ""
+    try:
+        pack = read_pack(Path(file), follow_links=follow_links)
+        sha256 = pack.sha256
+        if folder is None:
+            return {"sha256": sha256, "facts": {key: pack.facts[key] for key in TOLD}}
+        write_nodes(pack, Path(folder))
+        return {}
+    except RecordError as error:
+        return {"sha256": sha256, "problem": str(error)}
+    except MemoryError:
+        what = f"takes more than {MOST_MEMORY // 2**20} MiB of memory; pack less into one file"
+        return {"sha256": sha256, "problem": f"{file}: {what}", "exhausted": True}
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return {"full": str(storage_error(error))}
+        # Libraries raise errors of any class on bytes that they were not made for.
+        what = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        return {"sha256": sha256, "problem": f"{file}: cannot be read ({what:.200})"}
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+if __name__ == "__main__":
+    main()

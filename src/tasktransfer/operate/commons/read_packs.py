@@ -1,0 +1,297 @@
+"""Read a pack that somebody else wrote, within limits, and write its nodes as a results folder.
+
+Nothing in the file is believed: its size, footer, columns, paths and checksums are checked, and it
+is read row by row. What is left is a library that meets foreign bytes, so the product calls this in
+a process of its own (``isolated``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasktransfer.errors import RecordError
+from tasktransfer.files import json_text, without_sync
+from tasktransfer.files.regular import read_regular
+from tasktransfer.operate.pack import (
+    AGAIN,
+    FOOTER,
+    SCHEMA,
+    SCHEMA_VERSION,
+    SMALL,
+    content_digest,
+)
+from tasktransfer.results.places import path_of
+from tasktransfer.results.probe_rows import PROJECTION
+from tasktransfer.results.records import parse_record, write_record
+from tasktransfer.results.rows import COLUMNS, write_table
+from tasktransfer.results.state import RECORD
+
+MOST_BYTES = 64 * 2**20
+"""Largest pack that is opened. The shipped matrix of 1,176 nodes has 2 MiB."""
+MOST_UNPACKED = 2**29
+"""Most bytes of all rows of a pack, unpacked. The shipped matrix has 140 MB."""
+MOST_ROWS = 100_000
+"""Nodes and tables of a pack."""
+MOST_TEXT = 16 * 2**20
+"""Most bytes of a text in the footer: the SHA-256 of 100,000 rows."""
+MOST_INPUTS = 1000
+"""Most datasets and models that a footer names."""
+MOST_LETTERS = 1000
+"""Of a name or revision in the footer."""
+_OLD_NAMES = ["path", "digest", "record", "predictions"]
+"""Columns of schema 1, which holds trainings alone."""
+_SHA256 = re.compile("[0-9a-f]{64}")
+_LESS = "pack less into one file"
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """An open pack. ``sha256``: of the file; ``facts``: its footer, checked."""
+
+    file: Path
+    sha256: str
+    facts: Mapping[str, Any]
+    parquet: pq.ParquetFile
+
+    @property
+    def table(self) -> pa.Table:
+        """All rows at once, for packs that are known to be small."""
+        return self.parquet.read(use_threads=False)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows one by one.
+
+        Raises:
+            RecordError: the rows take more than ``MOST_UNPACKED`` bytes.
+        """
+        size = 0
+        for batch in self.parquet.iter_batches(batch_size=1, use_threads=False):
+            size += batch.nbytes
+            if size > MOST_UNPACKED:
+                raise RecordError(_too_large(self.file))
+            yield from batch.to_pylist()
+
+
+def read_pack(file: Path, *, follow_links: bool = True) -> Pack:
+    """Open a pack and check its footer and columns.
+
+    Args:
+        follow_links: whether the file may be a symbolic link.
+
+    Raises:
+        RecordError: the file cannot be read, is too large, or was not written by ``pack``.
+    """
+    try:
+        content = read_regular(file, MOST_BYTES, follow_links=follow_links)
+    except OSError as error:
+        raise RecordError(f"{file}: cannot be read: {error.strerror}") from error
+    try:
+        parquet = pq.ParquetFile(
+            pa.BufferReader(content),
+            pre_buffer=False,
+            thrift_string_size_limit=MOST_TEXT,
+            thrift_container_size_limit=MOST_ROWS,
+        )
+        schema, metadata = parquet.schema_arrow, parquet.metadata
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise RecordError(f"{file}: cannot be read as Parquet: {_first_line(error)}") from error
+    unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
+    if metadata.num_rows > MOST_ROWS or unpacked > MOST_UNPACKED:
+        raise RecordError(_too_large(file))
+    facts = _facts(file, schema)
+    _check_columns(file, schema, facts["schema"])
+    return Pack(file, hashlib.sha256(content).hexdigest(), facts, parquet)
+
+
+def _too_large(file: Path) -> str:
+    limits = f"{MOST_UNPACKED // 2**20:,} MiB or {MOST_ROWS:,} rows"
+    return f"{file}: unpacks to more than {limits}; {_LESS}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _facts(file: Path, schema: pa.Schema) -> dict[str, Any]:
+    """Return the footer. What older packs do not say is empty; ``sha256`` is None then."""
+    try:
+        facts = json_text.loads((schema.metadata or {})[FOOTER])
+    except (KeyError, ValueError) as error:
+        raise RecordError(f"{file}: was not written by `tasktransfer pack`") from error
+    if not isinstance(facts, dict) or facts.get("schema") not in (1, SCHEMA_VERSION):
+        version = facts.get("schema") if isinstance(facts, dict) else None
+        raise RecordError(
+            f"{file}: schema {version!r:.40}, expected 1 or {SCHEMA_VERSION}: it was "
+            "packed by another version of tasktransfer"
+        )
+    known: dict[str, Any] = {key: facts.get(key, default) for key, (default, _) in _FACTS.items()}
+    for key, (_, is_right) in _FACTS.items():
+        if not is_right(known[key]):
+            raise RecordError(f"{file}: {key} in its footer is damaged; {AGAIN}")
+    return {"schema": facts["schema"], **known}
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= MOST_LETTERS
+
+
+def _are_sha256(value: Any) -> bool:
+    """Return whether rows have checksums, or the pack is of an older release and has none."""
+    if value is None:
+        return True
+    return isinstance(value, dict) and all(
+        isinstance(text, str) and _SHA256.fullmatch(text) for text in value.values()
+    )
+
+
+def _are_revisions(value: Any) -> bool:
+    """Return whether names of datasets or models have revisions that a config could have."""
+    if not isinstance(value, dict) or len(value) > MOST_INPUTS:
+        return False
+    texts = [*value.keys(), *value.values()]
+    return all(_is_name(text) and text.isprintable() for text in texts)
+
+
+_FACTS: dict[str, tuple[Any, Callable[[Any], bool]]] = {
+    "study": ("", _is_name),
+    "by": ("", _is_name),
+    "data": ({}, _are_revisions),
+    "models": ({}, _are_revisions),
+    "provenance": ("", _is_text),
+    "sha256": (None, _are_sha256),
+}
+"""Key of a footer → its value if an older release left it out, and the check."""
+
+
+def _check_columns(file: Path, schema: pa.Schema, version: int) -> None:
+    if version == SCHEMA_VERSION:
+        is_right = schema.remove_metadata().equals(SCHEMA)
+    else:
+        is_right = schema.names == _OLD_NAMES and all(
+            schema.field(name).type == pa.string() for name in _OLD_NAMES[:3]
+        )
+    if not is_right:
+        raise RecordError(f"{file}: its columns are not those of schema {version}; {AGAIN}")
+
+
+# --- its nodes ----------------------------------------------------------------------------------
+
+
+def write_nodes(pack: Pack, results: Path) -> None:
+    """Write the nodes and tables of a pack into an empty results folder.
+
+    Raises:
+        RecordError: a row is damaged, missing, there twice, or belongs elsewhere.
+    """
+    seen = set[str]()
+    with without_sync():
+        for row in pack.rows():
+            place = results / _inner(pack.file, row["path"])
+            if row["path"] in seen:
+                raise RecordError(f"{pack.file}: {row['path']}: is in it twice; {AGAIN}")
+            seen.add(row["path"])
+            _check_content(pack, row)
+            if row["record"]:
+                _write_node(pack.file, place, row)
+            else:
+                _write_table(pack.file, place, row)
+    lost = [path for path in pack.facts["sha256"] or () if path not in seen]
+    if lost:
+        raise RecordError(f"{pack.file}: {lost[0]}: was packed and is not there any more; {AGAIN}")
+
+
+def _check_content(pack: Pack, row: Mapping[str, Any]) -> None:
+    """Refuse what is not as it was packed. Older packs do not tell."""
+    expected = pack.facts["sha256"]
+    if expected is not None and expected.get(row["path"]) != content_digest(row):
+        raise RecordError(
+            f"{pack.file}: {row['path']}: its SHA-256 is not the one that was packed: damaged, or "
+            f"changed since; {AGAIN}"
+        )
+
+
+def _inner(file: Path, path: str) -> PurePosixPath:
+    """Return a row's path, which leads to a place within the results folder."""
+    inner = PurePosixPath(path)
+    if inner.is_absolute() or not inner.parts or ".." in inner.parts or str(inner) != path:
+        raise RecordError(f"{file}: {path!r}: leads out of the results folder; {AGAIN}")
+    if not path.isprintable() or any(len(part.encode()) > 255 for part in inner.parts):
+        raise RecordError(f"{file}: {path!r:.80}: is not a path that `pack` writes; {AGAIN}")
+    return inner
+
+
+def _write_table(file: Path, place: Path, row: Mapping[str, Any]) -> None:
+    if len(row["files"]) != 1:
+        raise RecordError(f"{file}: {row['path']}: a table is one file; {AGAIN}")
+    content = row["files"][0]["content"]
+    if place.suffix == ".parquet":
+        _check_table(f"{file}: {row['path']}", content)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(content)
+
+
+def _check_table(where: str, content: bytes) -> None:
+    """Refuse a table that is not a Parquet file, or takes too much memory."""
+    try:
+        parquet = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
+        for _ in parquet.iter_batches(batch_size=1000, use_threads=False):
+            pass
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise RecordError(f"{where}: not a table ({_first_line(error)}); {AGAIN}") from error
+
+
+def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
+    record = parse_record(file / row["path"], row["record"].encode())
+    path_of(record)  # has all parts; whether they are those of its folder, ``merge`` checks
+    folder.mkdir(parents=True)
+    for beside in row.get("files", ()):
+        if beside["name"] not in SMALL:
+            raise RecordError(f"{file}: {row['path']}: holds {beside['name']!r:.40}; {AGAIN}")
+        _check_arrays(f"{file}: {row['path']}", beside["content"])
+        (folder / beside["name"]).write_bytes(beside["content"])
+    if record["rows"] is not None:
+        node, count = record["node"], record["rows"]["rows"]
+        written = write_table(
+            folder, _table_of_rows(row), digest=node["digest"], dataset=node["dataset"]
+        )
+        record["rows"] = {**written, "rows": count}
+    write_record(folder / RECORD, record)
+
+
+def _check_arrays(where: str, content: bytes) -> None:
+    """Refuse a file of arrays that numpy cannot read without pickle."""
+    import numpy as np  # noqa: PLC0415
+
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            for name in arrays.files:
+                _ = arrays[name]
+    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        what = _first_line(error)
+        raise RecordError(f"{where}: {PROJECTION} cannot be read ({what}); {AGAIN}") from error
+
+
+def _table_of_rows(row: Mapping[str, Any]) -> pa.Table:
+    """The rows that are packed of a node; older files call them predictions, all of test splits."""
+    rows = row["rows"] if "rows" in row else [_older(each) for each in row["predictions"]]
+    return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+
+def _older(row: Mapping[str, Any]) -> dict[str, Any]:
+    named = {"cluster" if name == "dialogue_id" else name: value for name, value in row.items()}
+    return {"split": "test", **named}
