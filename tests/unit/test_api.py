@@ -9,9 +9,9 @@ from zipfile import ZipFile
 
 import pandas as pd
 import pytest
-from finished_stages import opened
 
 import tasktransfer as tt
+from finished_stages import opened
 from tasktransfer.errors import ConfigError, RecordError
 
 ROOT = Path(__file__).resolve().parents[2]

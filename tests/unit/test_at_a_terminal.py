@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from declared_files import WORLD, as_jsonl
-from finished_stages import finish_all, opened
 
+from finished_stages import finish_all, opened
 from tasktransfer import cli
 from tasktransfer.cli.parsers import every_parser
 

@@ -8,12 +8,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import finished_stages
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from finished_stages import MODEL, finish, opened
 
+import finished_stages
+from finished_stages import MODEL, finish, opened
 from study_records import TEST_SIZE
 from tasktransfer import cli, metrics
 from tasktransfer.core.nodes import Stage

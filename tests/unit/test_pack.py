@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from finished_stages import finish, finish_all, opened
 
+from finished_stages import finish, finish_all, opened
 from tasktransfer import cli
 from tasktransfer.core.nodes import Stage
 from tasktransfer.designs import open_study
