@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
 
+from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
 from tasktransfer import cli
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import DATASETS
