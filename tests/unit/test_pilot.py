@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tasktransfer import cli
+from tasktransfer.operate.pilot import read_job_number
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = {
@@ -107,6 +108,52 @@ def test_a_refusal_names_what_was_submitted_before(
     said = capsys.readouterr().err
     assert "no such partition" in said
     assert "prepare 101, tiny-bert-seed0 102" in said
+
+
+@pytest.mark.parametrize(
+    ("output", "number"),
+    [
+        ("4711\n", "4711"),
+        ("4711;tank\n", "4711"),
+        ("67109001;north\r\n", "67109001"),
+        ("Submitted batch job 4711\n", "4711"),
+        ("Submitted batch job 4711 on cluster tank\n", "4711"),
+        ("sbatch: Submitted batch job 4711", "4711"),
+        ("--> Checking allocation... OK\n--> 120 hours left\n\n4711\n", "4711"),
+        ("\x1b[1mWelcome\x1b[0m\n\x1b[32m4711;tank\x1b[0m\n", "4711"),
+        ("2026\nSubmitted batch job 4711\n", "4711"),
+        ("4711;tank\n4711\n", "4711"),
+        ("", None),
+        ("OK\n", None),
+        ("quota: 4711 of 9000 hours\n", None),
+        ("4711\n4712\n", None),
+        ("4711 4712\n", None),
+    ],
+)
+def test_the_job_number_is_read_among_what_wrappers_print(output: str, number: str | None) -> None:
+    assert read_job_number(output) == number
+
+
+@pytest.mark.parametrize("printed", ["'Checking project: ok'", "'17\\n18'", ""])
+def test_output_without_one_job_number_is_refused(
+    checkout: Path, capsys: pytest.CaptureFixture[str], printed: str
+) -> None:
+    (checkout / "bin" / "sbatch").write_text(
+        f'#!/bin/sh\necho "$@" >> calls.txt\nprintf {printed or chr(39) * 2}\n'
+    )
+    assert pilot("--submit") == 2
+    said = capsys.readouterr().err
+    assert "does not name one job" in said and "submitted already: nothing" in said
+    assert len((checkout / "calls.txt").read_text().splitlines()) == 1
+
+
+def test_a_wrapper_that_prints_lines_is_understood(checkout: Path) -> None:
+    sbatch = checkout / "bin" / "sbatch"
+    sbatch.write_text(
+        SBATCH.replace('\necho "$((', '\necho noise >&2\necho Checking... OK\necho "$((')
+    )
+    assert pilot("--submit") == 0
+    assert "--dependency=afterok:101,singleton" in (checkout / "calls.txt").read_text()
 
 
 def test_no_sbatch_is_said(

@@ -115,6 +115,34 @@ def test_the_command_prints_a_table_and_json(
     assert {"regret@2", "mean_regret@2%", "spearman"} <= {row["measure"] for row in rows}
 
 
+@pytest.mark.parametrize("words", [["2"], ["3", "3"], ["9"], ["2", "9", "1"]])
+def test_text_is_printed_for_any_number_of_tried_sources(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert main(["regret", "--matrix", str(simulated(tmp_path)), "--k", *words]) == 0
+    text = capsys.readouterr().out
+    assert "By regret@1:" in text and all(f"regret@{k}%" in text for k in words)
+
+
+@pytest.mark.parametrize("k", ["99", "11", "1000000000"])
+def test_more_tries_than_sources_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], k: str
+) -> None:
+    file = str(simulated(tmp_path))
+    assert main(["regret", "--matrix", file, "--k", "1", k]) == 2
+    said = capsys.readouterr().err
+    assert f"--k {k}: {file} has 10 sources" in said and "numbers from 1 to 10" in said
+
+
+@pytest.mark.parametrize("k", ["0", "-1", "²", "1.0", "9" * 5000, "9" * 30])
+def test_what_counts_no_sources_is_refused(k: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main(["regret", "--matrix", "matrix.csv", f"--k={k}"])
+    assert refused.value.code == 2
+    said = capsys.readouterr().err
+    assert "whole number of 1 or more" in said and len(said) < 500
+
+
 def test_the_figure_has_a_panel_for_each_algorithm(tmp_path: Path) -> None:
     file = simulated(tmp_path)
     table = pd.read_csv(file)

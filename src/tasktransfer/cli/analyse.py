@@ -84,10 +84,9 @@ def report(chosen: argparse.Namespace) -> None:
 def regret(chosen: argparse.Namespace) -> None:
     """Judge how well selectors rank sources, by a matrix of transfers that anyone has trained."""
     from tasktransfer.designs.transfer.selectors.matrix import regret_of_file
-    from tasktransfer.stats.selectors import KS
     from tasktransfer.tables.regret import as_text
 
-    frame, notes = regret_of_file(chosen.matrix, tuple(chosen.k or KS))
+    frame, notes = regret_of_file(chosen.matrix, tuple(chosen.k or ()))
     if chosen.json:
         rows = json_text.loads(frame.to_json(orient="records"))
         print(json_text.printed({"notes": notes, "regret": rows}, indent=2))

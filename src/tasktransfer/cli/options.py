@@ -93,9 +93,17 @@ def file(text: str) -> Path:
     return path
 
 
+LARGEST = 10**9
+"""Largest number that an option takes: above it libraries of C overflow."""
+
+
 def positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
+    """Convert an option's text to a whole number of 1 or more."""
+    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST))
+    if not digits or not 1 <= int(text) <= LARGEST:
+        raise argparse.ArgumentTypeError(
+            f"{text[:20]!r} is no whole number of 1 or more (up to {LARGEST:,})"
+        )
     return int(text)
 
 

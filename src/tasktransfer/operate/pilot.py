@@ -9,6 +9,7 @@ Standard library only.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -27,6 +28,15 @@ Shard = tuple[str, int]
 """model, seed"""
 
 PREPARE, FINISH = "prepare", "finish"
+
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_JOB_LINES = (
+    re.compile(r".*\bSubmitted batch job (\d{1,10})(?: on cluster \S+)?\.?"),
+    re.compile(r"(\d{1,10});\S+"),
+    re.compile(r"(\d{1,10})"),
+)
+"""Lines of sbatch with a job number, the most explicit first: without ``--parsable``, with it on
+a cluster of several, with it alone."""
 PROFILE = "workflow/profiles/slurm-pilot"
 
 
@@ -164,8 +174,8 @@ def submit(paths: Sequence[Path]) -> dict[str, str]:
         Script name → job id.
 
     Raises:
-        ConfigError: there is no sbatch, or it refuses a script; what was submitted before is
-            named.
+        ConfigError: there is no sbatch, it refuses a script, or it prints no job number; what was
+            submitted before is named.
     """
     by_name = {path.stem: path for path in paths}
     ids = {PREPARE: _sbatch(by_name[PREPARE], ["singleton"], {})}
@@ -183,16 +193,46 @@ def _sbatch(path: Path, after: list[str], before: Mapping[str, str]) -> str:
     # Shards of a `prepare` that failed leave the queue.
     options = [f"--dependency={','.join(after)}", "--kill-on-invalid-dep=yes"]
     command = ["sbatch", "--parsable", *options, str(path)]
+    submitted = ", ".join(f"{name} {number}" for name, number in before.items()) or "nothing"
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=True,
+            timeout=120,
+        )
     except FileNotFoundError as error:
         raise ConfigError(
             f"{path}: no sbatch on this machine; submit the scripts where there is one"
         ) from error
-    except subprocess.SubprocessError as error:
+    except (OSError, subprocess.SubprocessError) as error:
         message = getattr(error, "stderr", None) or str(error)
-        submitted = ", ".join(f"{name} {number}" for name, number in before.items()) or "nothing"
         raise ConfigError(
             f"{path}: sbatch refused it: {message.strip()}; submitted already: {submitted}"
         ) from error
-    return done.stdout.strip().split(";")[0]
+    number = read_job_number(done.stdout)
+    if number is None:
+        raise ConfigError(
+            f"{path}: sbatch printed {done.stdout.strip()!r}, which does not name one job, so "
+            "that no later job can wait for it. Look for the job with squeue, cancel it with "
+            "scancel, and call sbatch itself instead of a wrapper, or submit the scripts by hand; "
+            f"submitted already: {submitted}"
+        )
+    return number
+
+
+def read_job_number(output: str) -> str | None:
+    """Return the job number in what sbatch and its wrappers printed.
+
+    Returns:
+        The number, or None if no line or several lines with different numbers name a job.
+    """
+    lines = [_ESCAPE.sub("", line).strip() for line in output.splitlines()]
+    for pattern in _JOB_LINES:
+        numbers = {match[1] for line in lines if (match := pattern.fullmatch(line))}
+        if numbers:
+            return numbers.pop() if len(numbers) == 1 else None
+    return None

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tasktransfer.errors import DataError
+from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files.progress import with_progress
 from tasktransfer.stats.resampling import Floats
 from tasktransfer.stats.selector_judgement import RANDOM, SOURCE_MEAN, Judged, Mean, judged
+from tasktransfer.stats.selectors import KS
 from tasktransfer.tables.regret import COLUMNS, GROUP
 from tasktransfer.tables.store import frame_of
 
@@ -41,14 +42,27 @@ class Matrix:
     seconds: Mapping[str, float] | None = None
 
 
-def regret_of_file(path: Path, ks: tuple[int, ...]) -> tuple[pd.DataFrame, list[str]]:
-    """The regret table of a CSV file, and what there is to say of how it was read.
+def regret_of_file(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, list[str]]:
+    """Return the regret table of a CSV file, and what there is to say of how it was read.
+
+    Args:
+        ks: numbers of sources that are tried. Empty for ``KS``. 1 is always among them, since
+            selectors are compared by it.
 
     Raises:
         DataError: it cannot be read, or is no such matrix; names file, row and remedy.
+        ConfigError: a number is above the number of sources.
     """
     table, notes = read_matrix(path)
-    return regret_table(list(_matrices(table, path)), ks), notes
+    matrices = list(_matrices(table, path))
+    most = max(matrix.scores.shape[1] for matrix in matrices)
+    for k in ks:
+        if k > most:
+            raise ConfigError(
+                f"--k {k}: {path} has {most} sources, so that no more can be tried. Give numbers "
+                f"from 1 to {most}"
+            )
+    return regret_table(matrices, tuple(sorted({1, *(ks or KS)}))), notes
 
 
 def regret_table(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
