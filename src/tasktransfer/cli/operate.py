@@ -12,6 +12,7 @@ from tasktransfer.cli.options import (
     add_command,
     add_json,
     add_set,
+    file,
     flag,
     open_design,
     option,
@@ -46,7 +47,7 @@ def add_commands(commands: Any) -> None:
     flag(command, "--dry-run", "tell, and copy nothing")
     add_json(command)
     command = add_command(commands, "pack", pack)
-    option(command, "--out", "FILE", "the Parquet file", type=Path, required=True)
+    option(command, "--out", "FILE", "the Parquet file", type=file, required=True)
     what = "text file that says where the data come from and under which licences; kept in the file"
     option(command, "--provenance", "FILE", what, type=Path)
     option(command, "--by", "NAME", "who made the records, a lab or a person", default="")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,21 +78,53 @@ def show(seen: Any, as_text: Callable[[Any], str], *, as_json: bool) -> None:
 
 
 def folder(text: str) -> Path:
-    """A folder that is there or can be made: nothing on its way is a file."""
-    path = Path(text)
-    there = next((part for part in (path, *path.parents) if part.exists()), None)
-    if there is not None and not there.is_dir():
-        raise argparse.ArgumentTypeError(f"{there} is a file; give the name of a folder")
+    """Convert an option's text to a folder that is there or can be made.
+
+    Raises:
+        argparse.ArgumentTypeError: a part of the path is a file, or nothing can be written there.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty; give the name of a folder")
+    with _unwritable_refused(text):
+        path = Path(text)
+        nearest = (part for part in (path, *path.parents) if part.exists() or part.is_symlink())
+        there = next(nearest, Path())
+        if not there.is_dir():
+            what = "is a file" if there.exists() else "is a link to nothing"
+            raise argparse.ArgumentTypeError(f"{there} {what}; give the name of a folder")
+        tempfile.TemporaryFile(dir=there).close()
     return path
 
 
 def file(text: str) -> Path:
-    """A file that is there or can be written: its name is no folder's."""
-    path = Path(text)
-    if path.is_dir():
-        raise argparse.ArgumentTypeError(f"{path} is a folder; give the name of a file")
+    """Convert an option's text to a file that is there or can be written.
+
+    Raises:
+        argparse.ArgumentTypeError: it is a folder or a device, or nothing can be written there.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty; give the name of a file")
+    with _unwritable_refused(text):
+        path = Path(text)
+        if path.is_dir():
+            raise argparse.ArgumentTypeError(f"{path} is a folder; give the name of a file")
+        is_device = path.absolute().is_relative_to("/dev") and path.is_symlink()
+        if is_device or (path.exists() and not path.is_file()):
+            raise argparse.ArgumentTypeError(
+                f"{path} is a device or a pipe, which a file would replace; give the name of a file"
+            )
     folder(str(path.parent))
     return path
+
+
+@contextmanager
+def _unwritable_refused(text: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text[:200]}: cannot be written ({error.strerror}); give another name"
+        ) from error
 
 
 LARGEST = 10**9

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, add_json, number, option
+from tasktransfer.cli.options import add_command, add_json, folder, number, option
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files import json_text
 
@@ -85,7 +85,7 @@ def add_commands(commands: Any) -> None:
     number(command, "--cores", "CPU cores that the study may use (default: all)")
     option(command, "--name", "NAME", "what to call the dataset (default: by its files)")
     option(
-        command, "--out", "DIR", "folder of the study (default: here)", type=Path, default=Path()
+        command, "--out", "DIR", "folder of the study (default: here)", type=folder, default=Path()
     )
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, StorageError
 from tasktransfer.files import json_text
 from tasktransfer.files.regular import open_regular
 
@@ -114,6 +114,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():
+        raise StorageError(f"{path}: is a device or a pipe. Give the name of a file")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -1,0 +1,82 @@
+"""Places that a user names to be written to: refused at once if nothing can be written there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tasktransfer import cli
+from tasktransfer.cli.options import file, folder
+from tasktransfer.cli.parsers import every_parser, options_of
+from tasktransfer.errors import StorageError
+from tasktransfer.files import replacing
+
+WRITERS = {
+    "export": "--by me --out",
+    "pack": "--out",
+    "world": "--out",
+    "data prepare": "--dataset Friends --out",
+    "data stats": "--out",
+    "data reference": "--out",
+    "tiny-model": "--model m --out",
+    "encode": "--dataset Friends --model m --out",
+    "train": "--stage {{}} --encoded e --base b --out",
+    "demo": "--dry-run --folder",
+    "init": "--file t.jsonl --label l --model tiny --hours 1 --out",
+    "pilot": "--out",
+    "judgements": "--ratings r.csv --out",
+    "pairs": "--out",
+    "submit": "--dataset Friends --model m --out",
+    "score": "s.zip --data . --json",
+    "leaderboard": ". --data . --out",
+}
+"""Command → words, of which the last names a place to write to."""
+PLACES = (
+    "/proc/x",
+    "/proc/x/y",
+    "/dev/null",
+    "/dev/null/x",
+    "/dev/stdout",
+    "",
+    "{tmp}/loop/x",
+    "{tmp}/" + "n" * 300,
+)
+
+
+def test_every_option_that_writes_is_in_the_list() -> None:
+    written = {
+        command: action.option_strings[0]
+        for command, parser in every_parser(cli.make_parser())
+        for action in options_of(parser)
+        if action.type in (folder, file)
+    }
+    assert written == {command: words.split()[-1] for command, words in WRITERS.items()}
+    for command, parser in every_parser(cli.make_parser()):
+        outs = [a for a in options_of(parser) if "--out" in a.option_strings]
+        assert all(action.type in (folder, file) for action in outs), command
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc: not Linux")
+@pytest.mark.parametrize("command", WRITERS)
+def test_a_place_that_cannot_be_written_is_refused(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for place in PLACES:
+        words = [*command.split(), *WRITERS[command].split(), place.format(tmp=tmp_path)]
+        with pytest.raises(SystemExit) as refused:
+            cli.main(words)
+        assert refused.value.code == 2
+        assert "; give " in capsys.readouterr().err, words
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_device_is_never_replaced_by_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(StorageError, match="is a device or a pipe"), replacing(pipe) as part:
+        part.write_text("x")
+    assert pipe.is_fifo()
+    assert [*tmp_path.iterdir()] == [pipe]
