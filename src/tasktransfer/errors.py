@@ -11,6 +11,7 @@ import os
 import resource
 import sys
 from contextlib import suppress
+from traceback import walk_tb
 
 CONSOLE = "TASKTRANSFER_CONSOLE"
 """The environment variable with the number of a descriptor to which an error is written that cannot
@@ -176,3 +177,40 @@ def mendable(error: BaseException) -> TaskTransferError | None:
     """An error of the disk or of memory, whatever library it comes from, with its remedy; None if
     ``error`` is something else."""
     return storage_error(error) or memory_shortage(error)
+
+
+PLUGIN_PREFIX = "tasktransfer_plugin_"
+"""Beginning of the module names of a study's plugins."""
+LONGEST = 300
+"""Characters of a foreign error's text that are shown."""
+
+
+def plugin_error(error: BaseException) -> ConfigError | None:
+    """Return an error that a plugin's code raised, with its line; None for other errors."""
+    line = find_plugin_line(error)
+    if line is None:
+        return None
+    return ConfigError(f"{line}: this plugin raised {describe_error(error)}. Mend it there")
+
+
+def find_plugin_line(error: BaseException) -> str | None:
+    """Return the last line of a plugin that an error came through, as ``file:line``."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno or 1}"
+    lines = [
+        f"{frame.f_code.co_filename}:{number}"
+        for frame, number in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__", "")).startswith(PLUGIN_PREFIX)
+    ]
+    return lines[-1] if lines else None
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the type and text of an error of any library in one printable line."""
+    try:
+        text = error.msg if isinstance(error, SyntaxError) else str(error)
+    except Exception:  # its own __str__ is at fault
+        text = "an error without a text"
+    line = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
+    shown = line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+    return f"{type(error).__name__}: {shown}" if shown else type(error).__name__

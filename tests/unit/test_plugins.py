@@ -25,6 +25,8 @@ from pathlib import Path
 
 with Path("log").open("a") as stream:
     stream.write("once ")
+
+DATASETS = []
 """
 DESIGN = """
 from typing import Any
@@ -97,7 +99,7 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
         ({"plugins": ["data.py", "empty"]}, "plugins[1]: 'empty' is no Python file"),
         ({"plugins": ["broken.py"]}, "plugins[0]: 'broken.py' cannot be imported (NameError: "),
         ({"plugins": ["ends.py"]}, "plugins[0]: 'ends.py' cannot be imported (SystemExit: 0; "),
-        ({"plugins": ["wrong.py"]}, "plugins[0]: its DESIGN is 3: make it a Design"),
+        ({"plugins": ["wrong.py"]}, "plugins[0]: 'wrong.py': its DESIGN is 3: make it a Design"),
         ({"plugins": "data.py"}, ":3: plugins: found 'data.py', expected a list: write [data.py]"),
         ({"plugins": [3]}, "plugins[0]: found 3, expected text"),
         ({"plugins": ["data.py", "data.py"]}, "plugins[1]: 'data.py' duplicates plugins[0]"),

@@ -24,6 +24,8 @@ from tasktransfer.training.host import WORKFLOW
 with errors_for_snakemake():
     CALL = snakemake_call(workflow, config)
     STUDY = open_called(CALL)
+    DESIGN = design_of(STUDY.config)
+    OUTPUTS = outputs_of(DESIGN, STUDY)
 
 # Its jobs inherit it, those of a batch system too: the trainer tells a retry from a new call.
 os.environ.setdefault(CALL_VARIABLE, uuid4().hex[:12])
@@ -39,8 +41,6 @@ if CALL.is_main:
 
 RESULTS = STUDY.config.results
 OPENED_BY = STUDY.arguments()
-DESIGN = design_of(STUDY.config)
-OUTPUTS = outputs_of(DESIGN, STUDY)
 LATEST = {"study": STUDY}
 
 

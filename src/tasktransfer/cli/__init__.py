@@ -37,6 +37,7 @@ from tasktransfer.errors import (
     StorageError,
     TaskTransferError,
     memory_shortage,
+    plugin_error,
     refuse_little_memory,
     storage_error,
     tell,
@@ -134,7 +135,9 @@ def run(chosen: argparse.Namespace) -> int:
     except Exception as error:
         # Some errors of ours are what a library made of a lack of memory.
         problem = memory_shortage(error) or (
-            error if isinstance(error, TaskTransferError) else storage_error(error)
+            error
+            if isinstance(error, TaskTransferError)
+            else storage_error(error) or plugin_error(error)
         )
         if problem is None:
             raise

@@ -17,8 +17,8 @@ from typing import Any
 from tasktransfer import config as configs
 from tasktransfer import datasets
 from tasktransfer.config import CommonConfig, Document
-from tasktransfer.core.plan import PlanTooLargeError, refuse_large
-from tasktransfer.core.validation import Problem, unknown
+from tasktransfer.core.plan import Plan, PlanTooLargeError, refuse_large
+from tasktransfer.core.validation import Problem, show, unknown
 from tasktransfer.core.versions import VERSIONS
 from tasktransfer.designs.declared import declare_datasets
 from tasktransfer.designs.design import Design
@@ -123,7 +123,11 @@ def open_study(
         if len(config.seeds) > FEW_SEEDS:
             first, second = (_count(design, config, revisions, seeds) for seeds in (1, 2))
             refuse_large(first + (second - first) * (len(config.seeds) - 1))
-        _ = study.plan  # what is wrong with it is told now
+        if not isinstance(study.plan, Plan):  # what is wrong with it is told now
+            raise ConfigError(
+                f"{config_file}: design {design.name!r} (plugins): its plan function returned "
+                f"{show(study.plan)}: make it return a core.plan.Plan"
+            )
     except PlanTooLargeError as error:
         raise ConfigError(f"{config_file}: {error}: lower {_sizes(config, design)}") from None
     return study

@@ -6,9 +6,11 @@ one thing, whoever brings it, and takes the place of no other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from tasktransfer.config import CommonConfig
 from tasktransfer.core.versions import VERSIONS, Entry, Registry
+from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.designs.design import Design
 from tasktransfer.errors import ConfigError
 
@@ -29,7 +31,8 @@ def add_entries(design: Design, others: Iterable[Design]) -> None:
         ConfigError: a name is taken by the package or by one of the other designs, or what is
             brought cannot be; the message lists every problem.
     """
-    problems = [*_taken(design, others), *_impossible(design)]
+    problems = [*_find_wrong_types(design)]
+    problems = problems or [*_taken(design, others), *_impossible(design)]
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
         raise ConfigError(f"design {design.name!r} cannot be added:{listed}")
@@ -39,6 +42,37 @@ def add_entries(design: Design, others: Iterable[Design]) -> None:
         from tasktransfer.metrics.measures import MEASURES  # noqa: PLC0415  # numpy, for no start
 
         MEASURES.update(design.measures)
+
+
+_FUNCTIONS = (
+    *("plan", "collect", "outputs", "statistics"),
+    *("facts", "stand_ins", "notes", "refuse"),
+)
+_MAY_BE_NONE = ("shown", "choose", "explain")
+_MAPPINGS = ("recipes", "learners", "measures", "selectors", "versions")
+_TUPLES = ("kinds", "grows_with", "rules", "of_dialogues")
+
+
+def _find_wrong_types(design: Design) -> Iterator[str]:
+    """Yield a line for each field that a plugin has given another type than ``Design`` says."""
+    if not isinstance(design.name, str) or not design.name.isidentifier():
+        yield f"name: {design.name!r} is not a name; give it letters, digits and _"
+    if not (isinstance(design.config, type) and issubclass(design.config, CommonConfig)):
+        yield f"config: {design.config!r} is not a class of CommonConfig; derive one from it"
+    for name in (*_FUNCTIONS, *_MAY_BE_NONE):
+        value = getattr(design, name)
+        if not callable(value) and not (value is None and name in _MAY_BE_NONE):
+            yield f"{name}: {value!r} is not a function; give it one"
+    for name in _MAPPINGS:
+        if not isinstance(getattr(design, name), Mapping):
+            yield f"{name}: {getattr(design, name)!r} is not a mapping; write {{name: entry}}"
+    for name in _TUPLES:
+        values = getattr(design, name)
+        if not isinstance(values, tuple) or not all(isinstance(value, str) for value in values):
+            yield f"{name}: {values!r} is not a tuple of texts; write ('name',)"
+    datasets = design.datasets
+    if not isinstance(datasets, tuple) or not all(isinstance(one, Dataset) for one in datasets):
+        yield f"datasets: {datasets!r} is not a tuple of Dataset; write (dataset,)"
 
 
 def _taken(design: Design, others: Iterable[Design]) -> Iterator[str]:

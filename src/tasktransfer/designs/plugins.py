@@ -1,12 +1,17 @@
-"""Python files and packages that a study names under ``plugins``: imported before it is checked."""
+"""Python files and packages that a study names under ``plugins``: imported before it is checked.
+
+Whatever goes wrong in a plugin is told with its file and line, since it is not an error of this
+package, whose traceback would say nothing to the plugin's author.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from traceback import extract_tb
 from types import ModuleType
 from typing import TypeVar
 
@@ -14,9 +19,17 @@ from tasktransfer import datasets
 from tasktransfer.config import Document
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
+from tasktransfer.core.selectors import Selector
 from tasktransfer.core.validation import Problem, at, show
+from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.designs.transfer.selectors import registry as selectors
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import (
+    PLUGIN_PREFIX,
+    ConfigError,
+    TaskTransferError,
+    describe_error,
+    find_plugin_line,
+)
 
 Design = TypeVar("Design")
 
@@ -36,21 +49,53 @@ def load_plugins(document: Document, design: type[Design], add: Callable[[Design
         if not isinstance(plugin, str):
             continue  # told when the config is checked
         try:
-            module = _imported(plugin)
-            for dataset in getattr(module, "DATASETS", ()):
-                datasets.add(dataset)
-            for selector in getattr(module, "SELECTORS", ()):
-                selectors.add(selector)
-            if hasattr(module, "DESIGN"):
-                add(_of_type(module.DESIGN, design))
+            module = _import_plugin(plugin)
+            with _told_as(f"{show(plugin)} adds what cannot be used", module):
+                _add(module, show(plugin), design, add)
         except ConfigError as error:
             problems.append(Problem(at("plugins", index), str(error)))
     if problems:
         raise document.error(problems)
 
 
-def _imported(where: str) -> ModuleType:
-    """The module of a file, or of a folder with an ``__init__.py``."""
+def _add(
+    module: ModuleType, plugin: str, design: type[Design], add: Callable[[Design], None]
+) -> None:
+    """Add a plugin's datasets, selectors and design.
+
+    Raises:
+        ConfigError: it has none of them, or one of another type.
+    """
+    names = [name for name in ("DATASETS", "SELECTORS", "DESIGN") if hasattr(module, name)]
+    if not names:
+        raise ConfigError(
+            f"{plugin} adds nothing: define DATASETS, SELECTORS or DESIGN in it, or remove it "
+            "from plugins"
+        )
+    lists = {"DATASETS": Dataset, "SELECTORS": Selector}
+    for name, kind in lists.items():
+        values = getattr(module, name, ())
+        if not isinstance(values, list | tuple):
+            raise ConfigError(f"{plugin}: its {name} is {show(values)}: make it a list")
+        for value in values:
+            if not isinstance(value, kind):
+                raise ConfigError(
+                    f"{plugin}: its {name} have {show(value)}: make it a {kind.__name__}"
+                )
+    for dataset in getattr(module, "DATASETS", ()):
+        datasets.add(dataset)
+    for selector in getattr(module, "SELECTORS", ()):
+        selectors.add(selector)
+    if "DESIGN" in names:
+        if not isinstance(module.DESIGN, design):
+            raise ConfigError(
+                f"{plugin}: its DESIGN is {show(module.DESIGN)}: make it a {design.__name__}"
+            )
+        add(module.DESIGN)
+
+
+def _import_plugin(where: str) -> ModuleType:
+    """Return the module of a file, or of a folder with an ``__init__.py``."""
     path = Path(on_disk(where)).resolve()
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
@@ -58,7 +103,8 @@ def _imported(where: str) -> ModuleType:
             f"{show(where)} is no Python file or package: give a .py file, or a folder with an "
             f"__init__.py, as seen from {Path.cwd()}"
         )
-    name = f"tasktransfer_plugin_{path.stem}_{digest_of(str(file))[:8]}"
+    # A dot would make the part before it a package.
+    name = f"{PLUGIN_PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{digest_of(str(file))[:8]}"
     if name in sys.modules:
         return sys.modules[name]
     inside = [str(path)] if path.is_dir() else None
@@ -67,18 +113,26 @@ def _imported(where: str) -> ModuleType:
         raise ConfigError(f"{show(where)} cannot be imported: give a .py file")
     module = sys.modules[name] = module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # a script that ends itself would end us in silence
+        with _told_as(f"{show(where)} cannot be imported", module):
+            spec.loader.exec_module(module)
+    except BaseException:
         del sys.modules[name]
-        last = extract_tb(error.__traceback__)[-1]
-        raise ConfigError(
-            f"{show(where)} cannot be imported ({type(error).__name__}: {error}; "
-            f"{last.filename}:{last.lineno}): mend it, or remove it from plugins"
-        ) from error
+        raise
     return module
 
 
-def _of_type(value: object, design: type[Design]) -> Design:
-    if not isinstance(value, design):
-        raise ConfigError(f"its DESIGN is {show(value)}: make it a {design.__name__}")
-    return value
+@contextmanager
+def _told_as(what: str, module: ModuleType) -> Iterator[None]:
+    """Turn any error of the block into a ``ConfigError`` with the plugin's line.
+
+    A script that ends itself (SystemExit) would otherwise end the command without a word.
+    """
+    try:
+        yield
+    except (TaskTransferError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        line = find_plugin_line(error) or str(module.__file__)
+        raise ConfigError(
+            f"{what} ({describe_error(error)}; {line}): mend it, or remove it from plugins"
+        ) from error

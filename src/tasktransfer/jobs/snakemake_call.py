@@ -17,7 +17,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from tasktransfer.config import overrides
-from tasktransfer.errors import ConfigError, TaskTransferError
+from tasktransfer.errors import ConfigError, TaskTransferError, plugin_error
 
 CONFIG_FILES = ("config.yaml", "config/config.yaml")
 """The study of a plain call, beside the main Snakefile."""
@@ -77,11 +77,14 @@ def rerun_triggers(workflow: Any) -> frozenset[str]:
 
 @contextmanager
 def errors_for_snakemake() -> Iterator[None]:
-    """Errors of ours as those that Snakemake prints without a traceback."""
+    """Raise errors of ours and of plugins as those that Snakemake prints without a traceback."""
     try:
         yield
-    except TaskTransferError as error:
-        raise WorkflowError(str(error)) from None
+    except Exception as error:
+        problem = error if isinstance(error, TaskTransferError) else plugin_error(error)
+        if problem is None:
+            raise
+        raise WorkflowError(str(problem)) from None
 
 
 def quiet_restoring() -> None:
