@@ -180,7 +180,7 @@ def test_a_config_keeps_its_digest(path: Path) -> None:
 
 
 def test_keys_that_came_later_change_a_digest_only_if_they_are_used(tmp_path: Path) -> None:
-    (tmp_path / "plugin.py").touch()
+    (tmp_path / "plugin.py").write_text("DATASETS = []\n")
     spelled_out = SMALL | {"design": "transfer", "plugins": []}
     assert parse(spelled_out).digest == parse(SMALL).digest
     with_plugin = SMALL | {"plugins": [str(tmp_path / "plugin.py")]}

@@ -105,7 +105,45 @@ def test_the_working_directory_may_hold_results_but_for_the_checkout(
 ) -> None:
     monkeypatch.chdir(ROOT)
     assert "source tree" in refusal({**SMALL, "results": "."})
-    assert parse({**SMALL, "results": "./results"}).results == "./results"
+    assert parse({**SMALL, "results": "./results"}).results == "results"
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("./results", "results"),
+        ("a//b/./c/", "a/b/c"),
+        (".", "{cwd}"),
+        ("././", "{cwd}"),
+        ("{cwd}//x/", "{cwd}/x"),
+        ("~/x/.", "{cwd}/home/x"),
+        ("a/../b", "a/../b"),
+        ("a b/ü(1)", "a b/ü(1)"),
+    ],
+)
+def test_results_are_spelled_as_snakemake_spells_them(
+    tmp_path: Path, written: str, plain: str
+) -> None:
+    parsed = parse({**SMALL, "results": written.format(cwd=tmp_path)})
+    assert parsed.results == plain.format(cwd=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a<c>b", "runs>", "<results>", "a/b<1"])
+def test_results_have_no_path_variables_of_snakemake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    said = refusal({**SMALL, "results": name})
+    assert "results: " in said and "takes" in said and "name a folder without them" in said
+    (tmp_path / "in<side>").mkdir()
+    monkeypatch.chdir(tmp_path / "in<side>")
+    assert "takes < > in a path specially" in refusal({**SMALL, "results": "."})
+    parse({**SMALL, "results": "results"})
+
+
+def test_results_do_not_begin_as_options_do() -> None:
+    for name in ("-x", "./-x", "--results"):
+        assert "begins with a dash" in refusal({**SMALL, "results": name})
+    assert parse({**SMALL, "results": "a/-x"}).results == "a/-x"
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,12 @@ def is_gguf(checkpoint: str) -> bool:
     return checkpoint.lower().endswith(".gguf")
 
 
+UNUSABLE = frozenset("{}*?\"'$`\\<>")
+"""Characters that Snakemake (wildcards, ``<path variables>``) or a shell takes specially."""
+
+
 def for_results(path: str) -> str:
-    """For validators: a folder in which results can be kept, as ``on_disk`` writes it."""
+    """For validators: a folder in which results can be kept, as ``plain_path`` writes it."""
     real = Path(os.path.realpath(on_disk(of_a_user(path))))
     remedy = "name a folder of its own, for example results"
     if real == Path(real.anchor):
@@ -75,7 +79,31 @@ def for_results(path: str) -> str:
             inside = real.relative_to(folder).parts
             if not inside or inside[0] in SOURCE_FOLDERS:
                 raise ValueError(f"{path!r} is the source tree in {folder}: {remedy}")
-    return on_disk(path.rstrip("/"))
+    plain = plain_path(path)
+    if odd := sorted(UNUSABLE & set(plain)):
+        raise ValueError(
+            f"{plain!r}: Snakemake or the shell takes {' '.join(odd)} in a path specially: name a "
+            "folder without them, for example results"
+        )
+    return plain
+
+
+def plain_path(path: str) -> str:
+    """Return a folder's path as Snakemake spells it: no ``./``, ``//`` or slash at the end.
+
+    Snakemake spells paths in this way itself in some places and not in others, and does not find
+    files whose two spellings differ. The working directory becomes its absolute path.
+
+    Raises:
+        ValueError: it begins with a dash, which programs take for an option.
+    """
+    whole = os.path.expanduser(path)  # noqa: PTH111  # on_disk would add a ./
+    parts = [part for part in whole.split("/") if part not in ("", ".")]
+    if whole.startswith("/"):
+        return "/" + "/".join(parts)
+    if parts and parts[0].startswith("-"):
+        raise ValueError(f"{path!r} begins with a dash, as an option does: name another folder")
+    return "/".join(parts) or str(Path.cwd())
 
 
 def _refuse_unwritable(path: str, there: Path) -> None:
