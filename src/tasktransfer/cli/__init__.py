@@ -33,6 +33,8 @@ from tasktransfer.cli import (
     run_study,
 )
 from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
+from tasktransfer.cli.options import DEFAULT_CONFIG
+from tasktransfer.cli.parsers import Parser, refuse_arguments
 from tasktransfer.errors import (
     StorageError,
     TaskTransferError,
@@ -111,13 +113,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line; what follows ``--`` after ``run`` is for Snakemake."""
+    """Parse a command line.
+
+    What follows ``--`` after ``run`` is for Snakemake. The config file of a study may be given
+    without ``--config``.
+    """
     parser, words = make_parser(), list(arguments)
-    if words[:1] != ["run"] or "--" not in words:
-        return parser.parse_args(words, argparse.Namespace(snakemake_options=[]))
-    end = words.index("--")
-    namespace = argparse.Namespace(snakemake_options=words[end + 1 :])
-    return parser.parse_args(words[:end], namespace)
+    end = words.index("--") if words[:1] == ["run"] and "--" in words else len(words)
+    chosen, left = parser.parse_known_args(words[:end])
+    chosen.snakemake_options = words[end + 1 :]
+    if len(left) == 1 and not left[0].startswith("-") and _takes_config(chosen):
+        chosen.config = left[0]
+    elif left:
+        refuse_arguments(parser, words, left)
+    return chosen
+
+
+def _takes_config(chosen: argparse.Namespace) -> bool:
+    return getattr(chosen, "config", None) == DEFAULT_CONFIG
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -148,7 +161,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=PROGRAM,
         description="Few-sample task transfer in dialogue (the FETA benchmark). "
         "`demo` shows a study, `run` runs one; most other commands are its parts.",

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tasktransfer.results.study import Study
 
 
+DEFAULT_CONFIG = "config.yaml"
+
+
 def add_command(
     commands: Any, name: str, function: Any, *, config: bool = True, light: bool = False
 ) -> argparse.ArgumentParser:
@@ -27,8 +30,10 @@ def add_command(
     )
     parser.set_defaults(command=function, light=light)
     if config:
-        what = "the study (default: %(default)s)"
-        option(parser, "--config", "FILE", what, default="config.yaml")
+        what = "config file of the study; `--config` may be left out (default: %(default)s)"
+        parser.add_argument(
+            "--config", "--configfile", metavar="FILE", help=what, default=DEFAULT_CONFIG
+        )
         add_set(parser)
     return parser
 

@@ -4,7 +4,45 @@ options. Held by tests/unit/test_at_a_terminal.py."""
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+from tasktransfer.core.validation import nearest
+
+_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)$", re.DOTALL)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that suggests the nearest name for a typo."""
+
+    def error(self, message: str) -> NoReturn:
+        if match := _CHOICE.search(message):
+            names = [name.strip(" '") for name in match[2].split(",")]
+            suggestion = nearest(match[1], names)
+            text = f"invalid choice: {match[1]!r}{suggestion}"
+            if not suggestion:
+                text += f"; expected one of {', '.join(names)}"
+            message = message[: match.start()] + text
+        super().error(message)
+
+
+def refuse_arguments(
+    parser: argparse.ArgumentParser, words: Sequence[str], left: Sequence[str]
+) -> NoReturn:
+    """Exit with the usage of the command that does not take some arguments.
+
+    Args:
+        parser: the parser of all commands.
+        words: the command line.
+        left: the arguments that no command takes.
+    """
+    commands = dict(every_parser(parser))
+    names = [" ".join(words[:count]) for count in (2, 1)]
+    command = next((commands[name] for name in names if name in commands), parser)
+    options = [text for action in options_of(command) for text in action.option_strings]
+    texts = [f"{word}{nearest(word.partition('=')[0], options)}" for word in left]
+    command.error(f"unrecognized arguments: {' '.join(texts)}")
 
 
 def every_parser(
