@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 import sys
 from contextlib import suppress
@@ -16,6 +17,31 @@ from traceback import walk_tb
 CONSOLE = "TASKTRANSFER_CONSOLE"
 """The environment variable with the number of a descriptor to which an error is written that cannot
 be written to standard error: in a workflow that is a log, which a full disk takes along."""
+
+
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""Control characters but for tabs and line ends, characters without a width, those that change the
+direction of text, and halves of surrogate pairs."""
+_LINE_ENDS = {ord("\n"): "\\n", ord("\t"): "\\t"}
+
+
+def escape_text(text: str) -> str:
+    """Return a text that is safe on a terminal: what cannot be seen, or moves what can, becomes
+    ``\\x1b``. Line ends and tabs stay."""
+    return _UNSAFE.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def escape_line(text: str) -> str:
+    """Return a text that is safe on a terminal and stays on its line."""
+    return escape_text(text).translate(_LINE_ENDS)
+
+
+def tell_note(text: str) -> None:
+    """Print a note on standard error. It is one line, whatever file it quotes."""
+    tell(f"note: {escape_line(text)}")
 
 
 def tell(text: str) -> None:
@@ -28,9 +54,13 @@ def tell(text: str) -> None:
 
 
 class TaskTransferError(Exception):
-    """Base of all errors that the command line prints without a traceback."""
+    """Base of all errors that the command line prints without a traceback. Their messages quote
+    what files and configs hold, so that ``str`` escapes them for the terminal."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return escape_text(super().__str__())
 
 
 class ConfigError(TaskTransferError):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import add_command, add_json, flag, open_design, option, positive
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, escape_text
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def regret(chosen: argparse.Namespace) -> None:
         rows = json_text.loads(frame.to_json(orient="records"))
         print(json_text.printed({"notes": notes, "regret": rows}, indent=2))
         return
-    print("\n".join([*notes, as_text(frame)]), end="")
+    print(escape_text("\n".join([*notes, as_text(frame)])), end="")
 
 
 def explain(chosen: argparse.Namespace) -> None:
@@ -112,7 +112,7 @@ def explain(chosen: argparse.Namespace) -> None:
 
         facts = explain_runs(study, chosen.words)
         text = f"{json_text.printed(facts, indent=2)}\n" if chosen.json else as_text(facts)
-    print(text, end="")
+    print(text if chosen.json else escape_text(text), end="")
 
 
 def _explained(study: Study, word: str, instance: int, as_json: bool) -> str:

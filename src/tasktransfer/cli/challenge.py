@@ -16,6 +16,7 @@ from tasktransfer.cli.options import (
     open_study_of,
     positive,
 )
+from tasktransfer.errors import escape_text
 from tasktransfer.files import json_text
 
 ENSEMBLES = ("majority", "mean")
@@ -129,7 +130,7 @@ def submit(chosen: argparse.Namespace) -> None:
         chosen_runs = json_text.read_object(made.choice)
         print(json_text.printed({"archive": str(made.archive), **chosen_runs}, indent=2))
     else:
-        print(made.text)
+        print(escape_text(made.text))
 
 
 def score(chosen: argparse.Namespace) -> None:
@@ -155,10 +156,10 @@ def score(chosen: argparse.Namespace) -> None:
     elif chosen.json:
         write_json(report, chosen.json)
     for line in warnings_text(report):
-        print(line, file=sys.stderr)
+        print(escape_text(line), file=sys.stderr)
     refuse_invalid(report, hint=not chosen.shared_ids)
     if chosen.json != PRINTED:
-        print(as_text(report))
+        print(escape_text(as_text(report)))
 
 
 def leaderboard(chosen: argparse.Namespace) -> None:
@@ -181,6 +182,6 @@ def leaderboard(chosen: argparse.Namespace) -> None:
     if chosen.json:
         print(json_text.printed({**as_json(ranked), "files": [*map(str, files)]}, indent=2))
         return
-    print(as_markdown(ranked))
+    print(escape_text(as_markdown(ranked)))
     for path in files:
         print(path)

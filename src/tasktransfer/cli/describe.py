@@ -19,7 +19,7 @@ from tasktransfer.cli.options import (
     show,
 )
 from tasktransfer.config.places import on_disk
-from tasktransfer.errors import ConfigError, ModelError
+from tasktransfer.errors import ConfigError, ModelError, escape_line, escape_text
 from tasktransfer.files.progress import with_progress
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def plan(chosen: argparse.Namespace) -> None:
     seen = overview(study, chosen.devices, rates, device)
     show(seen, as_text, as_json=chosen.json)
     for line in () if chosen.json else design.notes(study.config):
-        print(line)
+        print(escape_line(line))
 
 
 def validate(chosen: argparse.Namespace) -> None:
@@ -91,11 +91,11 @@ def validate(chosen: argparse.Namespace) -> None:
     refuse_lacking(study)  # a release that is elsewhere is no reason, and told below
     if not chosen.json:
         for text in study.absent:
-            print(f"not checked: {text}")
+            print(f"not checked: {escape_text(text)}")
     _validate_models(study.config.models)
     name, notes = study.config.study, [*design.notes(study.config)]
     seen = {"config": chosen.config, "study": name, "not_checked": study.absent, "notes": notes}
-    lines = [f"{chosen.config}: ok, study {name}", *notes]
+    lines = map(escape_line, [f"{chosen.config}: ok, study {name}", *notes])
     show(seen, lambda _: "".join(f"{line}\n" for line in lines), as_json=chosen.json)
 
 

@@ -10,9 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
+from tasktransfer.config.yaml_text import comment, write_yaml
 from tasktransfer.datasets import PACKAGE
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.errors import ConfigError, DataError
@@ -233,7 +232,7 @@ def _forecast(wish: Wish, config: dict[str, Any]) -> float:
     with chdir(wish.folder):
         draft = Path(f".{CONFIG}")
         try:
-            draft.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), "utf-8")
+            draft.write_text(write_yaml(config), "utf-8")
             study = open_study(draft)
             return float(overview(study, wish.cores)["estimate"]["total"]["wall_hours"])
         finally:
@@ -242,15 +241,17 @@ def _forecast(wish: Wish, config: dict[str, Any]) -> float:
 
 def _write(folder: Path, written: Written, wish: Wish) -> None:
     profile = "profiles/default/config.yaml"
-    head = (
-        f"# What to train on before {wish.name}: written by `tasktransfer init`, forecast to take "
-        f"{written.hours:.2g} h\n# on this machine: {written.size}.\n"
-        "#\n#   snakemake --cores all       run it; the answer begins results/report.html\n"
-        "#   tasktransfer plan           what it takes\n\n"
+    lines = (
+        f"What to train on before {wish.name}: written by `tasktransfer init`, forecast to take "
+        f"{written.hours:.2g} h",
+        f"on this machine: {written.size}.",
+        "",
+        "  snakemake --cores all       run it; the answer begins results/report.html",
+        "  tasktransfer plan           what it takes",
     )
+    head = "\n".join(map(comment, lines))
     texts = {
-        CONFIG: head
-        + yaml.safe_dump(written.config, sort_keys=False, allow_unicode=True, width=100),
+        CONFIG: f"{head}\n\n{write_yaml(written.config)}",
         "Snakefile": SNAKEFILE,
         profile: (WORKFLOW / profile).read_text("utf-8"),
     }

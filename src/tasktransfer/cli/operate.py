@@ -20,7 +20,7 @@ from tasktransfer.cli.options import (
     positive,
     show,
 )
-from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.errors import ConfigError, DataError, escape_text
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _watch(study: Study, every: int | None, *, as_json: bool) -> None:
         text = (
             json_text.printed(seen, indent=None if every else 2) + "\n"
             if as_json
-            else as_text(seen)
+            else escape_text(as_text(seen))
         )
         print(CLEAR * redraw + text, end="\n" * (bool(every) and not as_json), flush=True)
         if every is None or not (seen["left"] or seen["choice_pending"]):
@@ -170,12 +170,12 @@ def gc(chosen: argparse.Namespace) -> None:
     if chosen.json:
         print(json_text.printed(garbage.as_json(), indent=2))
     else:
-        print(as_text(garbage), end="")
+        print(escape_text(as_text(garbage)), end="")
     if not garbage.items:
         return
     if chosen.yes or (not chosen.json and _agreed(len(garbage.items))):
         gone = remove(garbage)
-        print(gone.as_text(), file=sys.stderr if chosen.json else sys.stdout)
+        print(escape_text(gone.as_text()), file=sys.stderr if chosen.json else sys.stdout)
     elif not chosen.json:
         print("nothing was removed; --yes removes it")
 

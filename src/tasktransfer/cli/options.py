@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, escape_text
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def show(seen: Any, as_text: Callable[[Any], str], *, as_json: bool) -> None:
     """Print plain data as JSON, or for people."""
-    print(f"{json_text.printed(seen, indent=2)}\n" if as_json else as_text(seen), end="")
+    text = f"{json_text.printed(seen, indent=2)}\n" if as_json else escape_text(as_text(seen))
+    print(text, end="")
 
 
 def folder(text: str) -> Path:

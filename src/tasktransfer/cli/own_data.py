@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import add_command, add_json, folder, number, option
-from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.errors import ConfigError, DataError, escape_line, tell_note
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def data_check(chosen: argparse.Namespace) -> None:
     else:
         print(checked.text, end="")
     for note in () if chosen.json else checked.notes:
-        print(f"note: {note}", file=sys.stderr)
+        tell_note(note)
     if checked.problems:
-        raise DataError("\n".join(checked.problems))
+        raise DataError("\n".join(map(escape_line, checked.problems)))
     print("no problem found", file=sys.stderr)
 
 
@@ -100,7 +100,7 @@ def init(chosen: argparse.Namespace) -> None:
     name = chosen.name or name_of(files)
     checked = check_files(files, name)
     if checked.problems:
-        raise DataError("\n".join(checked.problems))
+        raise DataError("\n".join(map(escape_line, checked.problems)))
     declared = yaml.safe_load(checked.text)["datasets"][name]
     labels = ", ".join(declared["tasks"])
     label = chosen.label or _asked("--label", f"Label to predict ({labels})")
@@ -113,7 +113,7 @@ def init(chosen: argparse.Namespace) -> None:
     )
     written = write_study(wish, declared)
     for note in checked.notes:
-        print(f"note: {note}", file=sys.stderr)
+        tell_note(note)
     if release is None:
         print(
             "note: no release of FETA's datasets was found: the sources are of the generated tiny "

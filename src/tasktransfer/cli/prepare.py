@@ -26,7 +26,7 @@ from tasktransfer.cli.options import (
 from tasktransfer.cli.own_data import add_data_commands
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.validation import nearest
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, escape_line
 from tasktransfer.files import Maker, json_text, sweep_parts
 from tasktransfer.files.locks import one_at_a_time
 
@@ -136,7 +136,7 @@ def data_prepare(chosen: argparse.Namespace) -> None:
             if not chosen.tiny_world:
                 _generate_part(study, dataset)
             for line in prepare(dataset, source, few_sample, chosen.out).told:
-                print(f"{dataset}: {line}", file=sys.stderr)
+                print(escape_line(f"{dataset}: {line}"), file=sys.stderr)
 
 
 def _generate_part(study: Study, dataset: str) -> None:

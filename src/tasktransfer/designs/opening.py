@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tasktransfer.config import Document
 from tasktransfer.config.places import on_disk
+from tasktransfer.config.yaml_text import write_yaml
 from tasktransfer.core.digests import digest_of
 from tasktransfer.designs import checked_config, design_of, open_study
 from tasktransfer.files import replacing
@@ -49,5 +48,5 @@ def _written(config: Mapping[str, Any]) -> Path:
     file = Path(on_disk(study.results), f"study-{digest_of(plain)[:12]}.yaml")
     if not file.exists():
         with replacing(file) as part:
-            part.write_text(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True), "utf-8")
+            part.write_text(write_yaml(plain), "utf-8")
     return file

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, escape_line
 
 Table = dict[str, object]
 
@@ -55,7 +55,8 @@ class Location:
             self.path,
         ]
         remedy_text = f"; {remedy or self.remedy}" if remedy or self.remedy else ""
-        return DataError(f"{', '.join(part for part in parts if part)}: {problem}{remedy_text}")
+        place = escape_line(", ".join(part for part in parts if part))
+        return DataError(f"{place}: {problem}{remedy_text}")
 
 
 def nearest(value: str, valid: Iterable[str]) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
+from tasktransfer.config.yaml_text import comment, write_yaml
 from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
@@ -280,23 +280,23 @@ class _Check:
         head = f"# {sizes} dialogues, {self.turns:,} turns\n"
         if not sizes:
             head = f"# {sum(map(len, rows.values())):,} rows, no task found\n"
-        body = yaml.safe_dump(
-            {"datasets": {self.name: section}}, sort_keys=False, allow_unicode=True, width=100
-        )
+        body = write_yaml({"datasets": {self.name: section}})
+        body, heading, tasks = body.partition("\n    tasks:")
         for task in guessed.tasks:
             counts = sum(self.labels.get(task, {}).values(), Counter[str]())
             note = _of_labels(counts or guessed.counts[task], guessed.tasks[task]["kind"])
             if task in guessed.numbers and guessed.tasks[task]["kind"] != "multiple_choice":
                 what = guessed.numbers[task]
                 note += f"; {what} in the file, taken as labels (or a rating: kind: rating, scale)"
-            body = body.replace(f"\n      {task}:\n", f"\n      {task}:  # {note}\n", 1)
-        return head + body
+            key = write_yaml({task: {}}).removesuffix(" {}\n")
+            tasks = tasks.replace(f"\n      {key}\n", f"\n      {key}  {comment(note)}\n", 1)
+        return head + body + heading + tasks
 
 
 def _of_labels(counts: Counter[str], kind: str) -> str:
     if kind in ("question_answering", "span", "multiple_choice"):
         return f"{sum(counts.values()):,} answers"
-    most = ", ".join(f"{label} ({count:,})" for label, count in counts.most_common(5))
+    most = ", ".join(f"{label:.40} ({count:,})" for label, count in counts.most_common(5))
     text = f"{len(counts)} labels: {most}{', ...' if len(counts) > 5 else ''}"
     if counts and max(counts.values()) > UNEVEN * min(counts.values()):
         text += (

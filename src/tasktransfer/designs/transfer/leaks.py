@@ -9,7 +9,6 @@ speakers are left aside, and utterances of fewer than ``LONG`` words, which anyo
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from tasktransfer.datasets import DATASETS, task_of
 from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.pairs import is_foreign
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, tell_note
 from tasktransfer.files import json_text, replacing
 from tasktransfer.results.revisions import UNKNOWN, is_generated
 from tasktransfer.results.study import Study
@@ -80,7 +79,7 @@ def refuse_leaks(study: Study) -> None:
             f"{shared.count:,} of {shared.of:,} test dialogues of {dataset}/{target} are among the "
             f"training dialogues of {home}/{source}"
         )
-        print(f"note: {what}", file=sys.stderr)
+        tell_note(what)
         if f"{home}>{dataset}" not in allowed:
             first, second = shared.example or ("", "")
             refused.append(
