@@ -23,7 +23,7 @@ from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.designs.transfer.selectors.values import regret_of, values_of
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas, select
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.fits.asked import Arrays, Asked
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.tasks.card import Instance
@@ -292,3 +292,16 @@ def test_a_selector_chooses_the_sources_of_several() -> None:
 def select_from_tables_of(tables: Tables, values: pd.DataFrame) -> list[Any]:
     deltas = dev_deltas(tables.deltas, tables.runs)
     return list(select(deltas, 3, 2, "size", values))
+
+
+def test_a_source_without_a_value_is_not_chosen() -> None:
+    """By name it would come first."""
+    of_dev = tables(lambda *_: 0.0, lambda s, t, seed: 0.0)
+    values = values_of(parse(CONFIG), of_dev).query("selector == 'size'").copy()
+    a, b, c = TASKS
+    values.loc[values["source"] == b, ["value", "reason"]] = (np.nan, "b has no classes")
+    deltas = dev_deltas(of_dev.deltas, of_dev.runs)
+    chosen = select(deltas, 3, 1, "size", values)
+    assert {one["target"]: one["sources"] for one in chosen} == {a: [c], b: [c], c: [a]}
+    with pytest.raises(RecordError, match=r"value of size \(b has no classes\), 2"):
+        select(deltas, 3, 2, "size", values)

@@ -55,22 +55,26 @@ def end_round(study: Study, name: str) -> None:
 
 
 def select_sources(study: Study, name: str) -> None:
-    """Pick the multi-source targets and their sources from the single-source results."""
+    """Pick the multi-source targets and their sources from the single-source results.
+
+    Raises:
+        RecordError: a run that the choice depends on is missing, or the selector that chooses has
+            too few values.
+    """
     from tasktransfer.designs.transfer.collect.collect import tables_of
+    from tasktransfer.designs.transfer.selectors.values import values_to_choose_by
     from tasktransfer.designs.transfer.statistics.select_sources import select_from_tables
     from tasktransfer.results.choices import write_choice
     from tasktransfer.results.collect import gather
 
-    single_source = build(transfer_config(study), study.revisions)
-    collected = gather(study, single_source.runs)
-    collected.require(complete=False)
-    config, tables, values = transfer_config(study), tables_of(collected), None
+    config = transfer_config(study)
     asked = config.multi_source
+    single_source = build(config, study.revisions)
+    collected = gather(study, transfer_runs(single_source))
+    collected.require(complete=False)
+    tables, values = tables_of(collected), None
     if asked.choose_by in config.selectors:
-        from tasktransfer.designs.transfer.selectors.values import values_of
-
-        values = values_of(config, tables, collected)
-        values = values[values["selector"] == asked.choose_by]
+        values = values_to_choose_by(study, single_source.runs, tables)
     chosen = select_from_tables(
         tables,
         asked.targets_per_dataset,

@@ -29,7 +29,7 @@ from tasktransfer.config import (
 )
 from tasktransfer.config.fields import DISTINCT, LIST, Epochs, Seeds, UserPath
 from tasktransfer.config.sections import named_once
-from tasktransfer.core.specs import Training
+from tasktransfer.core.specs import FAMILIES, Training
 from tasktransfer.core.validation import Problem
 from tasktransfer.designs.names import DatasetName, OneOf
 from tasktransfer.designs.transfer.algorithms import (
@@ -337,7 +337,9 @@ class TransferConfig(CommonConfig):
             yield from _nothing_to_do(parts["models"])
         if "multi_source" in parts:
             yield from multi_source_problems(parts["multi_source"], datasets, algorithms)
-            yield from chooser_problems(parts["multi_source"], parts.get("selectors", ()))
+            trained = (model for model in parts.get("models", ()) if model.trained)
+            families = frozenset(model.family for model in trained) or frozenset(FAMILIES)
+            yield from chooser_problems(parts["multi_source"], parts.get("selectors", ()), families)
 
 
 # --- what does not fit together -------------------------------------------------------------------

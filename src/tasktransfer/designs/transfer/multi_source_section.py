@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from tasktransfer.config import ALL
 from tasktransfer.config.fields import DISTINCT, LIST, Count, Section
+from tasktransfer.core.specs import Family
 from tasktransfer.core.validation import Problem, at, show
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, tasks_of
@@ -116,14 +117,29 @@ def multi_source_problems(
             yield from _too_many_asked(section, dataset)
 
 
-def chooser_problems(section: MultiSourceConfig, selectors: tuple[str, ...]) -> Iterator[Problem]:
-    """A selector that chooses and that the study does not name."""
+def chooser_problems(
+    section: MultiSourceConfig, selectors: tuple[str, ...], families: frozenset[Family]
+) -> Iterator[Problem]:
+    """Yield what is wrong with a selector that chooses.
+
+    Args:
+        families: of the models that the study trains.
+    """
     name = section.choose_by
-    if section.mode == "auto" and name not in (*SPLITS_THAT_CHOOSE, *selectors):
-        yield Problem(
-            "multi_source.choose_by",
-            f"found {show(name)}, which selectors does not name: add it there, or choose by dev",
+    if section.mode != "auto" or name in SPLITS_THAT_CHOOSE:
+        return
+    problem = None
+    if name == "random":
+        problem = "which ranks no source before another: name another selector"
+    elif name not in selectors:
+        problem = "which selectors does not name: add it there"
+    elif families.isdisjoint(SELECTORS[name].families):
+        problem = (
+            f"which is defined for the families {', '.join(SELECTORS[name].families)}, and no "
+            "model of these is trained: name another selector"
         )
+    if problem:
+        yield Problem("multi_source.choose_by", f"found {show(name)}, {problem}, or choose by dev")
 
 
 def _named_target(

@@ -46,11 +46,11 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     if config.multi_source.mode != "auto" or not config.trained_models:
         return build(config, revisions)
     single_source = build(config, revisions)
-    without_controls = build(config.model_copy(update={"controls": ()}), revisions)
+    read = build(config.model_copy(update={"controls": (), "prompted": ()}), revisions)
     picked = read_selection(config)
     like = _like_several_sources(config, revisions)
     chosen_by_split = config.multi_source.choose_by in SPLITS_THAT_CHOOSE
-    after = without_controls.stages if chosen_by_split else without_controls.nodes
+    after = read.stages if chosen_by_split else read.nodes
     choice = Choice(SELECTION, after, made=picked is not None, like=like)
     grown = single_source if picked is None else build(config, revisions, picked)
     return replace(grown, choices=(choice,))

@@ -27,8 +27,8 @@ ALONE = "baseline missing"
 """Reason and state of a run that is there and has nothing to be compared with."""
 
 SOURCES_CHOSEN_BY = "sources_chosen_by"
-"""Key in the tables' facts: the scores that chose the targets and sources of multi-source runs, dev
-or test, or ``config``; there are none where it is absent."""
+"""Key in the tables' facts: what chose the targets and sources of multi-source runs: the scores of
+``dev`` or ``test``, a selector (sources alone), or ``config``. Absent if there are none."""
 MORE_BASELINE_SEEDS = "more_baseline_seeds"
 """Key in the tables' facts: seeds of baselines beside those of the runs."""
 

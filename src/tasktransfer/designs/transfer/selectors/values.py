@@ -6,7 +6,7 @@ and what fits have left of training instances. Test scores of the finished trans
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.core.nodes import Fit
+from tasktransfer.core.runs import Run
 from tasktransfer.core.selectors import COST, TOKENS, Selector
 from tasktransfer.datasets import get_task, task_of
 from tasktransfer.designs.transfer.collect.results import Tables, read_tables
@@ -27,6 +28,7 @@ from tasktransfer.designs.transfer.selectors.matrix import Matrix, cube, regret_
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
+from tasktransfer.errors import RecordError
 from tasktransfer.fits.asked import Asked
 from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.records import chosen_round
@@ -93,6 +95,31 @@ def write_selection(study: Study) -> None:
     regret = regret_of(tables, values)
     for name, frame, columns in (("selectors", values, VALUES), ("regret", regret, REGRET)):
         write_frame(Path(study.tables, f"{name}.parquet"), frame, columns, metadata)
+
+
+def values_to_choose_by(study: Study, runs: Iterable[Run], tables: Tables) -> pd.DataFrame:
+    """Return the values of the selector that ``multi_source.choose_by`` names.
+
+    Args:
+        runs: of the plan before the choice.
+        tables: of the single-source transfers.
+
+    Raises:
+        RecordError: a value has not been computed yet.
+    """
+    config = transfer_config(study)
+    chooser = config.model_copy(update={"selectors": (config.multi_source.choose_by,)})
+    own = [run for run in runs if is_selector(run) and run.variant in chooser.selectors]
+    values = values_of(chooser, tables, gather(study, own) if own else None)
+    absent = values[values["reason"] == NOT_THERE]
+    if len(absent):
+        first = absent.iloc[0]
+        raise RecordError(
+            f"{len(absent)} values of {first['selector']} are missing, the first: "
+            f"{first['dataset']} {first['model']} {first['source']} -> {first['target']} seed "
+            f"{first['seed']}; run them, an incomplete table must not choose"
+        )
+    return values
 
 
 def values_of(

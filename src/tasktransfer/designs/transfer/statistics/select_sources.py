@@ -42,7 +42,7 @@ def select(
         chosen_by: the split that the deltas are of, or the selector, as it is written down.
         values: of the selector that ranks the sources of a target (columns of
             ``selectors.values.VALUES``); None: the deltas rank them. Targets are picked by the
-            deltas either way.
+            deltas either way. A source without a value is not picked.
 
     Returns:
         Per dataset (in the order of the table) the targets, best first.
@@ -58,13 +58,17 @@ def select(
     for dataset, rows in single.groupby("dataset", sort=False):
         _refuse_holes(str(dataset), rows)
         pairs = rows.groupby(["target", "source"])["delta"].mean()
-        ranking = pairs if values is None else ranks(values[values["dataset"] == dataset])
+        own = None if values is None else values[values["dataset"] == dataset]
+        ranking = pairs if own is None else _valued(own)
         for target in _best_targets(str(dataset), pairs, targets_per_dataset):
-            sources = best(ranking.xs(target, level="target"), sources_per_target)
+            of_target = ranking[ranking.index.get_level_values("target") == target]
+            sources = best(of_target.droplevel("target"), sources_per_target)
             if len(sources) < sources_per_target:
                 raise RecordError(
-                    f"{dataset}: {target} has {len(sources)} sources, {sources_per_target} asked "
-                    "for; lower sources_per_target or study more tasks"
+                    f"{dataset}: {target} has {len(sources)} sources"
+                    + ("" if own is None else _reason(own[own["target"] == target], chosen_by))
+                    + f", {sources_per_target} asked for; lower sources_per_target or "
+                    + ("study more tasks" if own is None else "choose by dev")
                 )
             chosen.append(
                 {
@@ -121,6 +125,19 @@ def ranks(values: pd.DataFrame) -> pd.Series[float]:
     of_one = values.groupby(["model", "algorithm", "seed", "target"], sort=False)["value"]
     ranks = of_one.rank(na_option="top")
     return ranks.groupby([values["target"], values["source"]]).mean()
+
+
+def _valued(values: pd.DataFrame) -> pd.Series[float]:
+    """Return ``ranks`` of the pairs that have a value with any model and seed."""
+    counts = values.groupby(["target", "source"])["value"].count()
+    ranking = ranks(values)
+    return ranking[counts.reindex(ranking.index) > 0]
+
+
+def _reason(values: pd.DataFrame, selector: str) -> str:
+    """Return how a message says that sources have no value, and why."""
+    reasons = values["reason"].dropna().unique()
+    return f" with a value of {selector}" + "".join(f" ({reason})" for reason in reasons[:1])
 
 
 def _best_targets(dataset: str, pairs: pd.Series[float], count: int) -> list[str]:

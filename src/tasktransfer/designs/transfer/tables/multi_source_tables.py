@@ -168,7 +168,9 @@ _CHOICES = {
 
 
 def _choice(metadata: Metadata) -> str:
-    return _CHOICES.get(metadata.facts.get(SOURCES_CHOSEN_BY, ""), "")
+    chooser = metadata.facts.get(SOURCES_CHOSEN_BY, "")
+    selector = f"Targets were chosen by dev scores, their sources by the selector {chooser}."
+    return _CHOICES.get(chooser, selector if chooser else "")
 
 
 def _remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -> list[str]:
