@@ -8,6 +8,7 @@ cells of Markdown and has neither rules between blocks nor long titles in LaTeX.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.files import replacing
+from tasktransfer.files.terminal import printable
+from tasktransfer.tables.csv_text import to_csv
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import absent, count, score
 from tasktransfer.tables.store import write_arrow
@@ -78,7 +81,7 @@ def write_table(
     shown = layout or plain_layout(frame)
     write_arrow(folder / f"{name}.parquet", _described(full, described or {}), metadata)
     texts = {
-        f"{name}.csv": full.to_csv(index=False, lineterminator="\n"),
+        f"{name}.csv": to_csv(full),
         f"{name}.md": to_markdown(shown, caption, title),
         f"{name}.tex": to_latex(shown, caption, name),
     }
@@ -143,11 +146,20 @@ def to_markdown(layout: Layout, caption: str, title: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-_MARKDOWN = str.maketrans({"|": "\\|", "*": "\\*", "\n": " ", "<": "&lt;"})
+_MARKDOWN = str.maketrans(
+    {"\\": "\\\\", "|": "\\|", "*": "\\*", "\n": " ", "\r": " ", "\t": " ", "<": "&lt;"}
+)
+_ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.translate(_MARKDOWN) for cell in cells) + " |"
+    return "| " + " | ".join(map(_markdown, cells)) + " |"
+
+
+def _markdown(cell: str) -> str:
+    """Return plain text as a cell that holds no markup, link or image of its own."""
+    text = _ENTITY.sub("&amp;", cell).translate(_MARKDOWN)
+    return printable(text.replace("](", "]\\("))
 
 
 def to_latex(layout: Layout, caption: str, name: str) -> str:
@@ -210,6 +222,8 @@ _LATEX = {
     "<": "\\textless{}",
     ">": "\\textgreater{}",
     "\n": " ",
+    "\r": " ",
+    "\t": " ",
     "σ": "$\\sigma$",
     "Δ": "$\\Delta$",
     "†": "$^{\\dagger}$",
@@ -222,5 +236,6 @@ _LATEX = {
 
 
 def escape(text: str) -> str:
-    """Plain text to LaTeX."""
-    return "".join(_LATEX.get(character, character) for character in text)
+    """Return plain text as LaTeX. Control characters, which end a run of LaTeX, are escapes."""
+    visible = "".join(c if c in _LATEX else printable(c) for c in text)
+    return "".join(_LATEX.get(character, character) for character in visible)

@@ -19,6 +19,7 @@ import pandas as pd
 from tasktransfer.errors import DataError
 from tasktransfer.files import replacing
 from tasktransfer.files.data_files import csv_rows
+from tasktransfer.tables.csv_text import to_csv
 
 RATINGS = ("model", "instance", "rater", "empathy", "relevance", "fluency")
 CHOICES = ("first", "second", "instance", "rater", "choice")
@@ -187,14 +188,14 @@ def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     made = []
     if rated is not None:
-        made.append(_write(rated, out / "ratings.csv", index=False))
+        made.append(_write(rated, out / "ratings.csv"))
     if ratios is not None:
-        made.append(_write(ratios.rename_axis("model"), out / "choices.csv", index=True))
+        made.append(_write(ratios.rename_axis("model").reset_index(), out / "choices.csv"))
         made += save(figures.ratios(ratios, f"Choices of {choices}"), out, "choices")
     return made
 
 
-def _write(frame: pd.DataFrame, file: Path, *, index: bool) -> Path:
+def _write(frame: pd.DataFrame, file: Path) -> Path:
     with replacing(file) as part:
-        frame.to_csv(part, index=index, float_format="%.4g")
+        part.write_text(to_csv(frame, float_format="%.4g"), encoding="utf-8")
     return file

@@ -7,14 +7,15 @@ from pathlib import Path
 from markupsafe import Markup
 
 from tasktransfer.files import replacing
-from tasktransfer.present.page.text import HERE, own_text
+from tasktransfer.present.page.text import HERE, hash_of, own_text
 from tasktransfer.tables.html import HtmlTable, environment
 
 
 def write_fragment(path: Path, table: HtmlTable) -> Path:
     """Write a page with one table, atomically."""
     template = environment(HERE).get_template("fragment.html.j2")
-    text = template.render(table=table, style=Markup(own_text("page.css")))
+    style = own_text("page.css")
+    text = template.render(table=table, style=Markup(style), style_hash=hash_of(style))
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
     return path

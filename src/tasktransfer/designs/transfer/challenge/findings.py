@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tasktransfer.files.terminal import printable
+
 SHOWN_PER_FILE = 10
 """How many findings of one file are printed; the JSON report has all."""
 
@@ -41,11 +43,11 @@ class Findings:
 
     def error(self, file: str, line: int | None, kind: str, text: str) -> None:
         """Note what makes the submission invalid."""
-        self.errors.append(Finding(visible(file), line, kind, visible(text)))
+        self.errors.append(Finding(printable(file), line, kind, printable(text)))
 
     def warn(self, file: str, line: int | None, kind: str, text: str) -> None:
         """Note what is accepted and should not be there."""
-        self.warnings.append(Finding(visible(file), line, kind, visible(text)))
+        self.warnings.append(Finding(printable(file), line, kind, printable(text)))
 
     def warn_of_lines(self, file: str, kind: str, text: str, lines: list[int]) -> None:
         """One warning about all ``lines`` that have the same peculiarity, if there are any."""
@@ -70,14 +72,6 @@ def listed(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[
     return lines
 
 
-def visible(text: str) -> str:
-    """``text`` with escapes for what is not printable, in a terminal or a UTF-8 file."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii")
-        for c in text
-    )
-
-
 def excerpt(text: str) -> str:
     """A piece of a submission, quoted for a message, cut where it is long."""
-    return f"'{visible(text if len(text) <= EXCERPT else f'{text[:EXCERPT]}...')}'"
+    return f"'{printable(text if len(text) <= EXCERPT else f'{text[:EXCERPT]}...')}'"

@@ -28,7 +28,6 @@ import numpy as np
 
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
-from tasktransfer.designs.transfer.challenge.findings import visible
 from tasktransfer.designs.transfer.challenge.golds import Golds, read_golds
 from tasktransfer.designs.transfer.challenge.read import read_submission
 from tasktransfer.designs.transfer.challenge.score import (
@@ -40,6 +39,7 @@ from tasktransfer.designs.transfer.challenge.score import (
 )
 from tasktransfer.errors import SubmissionError
 from tasktransfer.files.progress import with_progress
+from tasktransfer.files.terminal import printable
 from tasktransfer.stats.bootstrap import LEVEL
 from tasktransfer.stats.draws import Floats, Weights, resampled_scores, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
@@ -202,7 +202,7 @@ def _score_all(
         submission = read_submission(path, golds_of, dataset=dataset)
         errors = submission.findings.errors
         if errors:
-            name = visible(submission.name)
+            name = printable(submission.name)
             scored.append(Invalid(name, submission.dataset, len(errors), str(errors[0])))
         else:
             of_dataset = golds[submission.dataset]
@@ -227,7 +227,7 @@ def _entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> Entry:
         dataset=golds.dataset,
         data_revision=golds.revision,
         synthetic=golds.synthetic,
-        name=visible(report.submission.name),
+        name=printable(report.submission.name),
         scores=report.scores,
         draws={
             "baseline_score": baseline,

@@ -22,6 +22,7 @@ from tasktransfer.designs.transfer.challenge.leaderboard import (
 )
 from tasktransfer.files import replacing
 from tasktransfer.tables import numbers
+from tasktransfer.tables.csv_text import to_csv
 from tasktransfer.tables.html import environment
 
 SAME = "not distinguishable from the entry above"
@@ -192,5 +193,4 @@ def _names(row_type: type) -> list[str]:
 
 def _csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
     """``columns``: the header of a table without rows."""
-    table = pd.DataFrame(rows, columns=None if rows else columns)
-    return table.to_csv(index=False, lineterminator="\n")
+    return to_csv(pd.DataFrame(rows, columns=None if rows else columns))

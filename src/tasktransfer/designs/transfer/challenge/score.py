@@ -14,13 +14,14 @@ from typing import Any
 
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
-from tasktransfer.designs.transfer.challenge.findings import listed, visible
+from tasktransfer.designs.transfer.challenge.findings import listed
 from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, TRANSFER_FILE
 from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC, Golds, TaskGolds, read_golds
 from tasktransfer.designs.transfer.challenge.parse import Prediction
 from tasktransfer.designs.transfer.challenge.read import ID_MISMATCHES, Submission, read_submission
 from tasktransfer.errors import SubmissionError
 from tasktransfer.files import replacing
+from tasktransfer.files.terminal import printable
 from tasktransfer.metrics import Sums
 from tasktransfer.tables.text import text_table
 
@@ -180,7 +181,7 @@ def as_json(report: Report) -> dict[str, Any]:
     submission = report.submission
     return {
         "report": REPORT_VERSION,
-        "submission": visible(submission.name),
+        "submission": printable(submission.name),
         "dataset": submission.dataset or None,
         "data_revision": report.data_revision or None,
         "synthetic": report.synthetic,
@@ -218,7 +219,7 @@ def as_text(report: Report) -> str:
     rows = [row for name, task in report.tasks.items() for row in _task_rows(name, task)]
     lines = [
         *([SYNTHETIC] if report.synthetic else []),
-        f"{visible(submission.name)}: {submission.dataset}, {len(report.tasks)} tasks, "
+        f"{printable(submission.name)}: {submission.dataset}, {len(report.tasks)} tasks, "
         f"{instances:,} instances, fidelity {report.fidelity}",
         "",
         *text_table(rows, left=("task", "metric")),
@@ -259,7 +260,7 @@ def refuse_invalid(report: Report, *, hint: bool = True) -> None:
     if not errors:
         return
     count = f"{len(errors):,} error{'s' * (len(errors) != 1)}"
-    lines = [f"{visible(report.submission.name)}: not a valid submission, {count}"]
+    lines = [f"{printable(report.submission.name)}: not a valid submission, {count}"]
     lines += listed(errors)
     if hint and all(error.kind in ID_MISMATCHES for error in errors):
         lines.append(

@@ -23,6 +23,7 @@ from tasktransfer.data.stats import (
     training_overlap,
 )
 from tasktransfer.files import replacing
+from tasktransfer.tables.csv_text import to_csv
 from tasktransfer.tables.metadata import synthetic_mark
 from tasktransfer.tables.text import text_table
 
@@ -70,7 +71,7 @@ def write(folders: Sequence[Path], out: Path) -> list[Path]:
     for name, frame in frames.items():
         marked = frame.assign(synthetic=frame["dataset"].map(generated))
         with replacing(out / f"{name}.csv") as part:
-            marked.to_csv(part, index=False)
+            part.write_text(to_csv(marked), encoding="utf-8")
         with replacing(out / f"{name}.parquet") as part:
             marked.to_parquet(part, index=False)
         written += [out / f"{name}.csv", out / f"{name}.parquet"]
