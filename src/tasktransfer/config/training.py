@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tasktransfer.config.fidelity import FidelityConfig, switches_of
 from tasktransfer.config.fields import NUMBER, BatchSize, Count, Section
 from tasktransfer.core.fidelity import TRAINING, Setting
+from tasktransfer.core.validation import refuse, show
+
+FIDELITY_OF_FETA = tuple(
+    f"fidelity.{switch}"
+    for switch in ("lost_spans", "span_choice", "inputs", "generation_length", "exp3_steps")
+)
+"""Switches for spans, for prompts of the toolkit's and for bandits: a transfer study alone has
+these."""
+OF_FETA = "remove it, as only a transfer study has what it changes"
 
 
 class TrainingConfig(Section):
     """Hyperparameters (paper, Appendix B). How long to train is for the design to say."""
+
+    without_effect: ClassVar[Mapping[str, str]] = {}
+    """Key → remedy, for keys that change no number in a design. They would still rename its
+    results, so they are refused if they are set."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
         default=3e-5, description="Adam's constant learning rate"
@@ -81,6 +95,24 @@ class TrainingConfig(Section):
                 "is evaluated, and nothing is computed once more; set one of the two otherwise"
             )
         return wanted
+
+    @model_validator(mode="after")
+    def _has_effect(self) -> Self:
+        refuse(
+            (f".{key}", f"found {show(value)}, which changes nothing in this design: {remedy}")
+            for key, remedy, value in self._keys_without_effect()
+        )
+        return self
+
+    def _keys_without_effect(self) -> Iterator[tuple[str, str, Any]]:
+        """Yield key, remedy and value of the keys in ``without_effect`` that are set."""
+        for key, remedy in self.without_effect.items():
+            section, _, switch = key.rpartition(".")
+            part = getattr(self, section) if section else self
+            value = getattr(part, switch, None)
+            default = None if section else type(self).model_fields[switch].default
+            if value != default:
+                yield key, remedy, value
 
     @property
     def cuts(self) -> str:

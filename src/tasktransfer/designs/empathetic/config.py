@@ -30,6 +30,7 @@ from tasktransfer.config.fields import (
     UserPath,
 )
 from tasktransfer.config.sections import named_once
+from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.core.validation import Problem
 from tasktransfer.designs.empathetic.contradictions import contradictions
@@ -130,6 +131,14 @@ class EmpatheticModel(ModelConfig):
 
 class EmpatheticTraining(TrainingConfig):
     """Hyperparameters of every training of the study, where its section gives no others."""
+
+    without_effect: ClassVar[Mapping[str, str]] = {
+        "limit_test": "set evaluation.limit, evaluation.limit_written or evaluation.limit_pool",
+        "task_weighting": "remove it, as no training draws batches of several tasks",
+        "loss_on": "remove it, as no decoder is trained",
+        "fidelity.weighting_when_finetuning": "remove it, as none follows one on several tasks",
+        **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
+    }
 
     epochs: Epochs = Field(default=10, description="passes over the training set")
     optimiser: Literal["adam", "adamax"] = Field(

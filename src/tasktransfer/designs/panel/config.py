@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from tasktransfer.config import CommonConfig, ModelConfig, TrainingConfig, WholeData, fields
 from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, NUMBER, Count, ModelName, Section
 from tasktransfer.config.sections import named_once
+from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.specs import Family, Training
 from tasktransfer.core.validation import Problem, refuse, unknown
 from tasktransfer.designs.panel.sources.cards import (
@@ -71,6 +72,12 @@ class PanelModel(ModelConfig):
 
 class PanelTraining(TrainingConfig):
     """Hyperparameters of every training, where its section gives no others (section VI-C)."""
+
+    without_effect: ClassVar[Mapping[str, str]] = {
+        "loss_on": "remove it, as no decoder is trained",
+        "fidelity.repetition_penalty": "remove it, as nothing is generated",
+        **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
+    }
 
     learning_rate: Rate | None = Field(  # type: ignore[assignment]
         default=None,
@@ -304,6 +311,14 @@ class PanelConfig(CommonConfig):
             names = tuple(model.name for model in models)
             if labeller.model not in names:
                 yield Problem("labeller.model", unknown("model", labeller.model, names))
+        training = parts.get("training")
+        tests = few_shot is not None or selection is not None
+        if training is not None and training.limit_test is not None and not tests:
+            yield Problem(
+                "training.limit_test",
+                f"found {training.limit_test}, which changes nothing without few_shot and "
+                "selection, whose trainings are tested: remove it",
+            )
         methods = parts.get("methods", ())
         if "leaky" in parts.get("controls", ()) and not {"single", "twin"} & {*methods}:
             remedy = "leaky is compared with single and twin: add one of them to methods"

@@ -20,6 +20,7 @@ from tasktransfer.config.fields import (
     UserPath,
 )
 from tasktransfer.config.sections import named_once
+from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.architecture import Architecture, ArchitectureKind
 from tasktransfer.core.validation import Problem, refuse, unknown
 from tasktransfer.designs.probes.facts import (
@@ -105,6 +106,14 @@ class ProbedModel(ModelConfig):
 
 class ProbesTraining(TrainingConfig):
     """Hyperparameters of the next utterance."""
+
+    without_effect: ClassVar[Mapping[str, str]] = {
+        "task_weighting": "remove it, as no training draws batches of several tasks",
+        "loss_on": "remove it, as no decoder is trained",
+        "fidelity.multi_label": "remove it, as no task has several labels",
+        "fidelity.weighting_when_finetuning": "remove it, as none follows one on several tasks",
+        **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
+    }
 
     epochs: Epochs = Field(default=25, description="passes over the training set")
 
