@@ -43,6 +43,51 @@ def answers(rows: list[Row], task: Row, /, **section: Any) -> list[tuple[str, st
     ]
 
 
+# --- answers that are missing ---
+
+SKIPS = {"kind": "dialogue_classification", "label": "mood", "missing": "skip"}
+UTTERANCE = {"kind": "utterance_classification", "label": "mood"}
+
+
+@pytest.mark.parametrize("value", [float("nan"), None, "", " ", "N/A", "nan"])
+def test_missing_answers_are_skipped(value: Any) -> None:
+    rows = [{"text": "a", "mood": "glad"}, {"text": "b", "mood": value}]
+    task = {**SKIPS, "missing_values": ["N/A", "nan"]}
+    assert answers(rows, task, text="text") == [("a", "glad")]
+    several = [{"text": "a", "mood": "glad; sad"}, {"text": "b", "mood": value}]
+    assert len(answers(several, {**task, "kind": "multi_label"}, text="text")) == 1
+    assert len(answers(rows, {**UTTERANCE, "missing_values": ["N/A", "nan"]}, text="text")) == 1
+
+
+def test_a_text_is_an_answer_unless_it_is_listed() -> None:
+    assert answers([{"text": "a", "mood": "nan"}], SKIPS, text="text") == [("a", "nan")]
+
+
+def test_one_row_of_a_dialogue_may_have_its_answer() -> None:
+    moods = [float("nan"), "glad", None, ""]
+    rows = [{"id": 1, "text": "a", "mood": mood} for mood in moods]
+    assert answers(rows, SKIPS, text="text", id="id") == [("a a a a", "glad")]
+
+
+@pytest.mark.parametrize("value", [float("nan"), "nan"])
+def test_missing_answers_are_refused_with_the_value(value: Any) -> None:
+    task = {**SKIPS, "missing": "refuse", "missing_values": ["nan"]}
+    with pytest.raises(DataError, match=r"line 1, mood: .*\(found '?nan'?\).*missing: skip"):
+        answers([{"text": "a", "mood": value}], task, text="text")
+
+
+# --- names ---
+
+
+@pytest.mark.parametrize("per", ["split", "file"])
+def test_names_of_a_split_or_a_file_begin_with_it(per: str) -> None:
+    rows = [SourceRow(1, {"text": "a", "id": 7}, Location("own.jsonl", row="line 1"))]
+    section = DialogueSection.model_validate({"text": "text", "id": {"field": "id", "per": per}})
+    (dialogue,) = dialogues_of(rows, section, "dev2", "dev")
+    assert dialogue.id == {"split": "dev-7", "file": "dev2-7"}[per]
+    assert section.by_turn
+
+
 # --- order ---
 
 

@@ -33,6 +33,9 @@ _WITHOUT_SPACES = re.compile(
 """Characters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han."""
 
 
+_WORD = re.compile(r"\w\S*")
+
+
 class _Significant(dict[int, int | None]):
     """A table for ``str.translate``: spaces, punctuation and characters without a width become
     None. Letters, marks, digits and emojis stay: they tell texts apart in every script."""
@@ -57,10 +60,10 @@ def normalise_text(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """Return the number of words in a text. Two characters count as a word in scripts that put no
-    spaces between words."""
+    """Return the number of words in a text, without punctuation that stands alone. Two characters
+    count as a word in scripts that put no spaces between words."""
     unspaced = 0 if text.isascii() else len(_WITHOUT_SPACES.findall(text))
-    return len(text.split()) + unspaced // 2
+    return len(_WORD.findall(text)) + unspaced // 2
 
 
 class Said(NamedTuple):
@@ -113,7 +116,7 @@ def refuse_shared(
         if not (twice := keys[first] & keys[second]):
             continue
         long = zip(other.keys, other.texts, strict=True)
-        counted = {k for k, text in long if k in twice and count_words(text) >= least_words}
+        counted = {k for k, text in long if k in twice and len(text.split()) >= least_words}
         sizes = len(earlier.names), len(other.names)
         if len(counted) > allowed * min(sizes):
             _refuse(earlier, other, earlier.keys, other.keys, counted, remedy)

@@ -103,14 +103,22 @@ class TaskReader:
                 turn = turns[number] if about_turns else None
                 yield Item(turn, number, {self.listed + ITEMS: values}, location)
 
-    def _refuse_missing(self, what: str, location: Location) -> None:
-        """An answer is missing: of turns some may be annotated, of dialogues all have to be."""
+    def _is_missing(self, value: Any) -> bool:
+        """Return whether a value stands for no answer: null, NaN, blanks, or what the section
+        lists."""
+        if isinstance(value, str):
+            return not value.strip() or value.strip() in (self.section.missing_values or ())
+        return value is None or (isinstance(value, float) and math.isnan(value))
+
+    def _refuse_missing(self, what: str, location: Location, value: Any = None) -> None:
+        """Raise if an answer may not be missing: turns may lack theirs, dialogues may not."""
         usual = (
             "skip" if self.listed or self.section.kind == "utterance_classification" else "refuse"
         )
         if (self.section.missing or usual) == "refuse":
+            found = "" if value is None or value == "" else f" (found {shown(value)})"
             raise location.error(
-                f"{what} of task {self.name} is missing, null or empty",
+                f"{what} of task {self.name} is missing, null or empty{found}",
                 "give it, remove the row, or set missing: skip for the task",
             )
 
@@ -133,7 +141,7 @@ class TaskReader:
         rows = [*((turn.values, turn.location) for turn in dialogue.turns), *dialogue.empty]
         for values, location in rows:
             value = value_at(values, path, location)
-            if value is None or value == "":
+            if self._is_missing(value):
                 continue
             if agreed is not None and value != agreed:
                 raise location.at(path).error(
@@ -212,12 +220,12 @@ class TaskReader:
         return self._plain(value, self.fields[name], item)
 
     def _plain(self, value: Any, path: str, item: Item) -> str | None:
-        if value is None or (isinstance(value, str) and not value.strip()):
-            self._refuse_missing(path, item.location)
+        if self._is_missing(value):
+            self._refuse_missing(path, item.location, value)
             return None
         if isinstance(value, bool):
             return "true" if value else "false"
-        if isinstance(value, float) and (not math.isfinite(value)):
+        if isinstance(value, float) and math.isinf(value):
             raise item.location.at(path).error(f"found {value}, expected a label")
         if isinstance(value, int | float):
             return f"{value:.12g}" if isinstance(value, float) else str(value)
@@ -252,7 +260,7 @@ class TaskReader:
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
         value, path = self._value("label", dialogue, item), self.fields["label"]
         texts = list(value) if isinstance(value, list | tuple) else [value]
-        texts = [text.strip() for text in texts if isinstance(text, str) and text.strip()]
+        texts = [t.strip() for t in texts if isinstance(t, str) and not self._is_missing(t)]
         if not texts:
             if self.section.unanswerable is not None:
                 return (self.section.unanswerable,), (-1,), ()

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -20,6 +21,7 @@ from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues
 from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, data_file
 from tasktransfer.datasets.declared.guess import Guess, guess
 from tasktransfer.datasets.declared.rows import SourceRow, opened, read_rows
+from tasktransfer.datasets.declared.scopes import guess_scope, read_texts
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import source_of
 from tasktransfer.datasets.declared.survey import TOKENS_A_WORD, survey_of
@@ -104,6 +106,7 @@ class _Check:
                 f"its label (fields: {', '.join(rows[train][0].values)})"
             )
         if declaration is not None:
+            declaration = self._with_scope(section, declaration, rows)
             for path, some in rows.items():
                 self._read(path, some, declaration)
             self.problems += _some(self.in_two, "such dialogues")
@@ -113,13 +116,38 @@ class _Check:
                 self._read_as_a_study(declaration)
         return Checked(self._printed(section, guessed, rows), self.problems, self.notes)
 
-    def _declaration(self, guessed: Guess) -> dict[str, object]:
+    def _declaration(self, guessed: Guess) -> dict[str, Any]:
         files: dict[str, object] = {}
         for path, split in self.splits.items():
             before = files.get(split)
             files[split] = str(path) if before is None else [*_listed(before), str(path)]
         shares = {} if "test" in files else {"shares": {"test": 0.2}}
         return {"files": files, **shares, "dialogue": guessed.dialogue, "tasks": guessed.tasks}
+
+    def _with_scope(
+        self,
+        section: dict[str, Any],
+        declaration: Declaration,
+        rows: Mapping[Path, list[SourceRow]],
+    ) -> Declaration:
+        """Return the declaration, in which names of dialogues are those of a split or a file if
+        they start anew there."""
+        dialogue = declaration.dialogue
+        if dialogue.id is None or len(rows) < 2:
+            return declaration
+        scope = guess_scope(
+            [(self.splits[path], read_texts(some, dialogue)) for path, some in rows.items()]
+        )
+        if scope is None:
+            return declaration
+        per, names = scope
+        name = {"field": dialogue.id_field, "per": per}
+        section["dialogue"] = {**section["dialogue"], "id": name}
+        self.notes.append(
+            f"{dialogue.id_field}: names of dialogues start anew in each {per} ({names:,} are in "
+            f"two with other texts); read as such (dialogue.id.per: {per})"
+        )
+        return Declaration.model_validate(section)
 
     # --- lines that cannot be read ---
 
@@ -179,7 +207,8 @@ class _Check:
         groups = [rows] if declaration.dialogue.by_turn else [[row] for row in rows]
         for group in groups:
             try:
-                for dialogue in dialogues_of(group, declaration.dialogue, f"{split}-{path.name}"):
+                name = f"{split}-{path.name}"
+                for dialogue in dialogues_of(group, declaration.dialogue, name, split):
                     self.empty += len(dialogue.empty)
                     if not dialogue.turns:
                         continue
@@ -272,7 +301,7 @@ class _Check:
 
     def _printed(
         self,
-        section: dict[str, object],
+        section: Mapping[str, Any],
         guessed: Guess,
         rows: Mapping[Path, Sequence[SourceRow]],
     ) -> str:

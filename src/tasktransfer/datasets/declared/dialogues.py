@@ -11,7 +11,7 @@ from typing import Any
 
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.rows import SourceRow
-from tasktransfer.datasets.declared.section import DialogueSection
+from tasktransfer.datasets.declared.section import DialogueName, DialogueSection
 from tasktransfer.datasets.declared.turn_order import sort_keys
 from tasktransfer.files.fields import Location
 
@@ -76,16 +76,21 @@ class DeclaredDialogue:
 
 
 def dialogues_of(
-    rows: Iterable[SourceRow], section: DialogueSection, name: str
+    rows: Iterable[SourceRow], section: DialogueSection, name: str, split: str = ""
 ) -> Iterator[DeclaredDialogue]:
     """Yield the dialogues of a file, in its order.
 
     Args:
-        name: begins the names of dialogues that have none in the file.
+        name: of the file. It begins the names of dialogues that have none in the file, or whose
+            names start anew in each file.
+        split: begins the names of dialogues whose names start anew in each split.
 
     Raises:
         DataError: a row is not as the section says; names file, line, field and remedy.
     """
+    if section.id is not None:
+        per = section.id.per if isinstance(section.id, DialogueName) else None
+        name = {"file": f"{name}-", "split": f"{split}-", None: ""}[per]
     if section.rows is not None:
         rows = _inner_rows(rows, section.rows)
     if section.turns is not None:
@@ -103,7 +108,7 @@ def dialogues_of(
         for row in rows:
             yield _dialogue(row, [(row.values, row.location)], section, name)
     else:
-        yield from _grouped(rows, section)
+        yield from _grouped(rows, section, name)
 
 
 def _inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
@@ -154,7 +159,9 @@ def items_at(values: Any, path: str, location: Location) -> list[tuple[Any, Loca
     return found
 
 
-def _grouped(rows: Iterable[SourceRow], section: DialogueSection) -> Iterator[DeclaredDialogue]:
+def _grouped(
+    rows: Iterable[SourceRow], section: DialogueSection, prefix: str
+) -> Iterator[DeclaredDialogue]:
     """Rows that follow each other with the same id are a dialogue."""
     seen: set[int] = set()
     group: list[SourceRow] = []
@@ -162,7 +169,7 @@ def _grouped(rows: Iterable[SourceRow], section: DialogueSection) -> Iterator[De
     for row in rows:
         name = _name(row, section)
         if group and name != current:
-            yield _dialogue(group[0], [(r.values, r.location) for r in group], section, "")
+            yield _dialogue(group[0], [(r.values, r.location) for r in group], section, prefix)
             group = []
         if not group:
             if hash(name) in seen:  # of eight bytes: names of a million dialogues would be large
@@ -174,16 +181,18 @@ def _grouped(rows: Iterable[SourceRow], section: DialogueSection) -> Iterator[De
         current = name
         group.append(row)
     if group:
-        yield _dialogue(group[0], [(r.values, r.location) for r in group], section, "")
+        yield _dialogue(group[0], [(r.values, r.location) for r in group], section, prefix)
 
 
 def _name(row: SourceRow, section: DialogueSection) -> str:
-    assert section.id is not None
-    value = value_at(row.values, section.id, row.location)
+    assert section.id_field is not None
+    value = value_at(row.values, section.id_field, row.location)
     if isinstance(value, float) and math.isfinite(value):  # of a table: 0.0 is its number 0
         value = int(value) if value.is_integer() else repr(value)
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value).strip() == "":
-        raise row.location.error(f"{section.id} is {shown(value)}, expected the dialogue's name")
+        raise row.location.error(
+            f"{section.id_field} is {shown(value)}, expected the dialogue's name"
+        )
     return str(value)
 
 
@@ -191,7 +200,7 @@ def _dialogue(
     row: SourceRow, turns: Sequence[tuple[Any, Location]], section: DialogueSection, name: str
 ) -> DeclaredDialogue:
     number = row.location.row.rpartition(" ")[2]
-    named = f"{name}-{number}" if section.id is None else _name(row, section)
+    named = f"{name}-{number}" if section.id is None else f"{name}{_name(row, section)}"
     made: list[Turn] = []
     empty: list[tuple[Any, Location]] = []
     offset = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -308,7 +309,10 @@ def _mostly(is_so: Iterable[bool]) -> bool:
 
 
 def _is_null(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
+    """Whether a value is null, NaN or blank."""
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _plain(value: Any) -> str:

@@ -187,7 +187,8 @@ def _card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task
 
 def _where(section: TaskSection) -> str:
     """Digest of where a task's answers are in a row: what no other field of a card says."""
-    keys = {"label", "question", "options", "outputs", "fields", "missing", "unanswerable"}
+    places = {"label", "question", "options", "outputs", "fields"}
+    keys = places | {"missing", "missing_values", "unanswerable"}
     return digest_of(section.model_dump(include=keys, exclude_defaults=True))[:16]
 
 

@@ -79,6 +79,15 @@ Texts = Annotated[tuple[FieldPath, ...], LIST, Field(min_length=2), DISTINCT]
 """Several fields of a turn that are a turn each."""
 
 
+class DialogueName(Section):
+    """Where a row has the name of its dialogue, if the names start anew."""
+
+    field: FieldPath = Field(description="the field that names the dialogue")
+    per: Literal["split", "file"] = Field(
+        description="where names are unique: in a split, or in a file. Others may have them too"
+    )
+
+
 class DialogueSection(Section):
     """Where a row has its dialogue. Without ``turns`` a row is an utterance, and rows that follow
     each other with the same ``id`` are a dialogue; without ``id`` too, a row is a dialogue of one
@@ -101,8 +110,10 @@ class DialogueSection(Section):
         "is set; null: the turns are texts themselves",
     )
     speaker: FieldPath | None = Field(default=None, description="who says it; null: nobody named")
-    id: FieldPath | None = Field(
-        default=None, description="names the dialogue; null: by file and row"
+    id: FieldPath | DialogueName | None = Field(
+        default=None,
+        description="names the dialogue; {field: number, per: split}: names that start anew in "
+        "each split, or per file; null: by file and row",
     )
     order: FieldPath | None = Field(
         default=None,
@@ -132,6 +143,11 @@ class DialogueSection(Section):
     def texts(self) -> tuple[str, ...]:
         """The fields that hold what is said in a turn. Empty if turns are texts themselves."""
         return (self.text,) if isinstance(self.text, str) else self.text or ()
+
+    @property
+    def id_field(self) -> str | None:
+        """The field that names the dialogue."""
+        return self.id.field if isinstance(self.id, DialogueName) else self.id
 
     @property
     def by_turn(self) -> bool:
@@ -216,6 +232,10 @@ class TaskSection(Section):
         default=None,
         description="what is done where there is no answer; null: refuse, but skip turns, of which "
         "some may be annotated",
+    )
+    missing_values: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
+        default=None,
+        description="texts that stand for no answer, such as 'nan'; null, NaN and blanks always do",
     )
     short: TaskKey | None = Field(default=None, description="short name in figures; null: the name")
     description: Title | None = Field(default=None, description="what is asked, a sentence")

@@ -65,7 +65,7 @@ class Files:
         several = len(self.files[split]) > 1
         for number, file in enumerate(self.files[split], start=1):
             name = f"{split}{number}" if several else split
-            yield from dialogues_of(read_rows(file), self.section, name)
+            yield from dialogues_of(read_rows(file), self.section, name, split)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Hub:
     def dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
         named = getattr(self.names, split)
         rows = hub_rows(self.name, self.config, named, self.revision)
-        return dialogues_of(rows, self.section, split)
+        return dialogues_of(rows, self.section, split, split)
 
 
 def source_of(declaration: Declaration, key: str) -> Source:

@@ -222,7 +222,7 @@ class _Surveyor:
                 )
             raise DataError(
                 f"{where}: dialogue {dialogue.id!r} is in {split} and in {before[0]} "
-                f"({before[1]}); keep it in one of them, {LEARNT}"
+                f"({before[1]}); keep it in one of them, {LEARNT}{self._remedy_for_names()}"
             )
         words = dialogue.words
         if len(self.source.splits) < 2 or count_words(words) < LEAST_WORDS:
@@ -233,6 +233,12 @@ class _Surveyor:
                 f"{where}: dialogue {dialogue.id!r} of {split} says the same as one of {same[0]} "
                 f"({same[1]}); keep it in one of them, {LEARNT}"
             )
+
+    def _remedy_for_names(self) -> str:
+        name = self.declaration.dialogue.id
+        if not isinstance(name, str):
+            return ""
+        return f"; if names start anew in each file, set dialogue.id: {{field: {name}, per: split}}"
 
     # --- all together ---
 

@@ -1,0 +1,48 @@
+"""Where the names of dialogues are unique: some corpora count them anew in each file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import combinations
+from typing import Literal
+
+from tasktransfer.core.digests import digest_of
+from tasktransfer.datasets.declared.dialogues import dialogues_of
+from tasktransfer.datasets.declared.rows import SourceRow
+from tasktransfer.datasets.declared.section import DialogueSection
+from tasktransfer.datasets.one_split import normalise_text
+from tasktransfer.errors import DataError
+
+Texts = Mapping[str, str]
+"""Name of a dialogue → digest of its text."""
+
+
+def guess_scope(files: Sequence[tuple[str, Texts]]) -> tuple[Literal["split", "file"], int] | None:
+    """Return in what the names of dialogues are unique, and how many names are in two files with
+    different texts. None if names are unique, or the same dialogues are in several files.
+
+    Args:
+        files: (split, its dialogues) of each file.
+    """
+    scopes: set[str] = set()
+    names = 0
+    for (split, texts), (split_2, texts_2) in combinations(files, 2):
+        shared = texts.keys() & texts_2.keys()
+        differing = sum(texts[name] != texts_2[name] for name in shared)
+        smaller = min(len(texts), len(texts_2))
+        if shared and 2 * len(shared) >= smaller and 2 * differing >= len(shared):
+            scopes.add("file" if split == split_2 else "split")
+            names = max(names, differing)
+    if not scopes:
+        return None
+    return ("file" if "file" in scopes else "split"), names
+
+
+def read_texts(rows: Iterable[SourceRow], section: DialogueSection) -> Texts:
+    """Return the texts of a file's dialogues by name, up to the first row that cannot be read."""
+    texts: dict[str, str] = {}
+    with suppress(DataError):
+        for dialogue in dialogues_of(rows, section, ""):
+            texts[dialogue.id] = digest_of(normalise_text(dialogue.words))
+    return texts
