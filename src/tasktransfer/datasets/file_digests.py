@@ -83,8 +83,11 @@ class Digests:
         return digest if isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) else None
 
     def remember(self, key: str, state: os.stat_result, digest: str) -> None:
-        """Keep a digest, unless the file has changed only just now."""
-        if time.time_ns() - state.st_mtime_ns >= SETTLED_NS:
+        """Keep a digest, unless the file has changed only just now.
+
+        A file from the future (of a clock that is ahead) is not read again at every start.
+        """
+        if abs(time.time_ns() - state.st_mtime_ns) >= SETTLED_NS:
             size, changed = state.st_size, state.st_mtime_ns
             self.entries[key] = {"size": size, "mtime_ns": changed, "sha256": digest}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tasktransfer.config.yaml_text import write_yaml
 from tasktransfer.core.digests import digest_of
 from tasktransfer.designs import checked_config, design_of, open_study
 from tasktransfer.files import replacing
+from tasktransfer.jobs.clock_skew import date_future_files_now
 from tasktransfer.jobs.snakemake_call import SnakemakeCall
 from tasktransfer.operate.lacking import refuse_lacking
 from tasktransfer.results.study import Study
@@ -34,6 +36,8 @@ def open_called(call: SnakemakeCall) -> Study:
     if call.is_main:
         refuse_lacking(study)
         design_of(study.config).refuse(study)
+        if note := date_future_files_now(study):
+            print(note, file=sys.stderr)
     # Modules and plan live as long as the process. Python's collector would look through them with
     # every pass over the jobs that Snakemake makes, a sixth of a large study's start.
     gc.freeze()

@@ -49,7 +49,8 @@ def ended_lately(
     """The trainings that ended within the window.
 
     The time of change of a record says which to read, the record itself when the training ended:
-    records may have been copied here.
+    records may have been copied here. A training that ended in the future, by a clock that is
+    ahead, counts as if it had ended now.
 
     Args:
         records: (digest, record) of trainings that have one.
@@ -59,15 +60,25 @@ def ended_lately(
     for digest, file in records:
         with suppress(OSError):
             changed = file.stat().st_mtime
-            if now - changed < WINDOW_SECONDS:
+            if abs(now - changed) < WINDOW_SECONDS:
                 lately.append((changed, digest, file))
     lately.sort(reverse=True)
     pieces = []
     for _, digest, file in lately[:NEWEST]:
         times = _times(file)
         if times is not None and now - WINDOW_SECONDS < times[1] <= now + WINDOW_SECONDS:
-            pieces.append(Piece(digest, *times, work[digest]))
+            ahead = max(0.0, times[1] - now)
+            pieces.append(Piece(digest, times[0] - ahead, times[1] - ahead, work[digest]))
     return pieces
+
+
+def count_future_records(records: Iterable[tuple[str, Path]], now: float) -> int:
+    """Return the number of records that are dated in the future: a clock is ahead of this one."""
+    count = 0
+    for _, file in records:
+        with suppress(OSError):
+            count += file.stat().st_mtime > now + EARLY_SECONDS
+    return count
 
 
 def pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> dict[str, Any]:

@@ -23,7 +23,13 @@ from tasktransfer.files import locks
 from tasktransfer.files.progress import with_progress
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.overview import others, stages_by_group
-from tasktransfer.operate.pace import Piece, ended_lately, pace, seconds
+from tasktransfer.operate.pace import (
+    Piece,
+    count_future_records,
+    ended_lately,
+    pace,
+    seconds,
+)
 from tasktransfer.results.finished import OnDisk, look
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.state import (
@@ -68,9 +74,9 @@ class Watcher:
         """How far the study is, as plain data: ``totals`` and ``groups`` (per model and algorithm;
         a kind of stage where no run ends with it), counted by state; ``others``: what is no
         training, by kind; ``left``: nodes of all kinds; ``running`` with device, progress and time
-        left; ``inputs``: data, token ids and tiny models that are being made or could not be;
-        ``failed`` with the last line of the error and the log; throughput; ``seconds_left``, None
-        where nothing tells."""
+        left; ``dated_in_the_future``: records of trainings; ``inputs``: data, token ids and tiny
+        models that are being made or could not be; ``failed`` with the last line of the error and
+        the log; throughput; ``seconds_left``, None where nothing tells."""
         self.study = self.study.with_choices()
         study, now, there = self.study, time.time(), look(self.study)
         left = len(study.plan.nodes) - len(there.finished)
@@ -108,15 +114,15 @@ class Watcher:
         if not self._estimates.samples or self._estimates.study is not study:
             self._estimates = Estimates(study)
         work = {stage.digest: self._estimates.of(stage).seconds for stage in study.plan.stages}
-        records = (
+        records = [
             (stage.digest, Path(study.record(stage)))
             for stage in study.plan.stages
             if stage.digest in there.finished
-        )
+        ]
         pieces = [
             Piece(
                 item["digest"],
-                seconds(item["started"]) or now,
+                min(seconds(item["started"]) or now, now),
                 now,
                 work[item["digest"]] * (item["percent"] or 0) / 100,
             )
@@ -125,7 +131,10 @@ class Watcher:
         ]
         left = sum(value for digest, value in work.items() if digest not in there.finished)
         left -= sum(piece.work for piece in pieces)
-        return pace(ended_lately(records, work, now), pieces, left, now)
+        return {
+            **pace(ended_lately(records, work, now), pieces, left, now),
+            "dated_in_the_future": count_future_records(records, now),
+        }
 
     def _started_again(self, there: OnDisk) -> dict[str, int]:
         """How many trainings were started more than once, how often in all, and how many of these

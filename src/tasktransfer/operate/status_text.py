@@ -54,6 +54,11 @@ def _speed(seen: dict[str, Any]) -> list[str]:
         lines.append(f"about {hours(seen['seconds_left'] / 3600)} left at this pace")
     if seen["again"]:
         lines.append(f"{seen['again']:,} are trained {AGAIN}")
+    if ahead := seen["dated_in_the_future"]:
+        lines.append(
+            f"{counted(ahead, 'record')} dated in the future, by a clock that is ahead or a copy; "
+            "the next start of snakemake dates them now"
+        )
     lines += damaged(seen["damaged"])
     if seen["choice_pending"]:
         lines.append("further multi-source trainings follow when their sources are picked")
