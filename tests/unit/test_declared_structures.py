@@ -72,7 +72,9 @@ def test_one_row_of_a_dialogue_may_have_its_answer() -> None:
 @pytest.mark.parametrize("value", [float("nan"), "nan"])
 def test_missing_answers_are_refused_with_the_value(value: Any) -> None:
     task = {**SKIPS, "missing": "refuse", "missing_values": ["nan"]}
-    with pytest.raises(DataError, match=r"line 1, mood: .*\(found '?nan'?\).*missing: skip"):
+    with pytest.raises(
+        DataError, match=r"line 1: mood of task task .*\(found '?nan'?\).*missing: skip"
+    ):
         answers([{"text": "a", "mood": value}], task, text="text")
 
 
