@@ -13,7 +13,7 @@ import torch
 from releases import tiny_release
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.core.nodes import Data, Stage
-from tasktransfer.core.specs import FAMILIES, Family, LowRank, ModelSpec, Selection, Training
+from tasktransfer.core.specs import FAMILIES, Family, LowRank, ModelSpec, Reads, Selection, Training
 from tasktransfer.data.cache import instance_file, prepare, read_instances, write_instances
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.encoding.encode import encode_dataset
@@ -100,10 +100,14 @@ def loader(base: Path) -> Loader:
         dropout: float = 0.0,
         adapter_reduction: int | None = None,
         adapter: LowRank | None = None,
+        reads: Reads = "pooler",
     ) -> tuple[FamilyModel, EncodedSplit]:
         folder = base / f"{dataset}-{family}"
         spec = ModelSpec(
-            "small", family, "w1", 200, adapter_reduction=adapter_reduction, adapter=adapter
+            *("small", family, "w1", 200),
+            adapter_reduction=adapter_reduction,
+            reads=reads,
+            adapter=adapter,
         )
         training = Training(fidelity=fidelity, dropout=dropout)
         loading = Loading(spec, training, folder, 0, torch.device("cpu"), plain=plain)

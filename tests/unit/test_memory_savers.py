@@ -18,7 +18,7 @@ from tasktransfer.models.low_rank import CONFIG_FILE
 from tasktransfer.models.recomputing import compute_layers_again
 from tasktransfer.results.records import read_record
 from tasktransfer.training.job import Job
-from tasktransfer.training.optimisers import optimiser_of
+from tasktransfer.training.optimisers import make_optimiser
 from tasktransfer.training.run import train_stage
 
 TASK = "emotion_recognition"
@@ -86,7 +86,7 @@ def test_what_has_no_layers_of_transformers_is_refused() -> None:
 def test_moments_of_8_bits_train_and_are_of_8_bits() -> None:
     torch.manual_seed(0)
     weight = torch.nn.Parameter(torch.randn(128, 64))
-    optimiser = optimiser_of([weight], replace(TRAINING, optimiser_bits=8))
+    optimiser = make_optimiser(torch.nn.Module(), [weight], replace(TRAINING, optimiser_bits=8))
     before = float(weight.detach().square().sum())
     for _ in range(5):
         weight.square().sum().backward()
@@ -101,7 +101,11 @@ def test_a_package_that_is_missing_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "bitsandbytes", None)
     with pytest.raises(ConfigError, match=r"optimiser_bits.*tasktransfer\[eight-bit\].*to 32"):
-        optimiser_of([torch.nn.Parameter(torch.ones(1))], replace(TRAINING, optimiser_bits=8))
+        make_optimiser(
+            torch.nn.Module(),
+            [torch.nn.Parameter(torch.ones(1))],
+            replace(TRAINING, optimiser_bits=8),
+        )
     monkeypatch.setattr("tasktransfer.models.low_rank.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"adapter needs.*tasktransfer\[adapters\].*to null"):
         losses(small, "encoder", TRAINING, tmp_path)

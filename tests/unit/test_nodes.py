@@ -67,6 +67,12 @@ OTHER_TRAINING: dict[str, Any] = {
     "cosine_scale": 20.0,
     "weight_decay": 0.01,
     "optimiser_bits": 8,
+    "updates": 600,
+    "min_updates": 90,
+    "schedule": "linear",
+    "warmup": 0.1,
+    "head_learning_rate": 1e-3,
+    "decays": "matrices",
 }
 OTHER_SELECTION: dict[str, Any] = {
     "measure": "loss",

@@ -334,6 +334,11 @@ class CommonConfig(Section):
         return ()
 
     @property
+    def needs_model_sizes(self) -> bool:
+        """Whether hyperparameters depend on the number of a model's parameters."""
+        return False
+
+    @property
     def files_read(self) -> Mapping[str, str]:
         """Files that only tables and figures read, by the key that names them."""
         return {}
@@ -372,8 +377,9 @@ class CommonConfig(Section):
         for key in ("design", "plugins"):
             if content[key] == type(self).model_fields[key].default:
                 del content[key]
-        for key in ("deterministic", "optimiser_bits", "gradient_checkpointing"):
-            if content["training"][key] == TrainingConfig.model_fields[key].default:
+        training = type(self.training)
+        for key in training.later:
+            if content["training"][key] == training.model_fields[key].default:
                 del content["training"][key]
         for model in content["models"]:
             for key in ("architecture", "beside", "adapter"):

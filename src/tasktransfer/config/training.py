@@ -10,6 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from tasktransfer.config.fidelity import FidelityConfig, switches_of
 from tasktransfer.config.fields import NUMBER, BatchSize, Count, Section
 from tasktransfer.core.fidelity import TRAINING, Setting
+from tasktransfer.core.specs import Decays, LearningRateSchedule
 from tasktransfer.core.validation import refuse, show
 
 FIDELITY_OF_FETA = tuple(
@@ -20,6 +21,9 @@ FIDELITY_OF_FETA = tuple(
 these."""
 OF_FETA = "remove it, as only a transfer study has what it changes"
 
+OF_ROUNDS = ("round_updates", "patience")
+"""Keys that say what a round is and when a training ends early, in designs that have them."""
+
 
 class TrainingConfig(Section):
     """Hyperparameters (paper, Appendix B). How long to train is for the design to say."""
@@ -27,9 +31,36 @@ class TrainingConfig(Section):
     without_effect: ClassVar[Mapping[str, str]] = {}
     """Key → remedy, for keys that change no number in a design. They would still rename its
     results, so they are refused if they are set."""
+    later: ClassVar[tuple[str, ...]] = (
+        "deterministic",
+        "optimiser_bits",
+        "gradient_checkpointing",
+        "schedule",
+        "warmup",
+        "head_learning_rate",
+        "weight_decay",
+    )
+    """Keys that came later, and are left out of a study's digest at their default."""
+    decays: ClassVar[Decays] = "matrices"
+    """Parameters that weight decay is applied to."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
-        default=3e-5, description="Adam's constant learning rate"
+        default=3e-5, description="Adam's learning rate, at its highest"
+    )
+    schedule: LearningRateSchedule = Field(
+        default="constant",
+        description="course of the learning rate after its warm-up: constant, or a linear or "
+        "cosine decay to zero over the planned updates",
+    )
+    warmup: Annotated[float, Field(ge=0, lt=1), NUMBER] = Field(
+        default=0.0,
+        description="fraction of the planned updates in which the learning rate rises from zero",
+    )
+    head_learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] | None = Field(
+        default=None, description="learning rate of task heads; null: as all other parameters"
+    )
+    weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
+        default=0.0, description="of AdamW, on all parameters but biases and norms; 0: plain Adam"
     )
     batch_size: BatchSize = Field(default=60, description="instances per step")
     max_grad_norm: Annotated[float, Field(gt=0), NUMBER] = Field(
@@ -124,8 +155,10 @@ class TrainingConfig(Section):
     def resolved(self) -> dict[str, Any]:
         """The fields of ``core.specs.Training``, without ``auto`` and with every switch set."""
         setting, switches = switches_of(self.fidelity)
-        values = self.model_dump()
+        values = self.model_dump(exclude={*OF_ROUNDS, "recipe"})
         for key, value in TRAINING[setting].items():
             if values[key] == "auto":
                 values[key] = value
+        if values["weight_decay"]:
+            values["decays"] = self.decays
         return {**values, "fidelity": switches}

@@ -23,7 +23,7 @@ from tasktransfer.core.nodes import (
     with_all_selections,
 )
 from tasktransfer.core.runs import Run
-from tasktransfer.core.specs import Family, ModelSpec, Training
+from tasktransfer.core.specs import OPEN, Family, ModelSpec, Rounds, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.errors import ConfigError
@@ -169,9 +169,10 @@ class PlanBuilder:
         model: ModelSpec,
         training: Training,
         seed: int,
+        rounds: Rounds = OPEN,
     ) -> dict[Step, Stage]:
         """The stage of each step of a method, on a run's data, model, hyperparameters and seed.
-        The plan has those that a run is added for."""
+        The plan has those that a run is added for. ``rounds``: for steps that leave theirs open."""
         stages: dict[Step, Stage] = {}
         before: Step | None = None
         for step in steps:
@@ -190,7 +191,9 @@ class PlanBuilder:
                 data=read,
                 model=trained,
                 train_tasks=tuple(sorted(step.train_tasks)),
-                selection=replace(step.selection, tasks=tuple(sorted(step.selection.tasks))),
+                selection=rounds.apply_to(
+                    replace(step.selection, tasks=tuple(sorted(step.selection.tasks)))
+                ),
                 training=trained.trained_by(step.training or training),
                 seed=seed,
                 starts=starts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
@@ -30,10 +31,18 @@ Pooling = Literal["mean", "pooler"]
 """A text's encoding: the mean over its tokens, or what the pooler makes of the first one."""
 
 
-Reads = Literal["pooler", "own_pooler", "first_token", "pair"]
+Reads = Literal["pooler", "own_pooler", "first_token", "mean", "pair"]
 """What an encoder's heads read of a sequence: what the pooler makes of its first token, which is
 drawn at random where the checkpoint lacks one, or is refused then (``own_pooler``); the first
-token's last state as it is; or the two segments, each read by itself (``models.pairs``)."""
+token's last state as it is; the mean of the last states over all tokens; or the two segments, each
+read by itself (``models.pairs``)."""
+
+LearningRateSchedule = Literal["constant", "linear", "cosine"]
+"""Course of the learning rate after its warm-up, over the planned updates of a training: constant,
+or a decay to zero."""
+
+Decays = Literal["all", "matrices"]
+"""Parameters that weight decay is applied to: all, or all but biases and norms."""
 
 SERVED = "served:"
 """Begins the weights of a model that an endpoint serves."""
@@ -146,7 +155,19 @@ class ModelSpec:
         return own
 
 
-_LATER = ("deterministic", "optimiser", "cosine_scale", "weight_decay", "optimiser_bits")
+_LATER = (
+    "deterministic",
+    "optimiser",
+    "cosine_scale",
+    "weight_decay",
+    "optimiser_bits",
+    "updates",
+    "min_updates",
+    "schedule",
+    "warmup",
+    "head_learning_rate",
+    "decays",
+)
 """Fields of ``Training`` that are no part of older identities."""
 
 
@@ -156,14 +177,18 @@ class Training:
     for ``gradient_checkpointing``: what the backward pass needs is computed once more, not kept.
 
     Units: ``batch_size`` in instances, ``epochs`` in passes over the training set,
-    ``learning_rate`` per Adam step (constant), ``limit_*`` in instances per task (null: all).
-    ``dropout`` replaces every dropout rate of the model (null: the checkpoint's own).
+    ``learning_rate`` per Adam step (its highest value), ``limit_*`` in instances per task (null:
+    all). ``dropout`` replaces every dropout rate of the model (null: the checkpoint's own).
     ``fidelity``: what is done where the paper and its toolkit differ. ``deterministic``: equal
     seeds give equal numbers on a GPU too, which takes other and slower kernels there.
     ``optimiser``: Adam or its variant with the infinity norm. ``cosine_scale``: two encodings are
     compared by so many times their cosine; null: by their dot product. ``weight_decay``: of AdamW,
     per step and unit of the learning rate; 0: plain Adam. ``optimiser_bits``: of a number of the
-    optimiser's moments.
+    optimiser's moments. ``updates``: budget in steps of the optimiser for each training task, in
+    place of ``epochs``; ``min_updates``: least budget where ``epochs`` is the budget. ``schedule``
+    and ``warmup``: course of the learning rate, which rises from zero in the first ``warmup``
+    (fraction) of the updates. ``head_learning_rate``: of task heads; None: ``learning_rate``.
+    ``decays``: parameters that ``weight_decay`` is applied to.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -186,16 +211,77 @@ class Training:
     weight_decay: float = 0.0
     optimiser_bits: Literal[32, 8] = 32
     gradient_checkpointing: bool = False
+    updates: int | None = None
+    min_updates: int | None = None
+    schedule: LearningRateSchedule = "constant"
+    warmup: float = 0.0
+    head_learning_rate: float | None = None
+    decays: Decays = "all"
+
+    @property
+    def budget(self) -> str:
+        """Length of the training for names: ``60_epochs`` or ``1200_updates``."""
+        if self.updates is not None:
+            return f"{self.updates}_updates"
+        return f"{self.epochs}_epochs"
+
+    def planned_updates(self, sampler: Sampler, tasks: int, in_epoch: int) -> int:
+        """Return the updates of a training, if nothing ends it before.
+
+        A budget in updates is meant for each training task, as epochs are: a training on several
+        tasks has a multiple of it, divided by the batches that an update of its sampler reads.
+
+        Args:
+            tasks: number of training tasks.
+            in_epoch: updates of an epoch.
+        """
+        batches = {"together": tasks, "random_weights": tasks, "exp3": 2, "ucb1": 2}.get(sampler, 1)
+        least = self.min_updates or 0
+        updates = math.ceil((least if self.updates is None else self.updates) * tasks / batches)
+        return updates if self.updates is not None else max(self.epochs * in_epoch, updates)
+
+    def lengthen(self, factor: int) -> Training:
+        """Return the hyperparameters with a budget that is a multiple of this one."""
+        return replace(
+            self,
+            epochs=factor * self.epochs,
+            updates=None if self.updates is None else factor * self.updates,
+            min_updates=None if self.min_updates is None else factor * self.min_updates,
+        )
+
+    def limit_to_epochs(self, epochs: int) -> Training:
+        """Return the hyperparameters with a budget of epochs alone."""
+        return replace(self, epochs=epochs, updates=None, min_updates=None)
 
     @property
     def identity(self) -> dict[str, Any]:
         """All of it as plain values, for an identity; what came later, where it is set."""
         values = {**plain_fields(self), "fidelity": self.fidelity.identity}
         del values["gradient_checkpointing"]
+        if self.updates is not None:
+            del values["epochs"], values["min_updates"]
         for field in fields(self):
-            if field.name in _LATER and values[field.name] == field.default:
+            if field.name in _LATER and values.get(field.name, "") == field.default:
                 del values[field.name]
         return values
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Rounds of a training if its step does not say otherwise, see ``Selection``."""
+
+    every: int | None = None
+    patience: int | None = None
+
+    def apply_to(self, selection: Selection) -> Selection:
+        """Return a selection with these values in place of those that it leaves open."""
+        every = self.every if selection.every is None else selection.every
+        patience = self.patience if selection.patience is None else selection.patience
+        return replace(selection, every=every, patience=patience)
+
+
+OPEN = Rounds()
+"""Rounds as a selection has them."""
 
 
 _OF_DISK = ("keep", "rounds")

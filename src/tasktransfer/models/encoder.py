@@ -2,8 +2,8 @@
 
 Paper, Appendix B: pooled output → dropout → linear. Spans: start and end logits a token; multiple
 choice: one score an option; multi-label: a sigmoid a label; multi-output: two-way outputs; a
-rating: one sigmoid. Heads may read the first token as it is, or compare two segments
-(``core.specs.Reads``).
+rating: one sigmoid. Heads may read the first token as it is, the mean over all tokens, or compare
+two segments (``core.specs.Reads``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tasktransfer.models.heads import (
 )
 from tasktransfer.models.low_rank import save_pretrained
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
-from tasktransfer.models.pairs import begin_as_cosine, compared, parted
+from tasktransfer.models.pairs import average_tokens, begin_as_cosine, compared, parted
 from tasktransfer.models.staging import Array, Arrays, Inputs, put
 from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
@@ -48,6 +48,8 @@ from tasktransfer.tasks.ratings import STEPS, rating_texts
 HEADS_FILE = "heads.safetensors"
 TOOLKIT_PADDING = 8
 """Its batches are padded to a multiple of so many tokens."""
+ALL_TOKENS: tuple[Reads, ...] = ("mean", "pair")
+"""Heads that read the last states of all tokens."""
 TOOLKIT_BATCH = 20
 """Instances that it reads together, in their order, in dev and test too."""
 
@@ -82,7 +84,7 @@ class Encoder:
         self.reads = reads
         self.hidden_size = int(backbone.config.hidden_size)
         self.layers = int(backbone.config.num_hidden_layers)
-        firsts = first_position is not None and reads != "pair"
+        firsts = first_position is not None and reads not in ALL_TOKENS
         self.narrow = firsts and narrow_last_layer(backbone)
         self.paths = attention.paths_of(
             backbone,
@@ -234,7 +236,8 @@ class Encoder:
         if self.reads == "pair":
             rows = parted(rows, second_starts)
             second_starts = rows.lengths()
-            more = {**more, "lengths": second_starts.astype(np.int64)}
+        if self.reads in ALL_TOKENS:
+            more = {**more, "lengths": rows.lengths().astype(np.int64)}
         layout = None
         if self.first_position is not None and not edges:
             layout = lay_out(
@@ -247,7 +250,7 @@ class Encoder:
                 layout,
                 second_starts,
                 token_types=self.token_types,
-                each_token=each_token or self.reads == "pair",
+                each_token=each_token or self.reads in ALL_TOKENS,
             )
         else:
             arrays = padded_arrays(
@@ -301,8 +304,8 @@ class Encoder:
         hidden: Tensor = self.backbone(**read, packed=inputs.pack).last_hidden_state.squeeze(0)
         if each_token:
             return hidden
-        if self.reads == "pair":
-            return compared(hidden[inputs["wanted"]], inputs["lengths"])
+        if self.reads in ALL_TOKENS:
+            return self._reduce(hidden[inputs["wanted"]], inputs["lengths"])
         first = hidden.index_select(0, inputs["wanted"])
         pooler = getattr(self.backbone, "pooler", None)
         return first if pooler is None else pooler(first[:, None])
@@ -317,10 +320,15 @@ class Encoder:
         hidden: Tensor = outputs.last_hidden_state
         if each_token:
             return hidden
-        if self.reads == "pair":
-            return compared(hidden, inputs["lengths"])
+        if self.reads in ALL_TOKENS:
+            return self._reduce(hidden, inputs["lengths"])
         pooled: Tensor | None = getattr(outputs, "pooler_output", None)
         return hidden[:, 0] if pooled is None else pooled
+
+    def _reduce(self, hidden: Tensor, lengths: Tensor) -> Tensor:
+        """Return what heads read of all tokens, from states of shape (sequences, longest, hidden
+        size)."""
+        return (compared if self.reads == "pair" else average_tokens)(hidden, lengths)
 
     def _allowed(self, split: EncodedSplit, examples: Sequence[int], width: int) -> Array:
         """Tokens that may begin or end a span, shape (examples, ``width``), bool."""

@@ -46,6 +46,18 @@ def parted(sequences: Ragged, second_starts: Ints) -> Ragged:
     return ragged([*first, *second])
 
 
+def average_tokens(states: Tensor, lengths: Tensor) -> Tensor:
+    """Return the mean state of each sequence, (sequences, hidden size).
+
+    Args:
+        states: (sequences, longest, hidden size); beyond a sequence's last token they are ignored.
+        lengths: tokens of each sequence.
+    """
+    there = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
+    total = states.masked_fill(~there[:, :, None], 0).sum(1)
+    return total / lengths[:, None]
+
+
 def compared(states: Tensor, lengths: Tensor) -> Tensor:
     """What a head reads of pairs.
 
@@ -56,10 +68,7 @@ def compared(states: Tensor, lengths: Tensor) -> Tensor:
     Returns:
         |u - v| and u * v, (pairs, 2 x hidden size).
     """
-    there = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
-    total = states.masked_fill(~there[:, :, None], 0).sum(1)
-    means = functional.normalize((total / lengths[:, None]).float(), dim=-1)
-    u, v = means.chunk(2)
+    u, v = functional.normalize(average_tokens(states, lengths).float(), dim=-1).chunk(2)
     width = states.shape[-1]
     return torch.cat([math.sqrt(width) * (u - v).abs(), width * u * v], dim=-1)
 

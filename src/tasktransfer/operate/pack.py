@@ -108,6 +108,7 @@ def pack_results(
         "study": study.config.study,
         "data": dict(study.revisions.data),
         "models": {name: model.weights for name, model in study.revisions.models.items()},
+        "parameters": {name: str(count) for name, count in study.revisions.parameters.items()},
         "provenance": provenance,
         "by": by,
         "sha256": {row["path"]: content_digest(row) for row in _rows(table)},

@@ -8,12 +8,14 @@ made again where the data and models are not.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tasktransfer.config import BUILT, TINY, ArchitectureConfig, CommonConfig, ModelConfig
+from tasktransfer.config.model_sizes import cached_folders, find_size, read_size
 from tasktransfer.config.places import is_gguf, may_be_on_the_hub, on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import ModelSpec
@@ -27,16 +29,21 @@ from tasktransfer.models.checkpoint_digest import directory_digest, file_digest
 from tasktransfer.models.hub_commits import commit_of, is_commit
 from tasktransfer.models.recipe import BUILD_VERSION, TINY_RECIPE_VERSION
 
+_COUNT = re.compile("[1-9][0-9]{0,14}")
+"""A number of parameters, as it is remembered."""
+
 UNKNOWN = "unknown"
 """Stands for the revision of data or weights that are not on this disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """What the disk says of the inputs: data revision per dataset, model spec per model name."""
+    """What the disk says of the inputs: data revision per dataset, model spec per model name, and
+    the models' numbers of parameters if the config needs them."""
 
     data: Mapping[str, str]
     models: Mapping[str, ModelSpec]
+    parameters: Mapping[str, int] = field(default_factory=dict)
 
 
 def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:
@@ -55,6 +62,11 @@ def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revision
     revisions = Revisions(
         data={name: inputs.data_revision(name) for name in config.dataset_names},
         models={model.name: inputs.model_spec(model) for model in config.models},
+        parameters={
+            model.name: inputs.parameters(model)
+            for model in config.models
+            if config.needs_model_sizes
+        },
     )
     inputs.remember()
     return revisions, tuple(inputs.absent)
@@ -90,7 +102,10 @@ def is_hub_name(checkpoint: str) -> bool:
 
 
 def remember_revisions(
-    config: CommonConfig, data: Mapping[str, str], models: Mapping[str, str]
+    config: CommonConfig,
+    data: Mapping[str, str],
+    models: Mapping[str, str],
+    parameters: Mapping[str, str] | None = None,
 ) -> None:
     """Remember the revisions of inputs that are elsewhere, as if they had been seen here. What is
     remembered already stays.
@@ -98,11 +113,15 @@ def remember_revisions(
     Args:
         data: dataset → revision.
         models: model name → weights, as ``ModelSpec`` has them.
+        parameters: model name → number of parameters in digits, if it is known.
     """
     inputs = _Inputs(config, need_inputs=False)
     remembered = {
         _data_key(config, name): data[name] for name in config.dataset_names if name in data
     } | {_model_key(model): models[model.name] for model in config.models if model.name in models}
+    for model in config.models:
+        if parameters and model.name in parameters:
+            remembered[_size_key(model)] = parameters[model.name]
     inputs.seen = {key: value for key, value in remembered.items() if key not in inputs.remembered}
     inputs.remember()
 
@@ -118,6 +137,11 @@ def _model_key(model: ModelConfig) -> str:
     """What a model's weights are remembered by."""
     hub = is_hub_name(model.checkpoint)
     return f"{model.checkpoint}@{hub_revision(model)}" if hub else model.checkpoint
+
+
+def _size_key(model: ModelConfig) -> str:
+    """Return what a model's number of parameters is remembered by."""
+    return f"parameters of {_model_key(model)}"
 
 
 class _Inputs:
@@ -163,6 +187,27 @@ class _Inputs:
             None if beside is None else self.model_spec(beside),
             adapter=model.adapter.spec if model.adapter else None,
         )
+
+    def parameters(self, model: ModelConfig) -> int:
+        """Return a model's number of parameters: of a folder as it is there, else as remembered, so
+        that a plan stays as it is when a hub's model has been fetched."""
+        key, name = _size_key(model), model.checkpoint
+        if model.is_made or model.recipe is not None:
+            return find_size(name).parameters
+        folders = [Path(on_disk(name))]
+        text = self.remembered.get(key, "")
+        remembered = int(text) if _COUNT.fullmatch(text) else None
+        if is_hub_name(name):
+            if remembered is not None:
+                return remembered
+            folders = [*cached_folders(name, hub_revision(model))]
+        sizes = (size for folder in folders if (size := read_size(folder)))
+        size = next(sizes, None)
+        if size is None and remembered is not None:
+            return remembered
+        parameters = (size or find_size(name)).parameters
+        self.seen[key] = str(parameters)
+        return parameters
 
     def _weights(self, model: ModelConfig) -> str:
         if model.recipe is not None:

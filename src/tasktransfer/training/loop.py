@@ -1,8 +1,9 @@
 """The one training loop. Read it top to bottom: every algorithm of the study is calls of this.
 
 Paper, Appendix B: Adam without weight decay, constant learning rate, gradient norm clipped, dev
-metrics after every epoch, the first best epoch kept. A stage may ask for other rounds than epochs,
-another measure, an early end, and for some parts of the model to move alone.
+metrics after every epoch, the first best epoch kept. A stage may ask for another schedule of the
+learning rate, a budget in updates, other rounds than epochs, another measure, an early end, and for
+some parts of the model to move alone.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from tasktransfer.tasks.card import Task
 from tasktransfer.training.ahead import Ahead
 from tasktransfer.training.gradients import set_gradients, set_gradients_of_two
 from tasktransfer.training.half_weights import HalfWeights
-from tasktransfer.training.optimisers import optimiser_of
+from tasktransfer.training.optimisers import make_optimiser
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots, random_state, restore_random_state
 from tasktransfer.training.samplers import Schedule, Update
+from tasktransfer.training.schedules import Scheduler, make_scheduler
 from tasktransfer.training.selection import (
     DevMeasures,
     dev_measures,
@@ -132,10 +134,11 @@ def train(
     measure = selecting_measure(stage, tasks)
     schedule = Schedule.of(stage, train_splits)
     moving = freeze_all_but(model, stage.trains)
-    optimiser = optimiser_of(moving, stage.training)
+    optimiser = make_optimiser(model.module, moving, stage.training)
+    scheduler = make_scheduler(optimiser, stage.training, schedule.updates)
     untrained = [Best(selection, measure.worst) for selection in stage.selections]
     fresh = Trained(untrained, bandit=Bandit.of(stage))
-    trained = _resumed(model, optimiser, snapshots, fresh) or fresh
+    trained = _resumed(model, optimiser, scheduler, snapshots, fresh) or fresh
     if trained.rounds:
         progress.say(f"goes on after round {trained.last}, where it was interrupted")
         progress.skip(trained.samples + len(trained.rounds) * sum(map(len, dev_splits.values())))
@@ -155,6 +158,7 @@ def train(
         train_loss, updates = _train_round(
             *(model, moving, optimiser, stage, splits, number, updates, setup, progress),
             trained.bandit,
+            scheduler,
         )
         mixing = trained.bandit.take_weights() if trained.bandit else {}
         ended = time.perf_counter()
@@ -169,7 +173,7 @@ def train(
         if keep_round is not None:
             keep_round(number)
         if snapshots is not None and number < schedule.rounds:
-            snapshots.keep(partial(_state, model, optimiser, trained))
+            snapshots.keep(partial(_state, model, optimiser, scheduler, trained))
     return trained
 
 
@@ -202,6 +206,7 @@ def _train_round(
     setup: Setup,
     progress: Progress,
     bandit: Bandit | None = None,
+    scheduler: Scheduler | None = None,
 ) -> tuple[dict[str, float], list[Update]]:
     """One step of the optimiser an update; the mean loss per task, and what was trained on: of each
     update all, or what ``bandit`` took."""
@@ -234,6 +239,8 @@ def _train_round(
             losses += [(index + 1, batch.task, loss) for batch, loss in each]
             torch.nn.utils.clip_grad_norm_(moving, stage.training.max_grad_norm)
             optimiser.step()
+            if scheduler is not None:
+                scheduler.step()
             optimiser.zero_grad(set_to_none=True)
             progress.advance(sum(len(batch.examples) for batch in update))
     return _mean_losses(losses, number), done
@@ -272,7 +279,10 @@ def _count(trained: Trained, updates: Sequence[Update], splits: Splits) -> None:
 
 
 def _state(
-    model: FamilyModel, optimiser: torch.optim.Optimizer, trained: Trained
+    model: FamilyModel,
+    optimiser: torch.optim.Optimizer,
+    scheduler: Scheduler | None,
+    trained: Trained,
 ) -> dict[str, Any]:
     """All that the next round depends on; the order of the data follows from seed and epoch."""
     bare = [replace(best, weights={}) for best in trained.best]
@@ -281,6 +291,7 @@ def _state(
     return {
         "weights": copy_moving(model.module),
         "optimiser": optimiser.state_dict(),
+        **({} if scheduler is None else {"scheduler": scheduler.state_dict()}),
         "random": random_state(),
         "history": asdict(replace(trained, best=bare)),
         "best_weights": rounds,
@@ -290,6 +301,7 @@ def _state(
 def _resumed(
     model: FamilyModel,
     optimiser: torch.optim.Optimizer,
+    scheduler: Scheduler | None,
     snapshots: Snapshots | None,
     fresh: Trained,
 ) -> Trained | None:
@@ -299,6 +311,8 @@ def _resumed(
         return None
     put_back(model.module, kept["weights"])
     optimiser.load_state_dict(kept["optimiser"])
+    if scheduler is not None:
+        scheduler.load_state_dict(kept["scheduler"])
     restore_random_state(kept["random"])
     history, newest = kept["history"], copy_moving(model.module)
     rounds = [Round(**entry) for entry in history["rounds"]]

@@ -10,26 +10,59 @@ from torch import nn
 
 from tasktransfer.core.specs import Training
 from tasktransfer.errors import ConfigError
+from tasktransfer.models.heads import Head
 
 
-def optimiser_of(moving: Sequence[nn.Parameter], training: Training) -> torch.optim.Optimizer:
-    """Adam, AdamW where weights decay, or Adamax; with moments of 8 bits (Dettmers et al. 2022) by
-    bitsandbytes, which keeps those of parameters below 4,096 numbers in 32.
+def make_optimiser(
+    module: nn.Module, moving: Sequence[nn.Parameter], training: Training
+) -> torch.optim.Optimizer:
+    """Return Adam, AdamW where weights decay, or Adamax; with moments of 8 bits (Dettmers et al.
+    2022) by bitsandbytes, which keeps those of parameters below 4,096 numbers in 32.
+
+    Args:
+        module: the model, whose heads may have a learning rate of their own.
+        moving: its parameters that are trained.
 
     Raises:
         ConfigError: 8 bits are asked for, and bitsandbytes is not there.
     """
     rate, decay = training.learning_rate, training.weight_decay
+    parameters = _group_parameters(module, moving, training)
     if training.optimiser_bits == 8:
         library = _bitsandbytes()
         kind = library.AdamW8bit if decay else library.Adam8bit
-        narrow: torch.optim.Optimizer = kind(moving, lr=rate, weight_decay=decay)
+        narrow: torch.optim.Optimizer = kind(parameters, lr=rate, weight_decay=decay)
         return narrow
     if training.optimiser == "adamax":
-        return torch.optim.Adamax(moving, lr=rate, weight_decay=decay)
+        return torch.optim.Adamax(parameters, lr=rate, weight_decay=decay)
     if decay:
-        return torch.optim.AdamW(moving, lr=rate, weight_decay=decay, fused=True)
-    return torch.optim.Adam(moving, lr=rate, fused=True)
+        return torch.optim.AdamW(parameters, lr=rate, weight_decay=decay, fused=True)
+    return torch.optim.Adam(parameters, lr=rate, fused=True)
+
+
+def _group_parameters(
+    module: nn.Module, moving: Sequence[nn.Parameter], training: Training
+) -> list[Any]:
+    """Return the parameters, in groups if some have another learning rate or do not decay."""
+    rate = training.head_learning_rate
+    spared = training.weight_decay > 0 and training.decays == "matrices"
+    if rate is None and not spared:
+        return list(moving)
+    layers = (layer for layer in module.modules() if isinstance(layer, Head))
+    heads = {id(parameter) for layer in layers for parameter in layer.parameters()}
+    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    for parameter in moving:
+        # Biases and norms are vectors, and everything else is a matrix.
+        key = rate is not None and id(parameter) in heads, spared and parameter.ndim < 2
+        groups.setdefault(key, []).append(parameter)
+    return [
+        {
+            "params": parameters,
+            **({"lr": rate} if in_head else {}),
+            **({"weight_decay": 0.0} if is_vector else {}),
+        }
+        for (in_head, is_vector), parameters in groups.items()
+    ]
 
 
 def _bitsandbytes() -> Any:

@@ -75,8 +75,8 @@ def train_stage(job: Job) -> Record:
         splits = _read_splits(job, tasks)
     train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
     dev_splits = {t: splits[t, "dev"] for t in stage.measured_on}
-    rounds = Schedule.of(stage, train_splits).rounds
-    progress = Progress(_work(stage, splits, rounds), progress_label)
+    work = _count_examples(Schedule.of(stage, train_splits), splits)
+    progress = Progress(work, progress_label)
     notes: list[str] = []
 
     def note(text: str) -> None:
@@ -198,10 +198,10 @@ def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], E
     return splits
 
 
-def _work(stage: Stage, splits: Mapping[tuple[str, str], EncodedSplit], rounds: int) -> int:
-    """Examples that the stage will see, for the time left."""
-    times = {"train": stage.training.epochs, "dev": rounds, "test": 1}
-    return sum(len(examples) * times[split] for (_, split), examples in splits.items())
+def _count_examples(schedule: Schedule, splits: Mapping[tuple[str, str], EncodedSplit]) -> int:
+    """Return how many examples a training reads and predicts, for the time left."""
+    times = {"train": schedule.epochs, "dev": schedule.rounds, "test": 1}
+    return round(sum(len(examples) * times[split] for (_, split), examples in splits.items()))
 
 
 # --- after --------------------------------------------------------------------------------------

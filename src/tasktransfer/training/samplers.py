@@ -295,11 +295,21 @@ class Schedule:
     @property
     def rounds(self) -> int:
         """How many there are, if nothing ends the training before."""
-        return math.ceil(self.training.epochs * self._in_epoch / self._in_round)
+        return math.ceil(self.updates / self._in_round)
+
+    @property
+    def updates(self) -> int:
+        """Updates of the whole training, if nothing ends it before."""
+        return self.training.planned_updates(self.sampler, len(self.sizes), self._in_epoch)
+
+    @property
+    def epochs(self) -> float:
+        """Passes over the training sets, if nothing ends the training before."""
+        return self.updates / self._in_epoch
 
     def round(self, number: int) -> Iterator[Update]:
         """The updates of a round, from 1."""
-        last = min(number * self._in_round, self.training.epochs * self._in_epoch)
+        last = min(number * self._in_round, self.updates)
         for update in range((number - 1) * self._in_round, last):
             epoch, position = divmod(update, self._in_epoch)
             yield self._updates(epoch + 1)[position]

@@ -141,6 +141,9 @@ class EmpatheticTraining(TrainingConfig):
     }
 
     epochs: Epochs = Field(default=10, description="passes over the training set")
+    patience: Count | None = Field(
+        default=None, description="epochs without a better one that end a training; null: none do"
+    )
     optimiser: Literal["adam", "adamax"] = Field(
         default="adamax", description="Adam, or its variant that the paper's code takes"
     )
@@ -149,6 +152,8 @@ class EmpatheticTraining(TrainingConfig):
         description="retrieval: replies are scored by so many times the cosine; null: by the dot "
         "product, as in the paper",
     )
+
+    later: ClassVar[tuple[str, ...]] = (*TrainingConfig.later, "patience")
 
     @field_validator("optimiser")
     @classmethod

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Pool, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
-from tasktransfer.core.specs import Selection
+from tasktransfer.core.specs import Rounds, Selection
 from tasktransfer.core.steps import From, Step
 from tasktransfer.datasets import data_of, recipe_of
 from tasktransfer.designs.empathetic.config import (
@@ -84,6 +84,7 @@ class _Seed:
     ) -> None:
         self.config, self.builder, self.seed = config, builder, seed
         self.models = revisions.models
+        self.rounds = Rounds(patience=config.training.patience)
         settings = {"few_sample": config.data.few_sample}
         self.data = {name: data_of(name, r, settings) for name, r in revisions.data.items()}
 
@@ -244,7 +245,9 @@ class _Seed:
     ) -> None:
         spec = self.models[name or section.model]
         training = self.config.hyperparameters(setting, section)
-        stages = self.builder.stages([*begin, *steps], self.data[ED], spec, training, self.seed)
+        stages = self.builder.stages(
+            [*begin, *steps], self.data[ED], spec, training, self.seed, self.rounds
+        )
         last = list(stages.values())[-1] if stages else None
         outcome = Outcome((Start(last),)) if last else Outcome((), model=spec)
         judge = self._of_retrieval if setting == "retrieval" else self._of_generation
@@ -329,7 +332,7 @@ class _Seed:
             step = self._classifier("ensemble-tuned")
             assert step.model is not None and step.training is not None
             (stage,) = self.builder.stages(
-                [step], self.data[ED], step.model, step.training, seed
+                [step], self.data[ED], step.model, step.training, seed, self.rounds
             ).values()
             outcome = Outcome((Start(stage),))
             judged = tuple(

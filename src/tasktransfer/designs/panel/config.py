@@ -11,7 +11,7 @@ from tasktransfer.config import CommonConfig, ModelConfig, TrainingConfig, Whole
 from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, NUMBER, Count, ModelName, Section
 from tasktransfer.config.sections import named_once
 from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
-from tasktransfer.core.specs import Family, Training
+from tasktransfer.core.specs import Decays, Family, Training
 from tasktransfer.core.validation import Problem, refuse, unknown
 from tasktransfer.designs.panel.sources.cards import (
     AT_HAND,
@@ -78,10 +78,14 @@ class PanelTraining(TrainingConfig):
         "fidelity.repetition_penalty": "remove it, as nothing is generated",
         **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
     }
+    later: ClassVar[tuple[str, ...]] = tuple(
+        key for key in TrainingConfig.later if key != "weight_decay"
+    )
+    decays: ClassVar[Decays] = "all"
 
     learning_rate: Rate | None = Field(  # type: ignore[assignment]
         default=None,
-        description="AdamW's constant learning rate where a section gives none; null: the paper's",
+        description="AdamW's learning rate where a section gives none; null: the paper's",
     )
     batch_size: fields.BatchSize = Field(default=32, description="instances per step")
     weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
@@ -89,7 +93,7 @@ class PanelTraining(TrainingConfig):
     )
 
 
-INHERITED = "constant learning rate; null: that of training, or the paper's"
+INHERITED = "learning rate; null: that of training, or the paper's"
 
 
 class StageConfig(Section):

@@ -110,6 +110,7 @@ class ProbesTraining(TrainingConfig):
     without_effect: ClassVar[Mapping[str, str]] = {
         "task_weighting": "remove it, as no training draws batches of several tasks",
         "loss_on": "remove it, as no decoder is trained",
+        "head_learning_rate": "remove it, as its models have no task heads",
         "fidelity.multi_label": "remove it, as no task has several labels",
         "fidelity.weighting_when_finetuning": "remove it, as none follows one on several tasks",
         **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),

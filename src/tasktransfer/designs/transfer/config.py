@@ -7,14 +7,16 @@ tasks are looked up when a config is read, so that those of plugins are among th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Annotated, Any, Literal, Self
+from dataclasses import asdict, replace
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
     PlainValidator,
+    ValidationInfo,
+    field_validator,
     model_validator,
 )
 
@@ -27,9 +29,12 @@ from tasktransfer.config import (
     ModelConfig,
     TrainingConfig,
 )
-from tasktransfer.config.fields import DISTINCT, LIST, Epochs, Seeds, UserPath
+from tasktransfer.config.fidelity import switches_of
+from tasktransfer.config.fields import DISTINCT, LIST, Count, Epochs, Seeds, UserPath
+from tasktransfer.config.recipes import Recipe, find_recipe
 from tasktransfer.config.sections import named_once
-from tasktransfer.core.specs import FAMILIES, Training
+from tasktransfer.config.training import OF_ROUNDS
+from tasktransfer.core.specs import FAMILIES, ModelSpec, Reads, Rounds, Training
 from tasktransfer.core.validation import Problem
 from tasktransfer.designs.names import DatasetName, OneOf
 from tasktransfer.designs.transfer.algorithms import (
@@ -91,6 +96,69 @@ class TransferTraining(TrainingConfig):
         default=PAPER_EPOCHS,
         description="passes over the training set; one number, or one per dataset",
     )
+    updates: Count | None = Field(
+        default=None,
+        description="steps of the optimiser in place of epochs; a training on several tasks has as "
+        "many for each",
+    )
+    min_updates: Count | None = Field(
+        default=None, description="least steps of the optimiser, where epochs give fewer"
+    )
+    round_updates: Count | None = Field(
+        default=None,
+        description="updates of a round, after which dev is measured; null: an epoch",
+    )
+    patience: Count | None = Field(
+        default=None, description="rounds without a better one that end a training; null: none do"
+    )
+    recipe: Literal["auto"] | None = Field(
+        default=None,
+        description="auto: keys of this section that are not in the file, and models[].reads, come "
+        "from a table by family and size of the model; null: from the paper",
+    )
+
+    later: ClassVar[tuple[str, ...]] = (
+        *TrainingConfig.later,
+        *("updates", "min_updates", "round_updates", "patience", "recipe"),
+    )
+
+    @property
+    def keys_in_file(self) -> set[str]:
+        """Keys that the file gives a value; null is left open."""
+        return {key for key in self.model_fields_set if getattr(self, key) is not None}
+
+    @property
+    def has_own_budget(self) -> bool:
+        """Whether the file says how long to train."""
+        return bool({"epochs", "updates", "min_updates"} & self.keys_in_file)
+
+    def follow(self, recipe: Recipe) -> TransferTraining:
+        """Return the section with a recipe's values for the keys that are not in the file."""
+        budget = ("updates", "round_updates")
+        values = {
+            key: value
+            for key, value in asdict(recipe).items()
+            if key in type(self).model_fields
+            and key not in self.keys_in_file
+            and not (key in budget and self.has_own_budget)
+        }
+        return self.model_copy(update=values)
+
+
+def _training_on(dataset: str, section: TransferTraining) -> Training:
+    """Return the hyperparameters of trainings on a dataset."""
+    epochs = section.epochs
+    if isinstance(epochs, dict):
+        epochs = epochs.get(dataset, 1)  # checked to be there unless the budget is in updates
+    return Training(**{**section.resolved(), "epochs": epochs})
+
+
+class ModelTraining(NamedTuple):
+    """How a model is trained: ``trainings`` by dataset."""
+
+    model: ModelSpec
+    trainings: Mapping[str, Training]
+    rounds: Rounds
 
 
 class TransferModel(ModelConfig):
@@ -100,6 +168,21 @@ class TransferModel(ModelConfig):
         default=True,
         description="whether the study trains it; false: it is only asked (prompted)",
     )
+    reads: Literal["pooler", "first_token", "mean"] = Field(
+        default="pooler",
+        description="what an encoder's heads read: the pooler's output, as in the paper, the first "
+        "token's last state, or the mean of the last states of all tokens",
+    )
+
+    @field_validator("reads")
+    @classmethod
+    def _of_encoders(cls, reads: str, info: ValidationInfo) -> str:
+        family = info.data.get("family", "encoder")
+        if family != "encoder" and reads != "pooler":
+            raise ValueError(
+                f"found {reads!r}, and the family is {family}, which answers in text: remove it"
+            )
+        return reads
 
 
 StageKind = Literal["baseline", "multitask", "finetune", "control"]
@@ -265,11 +348,33 @@ class TransferConfig(CommonConfig):
         """Seeds of baselines beyond those of the study."""
         return tuple(seed for seed in self.baseline_seeds or () if seed not in self.seeds)
 
+    @property
+    def needs_model_sizes(self) -> bool:
+        """Whether the study follows a recipe, which depends on them."""
+        return self.training.recipe is not None
+
     def training_for(self, dataset: str) -> Training:
-        """The hyperparameters of all trainings on a dataset."""
-        epochs = self.training.epochs
-        number = epochs[dataset] if isinstance(epochs, dict) else epochs
-        return Training(**{**self.training.resolved(), "epochs": number})
+        """The hyperparameters that the file gives all trainings on a dataset."""
+        return _training_on(dataset, self.training)
+
+    def plan_training(self, model: ModelSpec, parameters: int | None) -> ModelTraining:
+        """Return how a model of the study is trained.
+
+        Args:
+            parameters: number of the model's parameters; None if no recipe needs it.
+        """
+        section = self.training
+        (config,) = (each for each in self.models if each.name == model.name)
+        reads: Reads = config.reads
+        if section.recipe is not None and config.trained and parameters is not None:
+            recipe = find_recipe(model.family, parameters, adapted=model.adapter is not None)
+            section = section.follow(recipe)
+            reads = config.reads if "reads" in config.model_fields_set else recipe.reads
+        return ModelTraining(
+            replace(model, reads=reads),
+            {name: _training_on(name, section) for name in self.dataset_names},
+            Rounds(section.round_updates, section.patience),
+        )
 
     def content(self) -> dict[str, Any]:
         """As of any config, the training key by dataset as the stages have it."""
@@ -281,6 +386,8 @@ class TransferConfig(CommonConfig):
         for model in content["models"]:
             if model["trained"]:  # came later
                 del model["trained"]
+            if model["reads"] == "pooler":  # came later
+                del model["reads"]
         if not self.prompted:
             del content["prompted"]
         for entry in content.get("prompted", ()):
@@ -301,7 +408,9 @@ class TransferConfig(CommonConfig):
             del content["baseline_seeds"]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all, of which one came later
             content["checkpoints"]["keep"] = STAGE_KINDS[:-1]
-        return content | {"datasets": datasets, "training": training}
+        followed = ("recipe", *OF_ROUNDS)
+        more = {key: value for key in followed if (value := getattr(self.training, key))}
+        return content | {"datasets": datasets, "training": training | more}
 
     @classmethod
     def forbidden(cls, document: Any) -> Mapping[str, str]:
@@ -328,7 +437,8 @@ class TransferConfig(CommonConfig):
         if parts.get("baseline_seeds"):
             yield from _seeds_without_baseline(parts["baseline_seeds"], parts.get("seeds", ()))
         if "training" in parts:
-            yield from _epochs_left_open(parts["training"], datasets)
+            yield from _budget_problems(parts["training"], datasets)
+            yield from _rate_without_heads(parts["training"], parts.get("models", ()))
         if "checkpoints" in parts and "pretrain_finetune" in algorithms:
             yield from _starts_not_kept(parts["checkpoints"])
         if parts.get("prompted") and "models" in parts:
@@ -393,13 +503,44 @@ def _seeds_without_baseline(
         )
 
 
-def _epochs_left_open(
+def _budget_problems(
     training: TransferTraining, datasets: tuple[DatasetConfig, ...]
 ) -> Iterator[Problem]:
+    """Yield what is wrong with the length of trainings, and with a recipe beside a reproduction."""
+    if training.recipe and switches_of(training.fidelity)[0] != "default":
+        yield Problem(
+            "training.recipe",
+            "cannot be combined with fidelity: paper or tlidb, which train as they did: remove one",
+        )
+    if training.updates is not None:
+        for key in ("epochs", "min_updates"):
+            if key in training.keys_in_file:
+                message = "cannot be combined with updates, which replace it: remove one"
+                yield Problem(f"training.{key}", message)
+        return
+    if training.recipe and not training.has_own_budget:
+        return
     epochs = training.epochs
     missing = [d.name for d in datasets if isinstance(epochs, dict) and d.name not in epochs]
     for name in missing:
         yield Problem("training.epochs", f"has no value for {name}: add {name}: 20")
+
+
+def _rate_without_heads(
+    training: TransferTraining, models: Sequence[TransferModel]
+) -> Iterator[Problem]:
+    """Yield a problem if heads have a learning rate, and no model has heads."""
+    trained = [model for model in models if model.trained]
+    if (
+        training.head_learning_rate is not None
+        and trained
+        and all(model.family != "encoder" for model in trained)
+    ):
+        yield Problem(
+            "training.head_learning_rate",
+            "changes nothing, as no encoder is trained, and other families answer in text: "
+            "remove it",
+        )
 
 
 def _starts_not_kept(checkpoints: CheckpointConfig) -> Iterator[Problem]:

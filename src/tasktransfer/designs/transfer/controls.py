@@ -7,7 +7,7 @@ source could have brought, and keeps the rest:
 control            steps                                    rules out
 =================  =======================================  ======================================
 self_transfer      [T] → [T]                                a restarted optimiser, more updates
-longer_baseline    [T] with twice the epochs                more updates
+longer_baseline    [T] with twice the budget                more updates
 shuffled_source    [S with permuted answers] → [T]          the source's texts, any training at all
 =================  =======================================  ======================================
 
@@ -34,7 +34,7 @@ PERMUTED = "permuted_answers"
 """The recipe of the data that ``shuffled_source`` trains its source on (``data.permuted``)."""
 
 LONGER = 2
-"""How many times the baseline's epochs ``longer_baseline`` trains."""
+"""Multiple of the baseline's epochs or updates that ``longer_baseline`` trains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ def self_transfer(sources: Tasks, target: str, usual: Usual) -> list[Step]:
 
 
 def longer_baseline(sources: Tasks, target: str, usual: Usual) -> list[Step]:
-    """The target alone, for twice the epochs; the best epoch is chosen among all of them."""
-    training = replace(usual.training, epochs=LONGER * usual.training.epochs)
+    """The target alone, for twice the budget; the best round is chosen among all of them."""
+    training = usual.training.lengthen(LONGER)
     return [replace(_step(target), training=training)]
 
 

@@ -6,7 +6,7 @@ the disk (revisions of the data, digests of the checkpoints, a selection of sour
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from tasktransfer.core.steps import Step
 from tasktransfer.datasets import data_of, recipe_of, task_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
-from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.config import ModelTraining, TransferConfig
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOSE
@@ -158,11 +158,11 @@ class _Of(NamedTuple):
 
     def probe(self, source: str, target: str) -> Stage:
         """One epoch of the transfer, which no test split is told of."""
-        data, model = self.given.data[self.dataset], self.given.models[self.model]
-        short = replace(self.given.training[self.dataset], epochs=1)
-        start = _start(self.baseline(source), target, model)
+        short = self.given.training(self.dataset, self.model).limit_to_epochs(1)
+        start = _start(self.baseline(source), target, self.given.models[self.model])
         step = Step((target,), Selection((target,)), start=start, training=short, test_on=())
-        return self.builder.stages([step], data, model, short, self.seed)[step]
+        stages = self.given.stages(self.builder, [step], self.dataset, self.model, self.seed)
+        return stages[step]
 
 
 def _in_race(race: Race, wanted: RunName) -> bool:
@@ -198,29 +198,44 @@ class _Given(NamedTuple):
     """What thousands of runs share, made once: by name of the dataset or model."""
 
     data: Mapping[str, Data]
-    training: Mapping[str, Training]
     models: Mapping[str, ModelSpec]
+    trainings: Mapping[str, ModelTraining]
+
+    def training(self, dataset: str, model: str) -> Training:
+        """Return the hyperparameters of a model's trainings on a dataset."""
+        return self.trainings[model].trainings[dataset]
+
+    def stages(
+        self, builder: PlanBuilder, steps: Sequence[Step], dataset: str, model: str, seed: int
+    ) -> dict[Step, Stage]:
+        """Return the stage of each step of a method, with what a dataset and a model share."""
+        training, rounds = self.training(dataset, model), self.trainings[model].rounds
+        return builder.stages(steps, self.data[dataset], self.models[model], training, seed, rounds)
 
 
 def _given(config: TransferConfig, revisions: Revisions) -> _Given:
     names, few = config.dataset_names, {"few_sample": config.data.few_sample}
+    trainings = {
+        name: config.plan_training(spec, revisions.parameters.get(name))
+        for name, spec in revisions.models.items()
+    }
     return _Given(
         {name: data_of(name, revisions.data[name], few) for name in names},
-        {name: config.training_for(name) for name in names},
-        revisions.models,
+        {name: training.model for name, training in trainings.items()},
+        trainings,
     )
 
 
 def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
     dataset, model, algorithm, sources, target, seed = wanted
-    data, training = given.data[dataset], given.training[dataset]
+    data, training = given.data[dataset], given.training(dataset, model)
     if any(map(is_foreign, sources)):
         return run_of(wanted, _across(builder, given, wanted))
     if algorithm in CONTROLS:
         method = control_steps(algorithm, sources, target, Usual(data, training, seed))
     else:
         method = steps(algorithm, sources, target)
-    stages = builder.stages(method, data, given.models[model], training, seed)
+    stages = given.stages(builder, method, dataset, model, seed)
     return run_of(wanted, [*stages.values()][-1])
 
 
@@ -237,11 +252,11 @@ def _across(builder: PlanBuilder, given: _Given, wanted: RunName) -> Stage:
         )
     before: Stage | None = None
     for home, task in tasks:
-        data, training = given.data[home], given.training[home]
+        data, training = given.data[home], given.training(home, model)
         step = Step((task,), Selection((task,)), start=_start(before, task, given.models[model]))
         if algorithm in CONTROLS and before is None:
             step = control_steps(algorithm, (task,), target, Usual(data, training, seed))[0]
-        stages = builder.stages([step], data, given.models[model], training, seed)
+        stages = given.stages(builder, [step], home, model, seed)
         before = stages[step]
     assert before is not None
     return before
@@ -273,7 +288,7 @@ def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -
     ``DNLI_permuted_answers``."""
     text = "+".join(shorts[task] for task in sorted(step.train_tasks))
     if step.training is not None:
-        text += f"_{step.training.epochs}_epochs"
+        text += f"_{step.training.budget}"
     if step.data is not None:
         text += f"_{step.data.recipe}"
     parents = [start.stage.label for start in starts if start.stage]

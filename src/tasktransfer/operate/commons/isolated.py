@@ -30,7 +30,7 @@ MOST_MEMORY = 288 * 2**20
 SECONDS = 10
 SECONDS_PER_MIB = 10
 """Processor time for a pack, and for each MiB of its file. The shipped matrix (1.9 MiB): 16 s."""
-TOLD = ("by", "data", "models")
+TOLD = ("by", "data", "models", "parameters")
 """Keys of a footer that the parent is told."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
@@ -127,7 +127,8 @@ def unpacked(file: Path, config: CommonConfig) -> Iterator[Path]:
         read = reader.read_facts(file)
         if read.problem:
             raise RecordError(read.problem)
-        remember_revisions(config, read.facts["data"], read.facts["models"])
+        facts = read.facts
+        remember_revisions(config, facts["data"], facts["models"], facts["parameters"])
         reader.unpack(file, Path(folder))
         yield Path(folder)
 

@@ -172,6 +172,7 @@ _FACTS: dict[str, tuple[Any, Callable[[Any], bool]]] = {
     "by": ("", _is_name),
     "data": ({}, _are_revisions),
     "models": ({}, _are_revisions),
+    "parameters": ({}, _are_revisions),
     "provenance": ("", _is_text),
     "sha256": (None, _are_sha256),
 }

@@ -93,7 +93,7 @@ def remember_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
     """Remember the revisions of inputs that are not on this machine, unless they are known: those
     that most shards name, so that a wrong shard does not decide for the others."""
     agreed: dict[str, dict[str, str]] = {}
-    for kind in ("data", "models"):
+    for kind in ("data", "models", "parameters"):
         votes: dict[str, Counter[str]] = {}
         for shard in shards:
             for name, revision in shard.says.facts.get(kind, {}).items():
@@ -101,7 +101,7 @@ def remember_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
         agreed[kind] = {
             name: counts.most_common(1)[0][0] for name, counts in votes.items() if counts.total()
         }
-    remember_revisions(config, agreed["data"], agreed["models"])
+    remember_revisions(config, agreed["data"], agreed["models"], agreed["parameters"])
 
 
 def import_shards(

@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
+from tasktransfer.config.model_sizes import ModelSize
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.operate.forecast.besides import Besides
-from tasktransfer.operate.forecast.model_size import ModelSize, model_size
+from tasktransfer.operate.forecast.model_size import model_size
 from tasktransfer.operate.forecast.rates import (
     Device,
     Precision,
@@ -214,37 +215,47 @@ class Estimates:
         )
         predicted = sum(self.sizes.of(stage, task, "test").instances for task in stage.tested)
         return Cost(
-            samples=training.epochs * sum(v.units for v in train),
+            samples=round(self._passes(stage) * sum(v.units for v in train)),
             tokens=tokens,
             evaluated=sum(volume.units * times for volume, times in evaluated),
             evaluated_tokens=evaluated_tokens,
             seconds=seconds,
             checkpoint=4 * self.model(model).trained * len(stage.selections),
             results=RECORD_BYTES
-            + EPOCH_BYTES * training.epochs
+            + EPOCH_BYTES * self._rounds(stage)
             + PREDICTIONS_BYTES
             + PREDICTION_BYTES * predicted,
         )
 
-    def _updates(self, stage: Stage) -> int:
+    def _in_epoch(self, stage: Stage) -> int:
+        """Return the updates of an epoch."""
         train = (self.sizes.of(stage, task, "train").units for task in stage.train_tasks)
-        batches = sum(math.ceil(units / stage.training.batch_size) for units in train)
-        return stage.training.epochs * batches
+        return max(1, sum(math.ceil(units / stage.training.batch_size) for units in train))
+
+    def _updates(self, stage: Stage) -> int:
+        tasks = len(stage.train_tasks)
+        return stage.training.planned_updates(stage.sampler, tasks, self._in_epoch(stage))
+
+    def _passes(self, stage: Stage) -> float:
+        """Return the passes over the training sets."""
+        return self._updates(stage) / self._in_epoch(stage)
+
+    def _rounds(self, stage: Stage) -> int:
+        return math.ceil(self._updates(stage) / (stage.selection.every or self._in_epoch(stage)))
 
     def _evaluations(self, stage: Stage) -> Iterator[tuple[Volume, int]]:
         """(volume, how often it is predicted)."""
-        every = stage.selection.every
-        rounds = math.ceil(self._updates(stage) / every) if every else stage.training.epochs
+        rounds = self._rounds(stage)
         for task in stage.measured_on:
             yield self.sizes.of(stage, task, "dev"), rounds + int(stage.keeps(0))
         for task in stage.tested:
             yield self.sizes.of(stage, task, "test"), 1
 
     def _tokens(self, stage: Stage) -> tuple[int, int]:
-        """Tokens that a stage is trained on (all epochs), and evaluated on (dev and test)."""
+        """Tokens that a stage is trained on (all passes), and evaluated on (dev and test)."""
         train = sum(self.sizes.of(stage, task, "train").tokens for task in stage.train_tasks)
         evaluated = sum(volume.tokens * times for volume, times in self._evaluations(stage))
-        return stage.training.epochs * train, evaluated
+        return round(self._passes(stage) * train), evaluated
 
     # --- what a batch system is asked for ---
 

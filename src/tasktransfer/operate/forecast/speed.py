@@ -15,9 +15,9 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
+from tasktransfer.config.model_sizes import ModelSize
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family
-from tasktransfer.operate.forecast.model_size import ModelSize
 from tasktransfer.operate.forecast.rates import Device, Precision, Rates
 from tasktransfer.results.costs import PHASES, cost_in
 from tasktransfer.results.study import Study

@@ -1,0 +1,152 @@
+"""How large a checkpoint is, read from its files, or known by its name."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tasktransfer.core.specs import Family
+from tasktransfer.files import json_text
+from tasktransfer.files.tensors import tensor_shapes
+
+Basis = Literal[
+    "its files", "its config", "its name", "its recipe", "a guess: as large as BERT base"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSize:
+    """``parameters`` in all; ``layers`` of encoder and decoder together; ``adapter``: parameters of
+    the adapter that is trained in their place, None: they are trained; ``written``: the share of
+    its tokens that are of answers, each of which is weighed against all words."""
+
+    parameters: int
+    hidden: int
+    layers: int
+    vocabulary: int
+    basis: Basis
+    adapter: int | None = None
+    written: float = 0.0
+
+    @property
+    def trained(self) -> int:
+        """Parameters that have a gradient and moments, and are on the disk afterwards."""
+        return self.parameters if self.adapter is None else self.adapter
+
+    @property
+    def backward(self) -> float:
+        """What the way back costs, in forward passes: one for what a layer reads, and one for its
+        weights, as far as they are trained."""
+        return 1 + self.trained / self.parameters
+
+    def working(self, family: Family) -> float:
+        """Parameters that a token of the input is multiplied with. Embeddings are looked up only,
+        except where a decoder's output layer uses them; and an encoder-decoder's input passes its
+        first half; context and reply pass an encoder each."""
+        inner = max(self.parameters - self.vocabulary * self.hidden, self.parameters * 0.3)
+        return {
+            "encoder": inner,
+            "decoder": self.parameters,
+            "encoder_decoder": inner / 2 + self.written * self.vocabulary * self.hidden,
+            "dual_encoder": inner,
+        }[family]
+
+
+_GUESS = (109_500_000, 768, 12, 30522)
+_TINY = (200_000, 64, 2, 1200)
+_PUBLISHED = {
+    "bert-base": _GUESS,
+    "bert-large": (335_100_000, 1024, 24, 30522),
+    "distilbert-base": (66_400_000, 768, 6, 30522),
+    "roberta-base": (124_600_000, 768, 12, 50265),
+    "roberta-large": (355_400_000, 1024, 24, 50265),
+    "gpt2": (124_400_000, 768, 12, 50257),
+    "distilgpt2": (81_900_000, 768, 6, 50257),
+    "gpt2-medium": (354_800_000, 1024, 24, 50257),
+    "gpt2-large": (774_000_000, 1280, 36, 50257),
+    "gpt2-xl": (1_557_600_000, 1600, 48, 50257),
+    "all-minilm-l6-v2": (22_700_000, 384, 6, 30522),
+    "all-mpnet-base-v2": (109_500_000, 768, 12, 30527),
+    "smollm2-135m-instruct": (134_500_000, 576, 30, 49152),
+    "t5-small": (60_500_000, 512, 12, 32128),
+    "t5-base": (222_900_000, 768, 24, 32128),
+    "t5-large": (737_700_000, 1024, 48, 32128),
+    "t5-3b": (2_851_600_000, 1024, 48, 32128),
+    "modernbert-base": (149_000_000, 768, 22, 50368),
+    "modernbert-large": (394_800_000, 1024, 28, 50368),
+    **{
+        f"ettin-{kind}-{name}": size
+        for kind in ("encoder", "decoder")
+        for name, size in {
+            "17m": (16_800_000, 256, 7, 50368),
+            "32m": (31_900_000, 384, 10, 50368),
+            "68m": (68_100_000, 512, 19, 50368),
+            "150m": (149_000_000, 768, 22, 50368),
+            "400m": (394_800_000, 1024, 28, 50368),
+            "1b": (1_028_100_000, 1792, 28, 50368),
+        }.items()
+    },
+    "deberta-v3-base": (183_800_000, 768, 12, 128100),
+    "qwen3-0.6b": (596_000_000, 1024, 28, 151936),
+    "smollm2-135m": (134_500_000, 576, 30, 49152),
+    "smollm2-360m": (361_800_000, 960, 32, 49152),
+}
+"""Name on the hub, without owner and case → parameters, hidden size, layers, vocabulary."""
+
+_HIDDEN = ("hidden_size", "d_model", "n_embd", "dim")
+_INNER = ("intermediate_size", "d_ff", "n_inner", "hidden_dim")
+_LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
+
+
+def read_size(folder: Path) -> ModelSize | None:
+    """Return the size of the checkpoint in a folder; None if there are no weights to be read."""
+    parameters = 0
+    for file in folder.glob("*.safetensors"):
+        shapes = tensor_shapes(file)
+        if shapes is None:
+            return None
+        parameters += sum(map(math.prod, shapes.values()))
+    config = json_text.read_object(folder / "config.json")
+    if not parameters and not any(name in config for name in _HIDDEN):
+        return None
+
+    def first(names: tuple[str, ...], default: int) -> int:
+        return next((config[name] for name in names if isinstance(config.get(name), int)), default)
+
+    layers = first(_LAYERS, 12) + int(config.get("num_decoder_layers") or 0)
+    hidden, words = first(_HIDDEN, 768), first(("vocab_size",), 30522)
+    if parameters:
+        return ModelSize(parameters, hidden, layers, words, "its files")
+    inner = first(_INNER, 4 * hidden)
+    parameters = words * hidden + layers * (4 * hidden + 2 * inner) * hidden
+    return ModelSize(parameters, hidden, layers, words, "its config")
+
+
+def find_size(checkpoint: str) -> ModelSize:
+    """Return the size that a checkpoint is known to have by its name, else that of BERT base."""
+    short = checkpoint.rstrip("/").rsplit("/", 1)[-1].lower().removeprefix("flan-")
+    short = short.split(".q")[0].removesuffix(".gguf")  # what a file in GGUF says of its digits
+    for ending in ("-uncased", "-cased"):
+        short = short.removesuffix(ending)
+    if checkpoint == "tiny":
+        return ModelSize(*_TINY, "its name")
+    if short in _PUBLISHED:
+        return ModelSize(*_PUBLISHED[short], "its name")
+    return ModelSize(*_GUESS, "a guess: as large as BERT base")
+
+
+def cached_folders(name: str, revision: str) -> Iterator[Path]:
+    """Yield the folders in which the Hugging Face hub's cache has a model."""
+    home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
+    hub = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
+    folder = hub / f"models--{name.replace('/', '--')}"
+    yield folder / "snapshots" / revision
+    try:
+        commit = (folder / "refs" / revision).read_text().strip()
+    except (OSError, ValueError):
+        return
+    yield folder / "snapshots" / commit

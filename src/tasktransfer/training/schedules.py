@@ -1,0 +1,32 @@
+"""The learning rate over the updates of a training, by transformers' own schedulers."""
+
+from __future__ import annotations
+
+import torch
+
+from tasktransfer.core.specs import Training
+
+Scheduler = torch.optim.lr_scheduler.LRScheduler
+
+
+def make_scheduler(
+    optimiser: torch.optim.Optimizer, training: Training, updates: int
+) -> Scheduler | None:
+    """Return the scheduler of a training; None if its learning rate never changes.
+
+    Args:
+        updates: planned updates of the whole training. A training that stops early has the rates of
+            its first updates.
+    """
+    if training.schedule == "constant" and not training.warmup:
+        return None
+    from transformers import get_scheduler  # noqa: PLC0415  # takes a second
+
+    constant = "constant_with_warmup"
+    scheduler: Scheduler = get_scheduler(
+        constant if training.schedule == "constant" else training.schedule,
+        optimiser,
+        num_warmup_steps=round(training.warmup * updates),
+        num_training_steps=updates,
+    )
+    return scheduler

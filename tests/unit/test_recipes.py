@@ -1,0 +1,131 @@
+"""``training.recipe: auto`` and the other keys of a budget: what a config makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_study import SMALL, changed, parse
+
+from tasktransfer.config.recipes import find_recipe
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.designs.transfer import plan as planning
+from tasktransfer.errors import ConfigError
+from tasktransfer.results import revisions as inputs
+from tasktransfer.results.revisions import Revisions
+
+MODEL = {"name": "m", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
+
+
+def plan_stages(
+    training: Mapping[str, Any], model: Mapping[str, Any] = MODEL, parameters: int = 22_000_000
+) -> dict[str, Stage]:
+    """Return the stages of a small study by their label."""
+    config = parse({**SMALL, "seeds": 1, "models": [dict(model)], "training": dict(training)})
+    adapter = config.models[0].adapter
+    spec = ModelSpec("m", config.models[0].family, "w", 64)
+    spec = replace(spec, adapter=adapter.spec if adapter else None)
+    revisions = Revisions({d.name: "r" for d in config.datasets}, {"m": spec}, {"m": parameters})
+    return {stage.label: stage for stage in planning.build(config, revisions).stages}
+
+
+def test_auto_fills_in_what_the_file_leaves_out() -> None:
+    recipe = find_recipe("encoder", 22_000_000, adapted=False)
+    for stage in plan_stages({"recipe": "auto"}).values():
+        assert stage.training.learning_rate == recipe.learning_rate
+        assert stage.training.updates == recipe.updates
+        assert stage.training.decays == "matrices"
+        assert stage.selection.every == recipe.round_updates
+        assert stage.model.reads == recipe.reads == "mean"
+    own = {"recipe": "auto", "learning_rate": 7e-5, "schedule": "constant", "updates": None}
+    for stage in plan_stages(own, {**MODEL, "reads": "first_token"}).values():
+        assert stage.training.learning_rate == 7e-5
+        assert (stage.training.schedule, stage.training.updates) == ("constant", recipe.updates)
+        assert stage.model.reads == "first_token"
+
+
+@pytest.mark.parametrize("budget", [{"epochs": 3}, {"updates": 40}, {"min_updates": 90}])
+def test_a_budget_of_the_file_replaces_the_recipes(budget: dict[str, int]) -> None:
+    (stage, *_) = plan_stages({"recipe": "auto", **budget}).values()
+    assert stage.training.updates == budget.get("updates")
+    assert stage.training.min_updates == budget.get("min_updates")
+    assert stage.selection.every is None
+
+
+def test_recipes_differ_by_family_and_size() -> None:
+    small, base = (find_recipe("encoder", n, adapted=False) for n in (22_000_000, 109_000_000))
+    assert small.learning_rate > base.learning_rate
+    assert find_recipe("decoder", 135_000_000, adapted=False).reads == "pooler"
+    for family in ("encoder", "decoder", "encoder_decoder"):
+        for adapted in (False, True):
+            assert find_recipe(family, 10**12, adapted=adapted).updates  # type: ignore[arg-type]
+    lora = {**MODEL, "checkpoint": "./m", "adapter": {"rank": 4}}
+    recipe = find_recipe("encoder", 22_000_000, adapted=True)
+    (stage, *_) = plan_stages({"recipe": "auto"}, lora).values()
+    assert stage.training.learning_rate == pytest.approx(10 * recipe.learning_rate)
+
+
+def test_rounds_and_patience_reach_every_stage_and_every_digest() -> None:
+    plain = plan_stages({})
+    early = plan_stages({"patience": 3, "round_updates": 20})
+    for label, stage in early.items():
+        assert (stage.selection.every, stage.selection.patience) == (20, 3)
+        assert stage.digest != plain[label].digest
+
+
+def test_a_longer_baseline_has_twice_the_updates() -> None:
+    config = parse({**SMALL, "controls": ["longer_baseline"], "training": {"updates": 50}})
+    spec = ModelSpec("m", "encoder", "w", 64)
+    models = {model.name: replace(spec, name=model.name) for model in config.models}
+    revisions = Revisions({d.name: "r" for d in config.datasets}, models)
+    stages = planning.build(config, revisions).stages
+    longer = [stage for stage in stages if stage.label.endswith("_100_updates")]
+    assert longer
+    assert {stage.training.updates for stage in longer} == {100}
+
+
+@pytest.mark.parametrize(
+    ("training", "path"),
+    [
+        ({"updates": 9, "epochs": 3}, "training.epochs"),
+        ({"updates": 9, "min_updates": 3}, "training.min_updates"),
+        ({"recipe": "auto", "fidelity": "tlidb"}, "training.recipe"),
+        ({"recipe": "auto", "fidelity": {"setting": "paper"}}, "training.recipe"),
+        ({"recipe": "best"}, "training.recipe"),
+        ({"warmup": 1}, "training.warmup"),
+        ({"schedule": "step"}, "training.schedule"),
+    ],
+)
+def test_what_cannot_be_is_refused(training: dict[str, Any], path: str) -> None:
+    with pytest.raises(ConfigError, match=path):
+        parse({**SMALL, "training": training})
+
+
+def test_only_encoders_have_heads() -> None:
+    decoder = changed("models", 0, to={**MODEL, "family": "decoder"})
+    with pytest.raises(ConfigError, match="head_learning_rate"):
+        parse({**decoder, "training": {"head_learning_rate": 1e-3}})
+    with pytest.raises(ConfigError, match="reads"):
+        parse(changed("models", 0, to={**MODEL, "family": "decoder", "reads": "mean"}))
+
+
+def test_sizes_are_remembered_where_the_model_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    document = {
+        **SMALL,
+        "results": "results",
+        "models": [{**MODEL, "checkpoint": "./unheard-of"}],
+        "training": {"recipe": "auto"},
+    }
+    config = parse(document)
+    inputs.remember_revisions(config, {}, {"m": "sha256:1"}, {"m": "1234"})
+    read, _ = inputs.find_revisions(config, need_inputs=False)
+    assert read.parameters == {"m": 1234}
+    plain, _ = inputs.find_revisions(parse({**document, "training": {}}), need_inputs=False)
+    assert plain.parameters == {}
