@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_stages import TASKS, finish_all, opened
 
+from finished_stages import TASKS, finish_all, opened
 from releases import TinyRelease, tiny_release
 from tasktransfer import cli
 from tasktransfer.data.cache import prepare
@@ -162,12 +162,15 @@ def test_plan_and_validate_tell_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == f"error: {text}\n"
 
 
-def test_a_config_is_valid_where_its_data_is_not_at_hand(
+def test_absent_data_is_refused_unless_the_config_alone_is_checked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     on()
     nowhere = ["--config", "study.yaml", "--set", "data.release=nowhere"]
-    assert cli.main(["validate", *nowhere]) == 0
+    assert cli.main(["validate", *nowhere]) == 3
+    error = capsys.readouterr().err
+    assert "nowhere: does not exist" in error and "--config-only" in error
+    assert cli.main(["validate", "--config-only", *nowhere]) == 0
     assert "not checked: nowhere: does not exist" in capsys.readouterr().out
     assert cli.main(["plan", *nowhere]) == 0
     assert "CANNOT BE RUN" not in capsys.readouterr().out

@@ -16,11 +16,11 @@ from tasktransfer.config.places import on_disk
 from tasktransfer.core.nodes import Data, Evaluation, Node, Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.dataset import Release
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, ModelError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.operate.forecast.sizes import read_manifest
 from tasktransfer.results.finished import look
-from tasktransfer.results.revisions import is_generated
+from tasktransfer.results.revisions import is_generated, missing_checkpoint
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS
 
@@ -56,6 +56,33 @@ def refuse_lacking(study: Study, dataset: str | None = None) -> None:
     messages = [text for text in lacking(study, dataset) if text not in study.absent]
     if messages:
         raise DataError("\n".join(messages))
+
+
+def refuse_absent(study: Study) -> None:
+    """Raise if data or models that unfinished nodes need are not on this disk.
+
+    Raises:
+        DataError: data are absent, and perhaps models.
+        ModelError: models alone are.
+    """
+    data = [text for text in lacking(study) if text in study.absent]
+    models = [str(error) for error in _absent_models(study)]
+    if not (data or models):
+        return
+    remedy = "To check the config alone, without data and models, add --config-only"
+    raise (DataError if data else ModelError)("\n".join([*data, *models, remedy]))
+
+
+def _absent_models(study: Study) -> Iterator[ModelError]:
+    finished = look(study).finished
+    left = [node for node in study.plan.nodes if node.digest not in finished]
+    stages = {node.model.name for node in left if isinstance(node, Stage)}
+    asked = {n for node in left if isinstance(node, Evaluation) for n in node.model_names}
+    needed = stages | asked
+    beside = {model.second for model in study.config.models if model.name in needed}
+    for model in study.config.models:
+        if model.name in needed | beside and (error := missing_checkpoint(model)) is not None:
+            yield error
 
 
 def _absent_files(named: Mapping[str, str]) -> Iterator[str]:

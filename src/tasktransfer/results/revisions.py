@@ -101,6 +101,22 @@ def is_hub_name(checkpoint: str) -> bool:
     return not Path(checkpoint).is_dir()
 
 
+def missing_checkpoint(model: ModelConfig) -> ModelError | None:
+    """Return the error for a model whose checkpoint should be on this disk and is not, else
+    None."""
+    if not model.has_checkpoint or is_hub_name(model.checkpoint):
+        return None
+    path, one_file = Path(on_disk(model.checkpoint)), is_gguf(model.checkpoint)
+    if path.is_file() if one_file else path.is_dir():
+        return None
+    what = "file" if one_file else "folder"
+    held = "" if one_file else " (config.json, tokenizer files, *.safetensors)"
+    return ModelError(
+        f"model {model.name}: no {what} {model.checkpoint}; put the checkpoint there{held} or give "
+        "another checkpoint"
+    )
+
+
 def remember_revisions(
     config: CommonConfig,
     data: Mapping[str, str],
@@ -223,15 +239,10 @@ class _Inputs:
             return f"built:{digest_of(self._recipe(model.name, model.built))}"
         if is_hub_name(model.checkpoint):
             return self._on_the_hub(model.checkpoint, hub_revision(model))
-        path, one_file = Path(on_disk(model.checkpoint)), is_gguf(model.checkpoint)
-        if not (path.is_file() if one_file else path.is_dir()):
-            what = "file" if one_file else "folder"
-            held = "" if one_file else " (config.json, tokenizer files, *.safetensors)"
-            error = ModelError(
-                f"model {model.name}: no {what} {model.checkpoint}; put the checkpoint there"
-                f"{held} or give another checkpoint"
-            )
+        if (error := missing_checkpoint(model)) is not None:
             return self._absent(model.checkpoint, error)
+        one_file = is_gguf(model.checkpoint)
+        path = Path(on_disk(model.checkpoint))
         digest = (file_digest if one_file else directory_digest)(path, self.memo)
         self.seen[model.checkpoint] = f"sha256:{digest}"
         return self.seen[model.checkpoint]
