@@ -81,7 +81,7 @@ def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "snakemake", *words], cwd=folder, env=environment, check=False
+        [sys.executable, "-P", "-m", "snakemake", *words], cwd=folder, env=environment, check=False
     )
     if done.returncode:
         raise TaskTransferError(

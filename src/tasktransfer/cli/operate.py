@@ -22,12 +22,15 @@ from tasktransfer.cli.options import (
 )
 from tasktransfer.errors import ConfigError, DataError, escape_text
 from tasktransfer.files import json_text
+from tasktransfer.files.regular import read_regular
 
 if TYPE_CHECKING:
     from tasktransfer.designs.design import Design
     from tasktransfer.results.study import Study
 
 WATCH_SECONDS = 10
+MOST_PROVENANCE = 2**20
+"""Most bytes of a text on licences."""
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
@@ -145,7 +148,8 @@ def pack(chosen: argparse.Namespace) -> None:
 
     study, design = _study_of(chosen)
     try:
-        provenance = chosen.provenance.read_text(encoding="utf-8") if chosen.provenance else ""
+        file = chosen.provenance
+        provenance = read_regular(file, MOST_PROVENANCE).decode("utf-8") if file else ""
     except (OSError, ValueError) as error:
         raise ConfigError(f"--provenance {chosen.provenance}: cannot be read: {error}") from error
     seen = pack_results(

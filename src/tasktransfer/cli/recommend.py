@@ -78,7 +78,7 @@ def _make(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -
     ]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     done = subprocess.run(
-        [sys.executable, "-m", "snakemake", *words],
+        [sys.executable, "-P", "-m", "snakemake", *words],
         env={**os.environ, "PATH": path},
         stdout=sys.stderr,
         check=False,

@@ -149,7 +149,7 @@ def snakemake_words(request: Request) -> list[str]:
 
 def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:
     """Run Snakemake with its own output; return its exit code."""
-    command = [sys.executable, "-m", "snakemake", *words]
+    command = [sys.executable, "-P", "-m", "snakemake", *words]
     return subprocess.run(command, cwd=folder, env=job_environment(), check=False).returncode
 
 
@@ -258,7 +258,7 @@ def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]
     """
     progress, began = Progress(), time.monotonic()
     child = subprocess.Popen(
-        [sys.executable, "-m", "snakemake", *words],
+        [sys.executable, "-P", "-m", "snakemake", *words],
         env=job_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

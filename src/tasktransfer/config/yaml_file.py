@@ -19,6 +19,7 @@ import yaml
 
 from tasktransfer.core.validation import MAX_PROBLEMS, Problem, at, show
 from tasktransfer.errors import ConfigError
+from tasktransfer.files.regular import open_regular
 
 MAX_BYTES = 2**20
 MAX_VALUES = 50_000
@@ -107,7 +108,7 @@ def value_of(text: str, source: str) -> Any:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
         raise _UnreadableError("no such file; give the path of a study's YAML file") from error

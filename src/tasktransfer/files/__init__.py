@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -126,6 +127,23 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError):
             part.unlink()
+
+
+def private_folder(folder: Path, remedy: str) -> Path:
+    """Make a folder in a place where everybody may write.
+
+    Args:
+        remedy: what to do if somebody else has it.
+
+    Raises:
+        StorageError: it is another user's, a link, or others can write to it: files in it could
+            lead anywhere.
+    """
+    folder.mkdir(mode=0o700, exist_ok=True)
+    seen = folder.lstat()
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or seen.st_mode & 0o022:
+        raise StorageError(f"{folder}: others can write to it. Remove it, or {remedy}")
+    return folder
 
 
 def sha256_of(file: Path) -> str:

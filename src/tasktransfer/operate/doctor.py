@@ -17,8 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Literal
 
-import yaml
-
+from tasktransfer.config import yaml_file
 from tasktransfer.errors import ConfigError, ModelError, StorageError, TaskTransferError
 from tasktransfer.files import locks
 from tasktransfer.files.terminal import Colour, coloured
@@ -316,8 +315,8 @@ def profile(folder: Path) -> Check:
 def _settings(path: Path) -> str:
     """The settings of a profile that decide where and how jobs run."""
     try:
-        values = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8")) or {}
-    except (OSError, yaml.YAMLError) as error:
+        values = yaml_file.read(path / "config.yaml").value or {}
+    except ConfigError as error:
         return f"cannot be read: {error}"
     named = [
         key for key in ("executor", "scheduler", "cores", "jobs", "keep-going") if key in values

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.errors import ConfigError
-from tasktransfer.files import locks, replacing
+from tasktransfer.files import locks, private_folder, replacing
 
 SLOTS_VARIABLE = "TASKTRANSFER_SLOTS_PER_GPU"
 LOCKS_VARIABLE = "TASKTRANSFER_LOCKS"
@@ -103,11 +103,13 @@ def slots_per_gpu() -> int:
 
 
 def lock_folder() -> Path:
-    """Where the locks live: one folder a user and machine, never on a shared file system."""
+    """Return the folder of the locks: one per user and machine, never on a shared file system."""
     given = os.environ.get(LOCKS_VARIABLE)
-    folder = Path(given) if given else Path(tempfile.gettempdir()) / f"tasktransfer-{os.getuid()}"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
+    if given is None:
+        folder = Path(tempfile.gettempdir(), f"tasktransfer-{os.getuid()}")
+        return private_folder(folder, f"set {LOCKS_VARIABLE} to a folder of your own")
+    Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Path(given)
 
 
 @contextmanager

@@ -189,7 +189,7 @@ def _measured(device: Device) -> Rates:
     """In a process of its own, since torch is heavy to import."""
     if find_spec("torch") is None:
         raise TaskTransferError("--calibrate: torch is not installed here; leave --calibrate out")
-    command = [sys.executable, "-m", "tasktransfer.training.matrix_product", device]
+    command = [sys.executable, "-P", "-m", "tasktransfer.training.matrix_product", device]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=LONGEST, check=True
