@@ -6,6 +6,7 @@ package, whose traceback would say nothing to the plugin's author.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -96,7 +97,7 @@ def _add(
 
 def _import_plugin(where: str) -> ModuleType:
     """Return the module of a file, or of a folder with an ``__init__.py``."""
-    path = Path(on_disk(where)).resolve()
+    path = Path(os.path.realpath(on_disk(where)))  # Path.resolve ends in an error for a loop
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
         raise ConfigError(

@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 from tasktransfer.files import json_text
+from tasktransfer.files.regular import open_regular
 
 LONGEST_HEADER = 100_000_000
 """Bytes; what safetensors itself accepts."""
@@ -18,7 +19,7 @@ def tensor_shapes(file: Path) -> dict[str, list[int]] | None:
     of every tensor; the last tensor ends where the file ends.
     """
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             (length,) = struct.unpack("<Q", stream.read(8))
             if length > LONGEST_HEADER:
                 return None

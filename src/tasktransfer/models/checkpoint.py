@@ -129,6 +129,7 @@ def _check_files(start: str) -> tuple[int, int]:
         )
     shapes: list[list[int]] = []
     for file in sorted(Path(start).glob("*.safetensors")):
+        _refuse_irregular(file)
         try:
             with safe_open(file, framework="pt") as opened:
                 names = opened.keys()
@@ -140,8 +141,15 @@ def _check_files(start: str) -> tuple[int, int]:
     return len(shapes), sum(map(math.prod, shapes))
 
 
+def _refuse_irregular(file: Path) -> None:
+    """Libraries wait for a named pipe for ever."""
+    if not file.is_file():
+        raise ModelError(f"{file}: there is no such file, or it is a pipe or device; give a file")
+
+
 def _check_gguf(file: Path) -> tuple[int, int]:
     """The same of a file in GGUF."""
+    _refuse_irregular(file)
     try:
         import accelerate  # noqa: F401  # transformers asks for it
         from gguf import GGUFReader

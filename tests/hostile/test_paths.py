@@ -1,0 +1,114 @@
+"""Whatever a user names may be a pipe, a device, a folder or a link to one of them: every command
+refuses it at once, and waits for nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tasktransfer import cli
+from tasktransfer.errors import StorageError
+from tasktransfer.files import private_folder
+
+SECONDS = 30
+"""A pipe would be waited for, and /dev/zero read, for ever."""
+STUDY = {
+    "study": "s",
+    "datasets": {"DailyDialog": {"tasks": ["emotion_recognition", "dialogue_nli"]}},
+    "models": [{"name": "m", "family": "encoder", "checkpoint": "tiny", "max_length": 64}],
+}
+
+
+def pipe(place: Path) -> None:
+    os.mkfifo(place)
+
+
+def device(place: Path) -> None:
+    place.symlink_to("/dev/zero")
+
+
+def folder(place: Path) -> None:
+    place.mkdir()
+
+
+def loop(place: Path) -> None:
+    place.symlink_to(place.name)
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    def too_late(*_: object) -> None:
+        raise AssertionError(f"still at it after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+COMMANDS = {
+    "config": "validate --config odd.yaml",
+    "config of a plan": "plan --config odd.yaml",
+    "config of gc": "gc --config odd.yaml",
+    "config of run": "run odd.yaml",
+    "plugin": "validate --set plugins=[odd.py]",
+    "release": "data prepare --dataset DailyDialog --out out --set data.release=odd.zip",
+    "checkpoint": (
+        "tiny-model --model m --out out --set "
+        "'models=[{name: m, family: decoder, checkpoint: ./odd.gguf, max_length: 64}]'"
+    ),
+    "pack": "merge odd.parquet",
+    "shards": "import odd.folder",
+    "licences": "pack --out pack.parquet --provenance odd.txt",
+    "submission": "score odd.zip --data .",
+    "stage": "train --stage @odd.json --encoded . --base . --out out",
+}
+
+
+@pytest.mark.parametrize("make", [pipe, device, loop, folder])
+@pytest.mark.parametrize("what", COMMANDS)
+def test_what_is_no_file_is_refused_at_once(
+    what: str,
+    make: Callable[[Path], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("config.yaml").write_text(yaml.safe_dump(STUDY))
+    words = shlex.split(COMMANDS[what])
+    make(Path(next(re.findall(r"odd[.\w]*", word)[0] for word in words if "odd" in word)))
+    with within(SECONDS):
+        try:
+            code = cli.main(words)
+        except SystemExit as end:  # argparse refuses the word
+            code = int(str(end.code))
+    assert code != 0
+    assert "odd" in capsys.readouterr().err
+
+
+def test_a_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
+    """In /tmp anybody may make a folder with the name that is expected there."""
+    assert private_folder(tmp_path / "own", "look").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "link").symlink_to(tmp_path / "own")
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    for name in ("link", "open"):
+        with pytest.raises(StorageError, match="others can write to it"):
+            private_folder(tmp_path / name, "look")
+    if os.getuid() == 0:
+        os.chown(tmp_path / "own", 12345, 12345)
+        with pytest.raises(StorageError):
+            private_folder(tmp_path / "own", "look")
