@@ -171,7 +171,7 @@ CASES: dict[str, Case] = {
     "csv of two labels": flat(csv(*ROWS, "d3,more,x"), "line 6", "'y' before", "one answer"),
     "no Parquet": Case(b"PAR1" + b"\0" * 50, "train.parquet", "write it", name="train.parquet"),
     "no Arrow": Case(b"ARROW1" + b"\1" * 50, "train.arrow", "write it", name="train.arrow"),
-    "no gzip": Case(b"hello", "train.jsonl.gz", "cannot be read", name="train.jsonl.gz"),
+    "no gzip": Case(b"hello", "is not compressed", "remove .gz", name="train.jsonl.gz"),
     "unknown ending": Case(b"hello", "train.xlsx", "no format", "save it as", name="train.xlsx"),
 }
 

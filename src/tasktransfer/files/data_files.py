@@ -8,8 +8,6 @@ a key is for ``fields`` to say. Standard library only.
 from __future__ import annotations
 
 import codecs
-import csv
-import io
 import json
 import tarfile
 import zlib
@@ -19,13 +17,13 @@ from typing import Any
 
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
+from tasktransfer.files.csv_file import open_csv
 from tasktransfer.files.fields import Location, Table
 from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip
 
 AGAIN = "mend it, or fetch the file again"
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # UTF-32's begins with one of them, or with NULs
 _ZIP = Limits(total=2**30, members=10_000)
-_LEFT_OPEN = "is a quotation mark left open before? close it, and double those within a text"
 
 
 # --- bytes and text -----------------------------------------------------------------------------
@@ -168,55 +166,18 @@ def _shown(value: Any) -> str:
 
 
 def csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """The named columns of each row, and the line on which the row begins. The first line names
-    the columns, in any order; others are passed over, and so are empty lines.
+    """Yield the named columns of each row, and the line on which the row begins. The header names
+    the columns, in any order; others are passed over, and so are empty rows.
 
     Raises:
-        DataError: a column is missing, a row has another number of them, or a quotation mark is
-            left open.
+        DataError: as ``open_csv``, or a column is missing.
     """
-    rows = _numbered_rows(file)
-    _, head = next(rows, (1, []))
-    if missing := [column for column in columns if column not in head]:
-        raise _wrong_head(file, head, columns, missing)
-    places = [head.index(column) for column in columns]
-    for line, row in rows:
-        if len(row) != len(head):
-            raise DataError(
-                f"{file}, line {line}: {len(row)} columns, expected {len(head)} "
-                f"({', '.join(head)}); put texts with commas in quotes"
-            )
-        yield line, [row[index] for index in places]
-
-
-def _numbered_rows(file: Path) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(decoded(content_of(file), file), newline=""), strict=True)
-    line = 1
-    try:
-        for row in reader:
-            if row:
-                yield line, row
-            line = reader.line_num + 1
-    except csv.Error as error:
-        what = f"no CSV ({error})"
-        if "field limit" in str(error):
-            what = f"a cell of more than {csv.field_size_limit():,} characters"
-        raise DataError(f"{file}, line {line}: {what}: {_LEFT_OPEN}") from None
-
-
-def _wrong_head(
-    file: Path, head: Sequence[str], columns: Sequence[str], missing: Sequence[str]
-) -> DataError:
-    wanted = f"expected {', '.join(columns)}"
-    if not head:
-        return DataError(f"{file}, line 1: the file is empty, {wanted}; fetch the file again")
-    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
-        if len(head) == 1 and mark in head[0]:
-            return DataError(
-                f"{file}, line 1: columns are parted by {name} ({head[0]!r:.60}), {wanted} with "
-                "commas between; save it with commas"
-            )
-    return DataError(
-        f"{file}, line 1: no column {', '.join(missing)}; columns {', '.join(head)!r:.80}, "
-        f"{wanted}; mend the first line"
-    )
+    csv = open_csv(file)
+    if missing := [column for column in columns if column not in csv.columns]:
+        raise DataError(
+            f"{file}, line {csv.header_line}: no column {', '.join(missing)}; columns "
+            f"{', '.join(csv.columns)!r:.80} ({csv.dialect}), expected {', '.join(columns)}; mend "
+            "the first line"
+        )
+    places = [csv.columns.index(column) for column in columns]
+    return ((line, [row[place] for place in places]) for line, row in csv.rows())

@@ -1,7 +1,8 @@
 """Read JSON so that every text which cannot be used raises ValueError, and nothing else.
 
 Python's own reader raises RecursionError for deep nesting, speaks of an interpreter setting where a
-number has thousands of digits, and lets through halves of surrogate pairs, which no file can hold.
+number has thousands of digits, lets through halves of surrogate pairs, which no file can hold, and
+keeps the last of several values under one key.
 Standard library only.
 """
 
@@ -18,8 +19,10 @@ from tasktransfer.files.regular import open_regular, read_regular
 MAX_BYTES = 4 * 2**20
 """Of a file that ``read`` reads: a record has some ten thousand bytes."""
 
-_MAYBE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-_MAYBE_HALF_TEXT = re.compile(r"\\u[dD][89a-fA-F]")
+_BLANK = re.compile(r"[ \t\n\r]*")
+_MARK = re.compile(r'(?P<key>"(?:[^"\\]|\\.)*")(?P<colon>[ \t\n\r]*:)?|[{}]', re.DOTALL)
+"""A text, which is a key if a colon follows, or the beginning or end of an object."""
+_MAYBE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -56,28 +59,82 @@ def read_bytes(path: Path) -> bytes:
     return content
 
 
+class DuplicateKeyError(json.JSONDecodeError):
+    """A key is in an object twice: readers differ in which value they take."""
+
+
 def loads(content: str | bytes) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
         ValueError: it is broken (``json.JSONDecodeError``), no UTF-8 (``UnicodeDecodeError``),
-            nested too deeply, or has a number or character that nothing can hold.
+            nested too deeply, has a key twice in an object (``DuplicateKeyError``), or a number or
+            character that nothing can hold.
+    """
+    text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
+    value, end = decode(text, _skip_blank(text, 0))
+    if (rest := _skip_blank(text, end)) < len(text):
+        raise json.JSONDecodeError("Extra data", text, rest)
+    return value
+
+
+def _skip_blank(text: str, start: int) -> int:
+    match = _BLANK.match(text, start)
+    return match.end() if match else start
+
+
+def decode(text: str, start: int) -> tuple[Any, int]:
+    """Return the JSON value that begins at ``start``, and where it ends.
+
+    Raises:
+        ValueError: as ``loads``.
     """
     try:
-        value = json.loads(content)
+        value, end = _DECODER.raw_decode(text, start)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except _TwiceError:
+        raise _duplicate_key(text, start) from None
+    except json.JSONDecodeError:
         raise
     except ValueError:
         raise ValueError("a number in it has thousands of digits") from None
-    if isinstance(content, bytes):
-        maybe_half = _MAYBE_HALF.search(content) is not None
-    else:
-        maybe_half = _MAYBE_HALF_TEXT.search(content) is not None
-    if maybe_half:
+    if _MAYBE_HALF.search(text, start, end):
         _refuse_halves(value)
-    return value
+    return value, end
+
+
+class _TwiceError(Exception):
+    pass
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        raise _TwiceError
+    return table
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
+def _duplicate_key(text: str, start: int) -> DuplicateKeyError:
+    """Find the first key that is in an object twice; one is known to be there."""
+    opened: list[dict[str, int]] = []
+    for mark in _MARK.finditer(text, start):
+        if mark[0] == "{":
+            opened.append({})
+        elif mark[0] == "}":
+            opened.pop()
+        elif mark["colon"]:
+            key = json.loads(mark["key"])
+            first = opened[-1].setdefault(key, mark.start())
+            if first != mark.start():
+                lines = text.count("\n", first, mark.start())
+                where = f", {lines:,} line{'s' if lines > 1 else ''} above" if lines else ""
+                message = f"the key {key!r:.60} is there already in this object{where}"
+                return DuplicateKeyError(message, text, mark.start())
+    raise AssertionError("no key is there twice")
 
 
 def printed(value: Any, indent: int | None = None, *, ensure_ascii: bool = True) -> str:

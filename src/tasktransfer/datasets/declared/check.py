@@ -4,10 +4,10 @@ wrong, with lines. Nothing is dropped in silence.
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,14 @@ from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
 from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, data_file
 from tasktransfer.datasets.declared.guess import Guess, guess
-from tasktransfer.datasets.declared.rows import SourceRow, opened, read_rows
+from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
 from tasktransfer.datasets.declared.scopes import guess_scope, read_texts
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import source_of
+from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.survey import TOKENS_A_WORD, survey_of
 from tasktransfer.datasets.one_split import LEAST_WORDS, count_words, normalise_text
 from tasktransfer.errors import DataError
-from tasktransfer.files import json_text
-from tasktransfer.files.fields import Location
 
 GUESSED_FROM = 2000
 """Rows."""
@@ -78,7 +77,7 @@ class _Check:
         self.notes: list[str] = []
         self.seen: dict[str, tuple[str, str]] = {}
         self.dialogues: Counter[str] = Counter()
-        self.turns = self.empty = 0
+        self.turns = self.empty = self.rows = 0
         self.labels: dict[str, dict[str, Counter[str]]] = {}
         self.first: dict[tuple[str, str], str] = {}
         self.long: list[str] = []
@@ -86,10 +85,10 @@ class _Check:
         self.twice: list[str] = []
 
     def checked(self) -> Checked:
-        rows = {path: self._readable(path, file) for path, file in self.files.items()}
+        rows = {path: self._look_through(path, file) for path, file in self.files.items()}
         train = next(path for path, split in self.splits.items() if split == "train")
         try:
-            guessed = guess([row.values for row in rows[train][:GUESSED_FROM]], str(train))
+            guessed = guess([row.values for row in rows[train]], str(train))
         except DataError as error:
             raise DataError("\n".join([*self.problems, str(error)])) from None
         section = self._declaration(guessed)
@@ -99,22 +98,26 @@ class _Check:
             )
         try:
             declaration = Declaration.model_validate(section)
-        except ValidationError:
+        except ValidationError as error:
             declaration = None
-            self.problems.append(
-                f"{train}: no field looks like a label; declare a task by hand, with its kind and "
-                f"its label (fields: {', '.join(rows[train][0].values)})"
-            )
+            problem = error.errors()[0]["msg"]
+            if not guessed.tasks:
+                problem = (
+                    "no field looks like a label; declare a task by hand, with its kind and its "
+                    f"label (fields: {', '.join(rows[train][0].values)})"
+                )
+            self.problems.append(f"{train}: {problem}")
         if declaration is not None:
-            declaration = self._with_scope(section, declaration, rows)
-            for path, some in rows.items():
-                self._read(path, some, declaration)
+            declaration = self._with_scope(section, declaration)
+            for path in self.files:
+                self._read(path, declaration)
             self.problems += _some(self.in_two, "such dialogues")
             self.notes += _some(self.twice, "such dialogues")
             self._compare(declaration)
             if not self.problems:
                 self._read_as_a_study(declaration)
-        return Checked(self._printed(section, guessed, rows), self.problems, self.notes)
+        problems = list(dict.fromkeys(self.problems))
+        return Checked(self._printed(section, guessed), problems, self.notes)
 
     def _declaration(self, guessed: Guess) -> dict[str, Any]:
         files: dict[str, object] = {}
@@ -124,19 +127,14 @@ class _Check:
         shares = {} if "test" in files else {"shares": {"test": 0.2}}
         return {"files": files, **shares, "dialogue": guessed.dialogue, "tasks": guessed.tasks}
 
-    def _with_scope(
-        self,
-        section: dict[str, Any],
-        declaration: Declaration,
-        rows: Mapping[Path, list[SourceRow]],
-    ) -> Declaration:
+    def _with_scope(self, section: dict[str, Any], declaration: Declaration) -> Declaration:
         """Return the declaration, in which names of dialogues are those of a split or a file if
         they start anew there."""
         dialogue = declaration.dialogue
-        if dialogue.id is None or len(rows) < 2:
+        if dialogue.id is None or len(self.files) < 2:
             return declaration
         scope = guess_scope(
-            [(self.splits[path], read_texts(some, dialogue)) for path, some in rows.items()]
+            [(split, read_texts(self._readable(p), dialogue)) for p, split in self.splits.items()]
         )
         if scope is None:
             return declaration
@@ -151,61 +149,38 @@ class _Check:
 
     # --- lines that cannot be read ---
 
-    def _readable(self, path: Path, file: DataFile) -> list[SourceRow]:
-        """The rows of a file that can be read; what is wrong with others is noted."""
-        if file.format in ("jsonl", "csv", "json"):
-            self._look_at_bytes(path)
-        found: list[SourceRow] = []
+    def _look_through(self, path: Path, file: DataFile) -> list[SourceRow]:
+        """Note what is wrong with the lines of a file; return the first rows that can be read."""
+        first, broken = list[SourceRow](), list[str]()
         try:
-            found += read_rows(file)
+            for row in read_rows(file, self.notes, broken):
+                self.rows += 1
+                if len(first) < GUESSED_FROM:
+                    first.append(row)
         except DataError as error:
-            self.problems.append(str(error))
-            if file.format == "jsonl":
-                found = self._lines(path)
-        if not found:
+            broken.append(str(error))
+        self.problems += _some(broken)
+        if not first:
             raise DataError("\n".join(dict.fromkeys(self.problems)))
-        return found
+        return first
 
-    def _lines(self, path: Path) -> list[SourceRow]:
-        """All lines of JSON that can be read; the others are problems, each once."""
-        rows, broken = list[SourceRow](), list[str]()
-        with opened(path) as stream:
-            for number, line in enumerate(stream, start=1):
-                location = Location(str(path), row=f"line {number}", remedy="mend the line")
-                text = line.removeprefix(codecs.BOM_UTF8).strip()
-                try:
-                    values = json_text.loads(text) if text else None
-                except ValueError as error:
-                    broken.append(str(location.error(f"no JSON ({error})")))
-                    continue
-                if isinstance(values, dict):
-                    rows.append(SourceRow(number, values, location))
-                elif values is not None:
-                    broken.append(str(location.error("expected an object in braces")))
-        self.problems[-1:] = _some(broken) or self.problems[-1:]
-        return rows
-
-    def _look_at_bytes(self, path: Path) -> None:
-        with opened(path) as stream:
-            lines, crlf, blank = 0, 0, list[int]()
-            for number, line in enumerate(stream, start=1):
-                if number == 1 and line.startswith(codecs.BOM_UTF8):
-                    self.notes.append(f"{path}, line 1: begins with a byte order mark; passed over")
-                lines, crlf = number, crlf + line.endswith(b"\r\n")
-                if not line.strip():
-                    blank.append(number)
-        if crlf:
-            self.notes.append(f"{path}: {crlf:,} of {lines:,} lines end in CRLF; read as line ends")
-        if blank:
-            self.notes.append(f"{path}: empty lines {_numbers(blank)}; passed over")
+    def _readable(self, path: Path) -> Iterator[SourceRow]:
+        """The rows of a file up to one that cannot be read, which is noted already."""
+        with suppress(DataError):
+            yield from read_rows(self.files[path], problems=[])
 
     # --- dialogues and answers ---
 
-    def _read(self, path: Path, rows: list[SourceRow], declaration: Declaration) -> None:
+    def _read(self, path: Path, declaration: Declaration) -> None:
         split, problems = self.splits[path], list[str]()
         readers = [TaskReader(task, section) for task, section in declaration.tasks.items()]
-        groups = [rows] if declaration.dialogue.by_turn else [[row] for row in rows]
+        rows = self._readable(path)
+        groups: Iterable[Iterable[SourceRow]] = ([row] for row in rows)
+        if declaration.dialogue.by_turn:
+            groups = [rows]
         for group in groups:
+            if len(problems) >= MAX_BROKEN_LINES:
+                break
             try:
                 name = f"{split}-{path.name}"
                 for dialogue in dialogues_of(group, declaration.dialogue, name, split):
@@ -299,16 +274,11 @@ class _Check:
 
     # --- what is printed ---
 
-    def _printed(
-        self,
-        section: Mapping[str, Any],
-        guessed: Guess,
-        rows: Mapping[Path, Sequence[SourceRow]],
-    ) -> str:
+    def _printed(self, section: Mapping[str, Any], guessed: Guess) -> str:
         sizes = ", ".join(f"{count:,} {split}" for split, count in self.dialogues.items())
         head = f"# {sizes} dialogues, {self.turns:,} turns\n"
         if not sizes:
-            head = f"# {sum(map(len, rows.values())):,} rows, no task found\n"
+            head = f"# {self.rows:,} rows, no task found\n"
         body = write_yaml({"datasets": {self.name: section}})
         body, heading, tasks = body.partition("\n    tasks:")
         for task in guessed.tasks:
@@ -353,8 +323,3 @@ def _some(problems: list[str], what: str = "of the same file") -> list[str]:
     """The first problems of a kind, and how many more there are."""
     more = len(problems) - SHOWN
     return [*problems[:SHOWN], *([f"and {more:,} more {what}"] if more > 0 else [])]
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    listed = ", ".join(map(str, numbers[:5]))
-    return f"{listed}, ... ({len(numbers):,})" if len(numbers) > 5 else listed

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.datasets.declared import cells
-from tasktransfer.datasets.declared.rows import SourceRow
 from tasktransfer.datasets.declared.section import DialogueName, DialogueSection
+from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.turn_order import sort_keys
 from tasktransfer.files.fields import Location
 

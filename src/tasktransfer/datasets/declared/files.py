@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.config.places import on_disk
 from tasktransfer.datasets.declared.section import FilesSection
 from tasktransfer.errors import DataError
+from tasktransfer.files.regular import open_regular
 from tasktransfer.tasks.card import SPLITS
 
 FORMATS = {
@@ -23,6 +26,7 @@ FORMATS = {
 """Ending → format; ``.gz`` after the ending of a text is undone."""
 SAVED = ("dataset_info.json", "state.json")
 """What a folder holds that ``Dataset.save_to_disk`` wrote."""
+_WILDCARD = re.compile(r"[*?]")
 SPLIT_WORDS = {
     "train": "train",
     "training": "train",
@@ -54,12 +58,29 @@ class DataFile:
 FilesBySplit = Mapping[str, tuple[DataFile, ...]]
 
 
-def _matching(places: Iterable[str]) -> Iterator[str]:
-    """The places, of a pattern the files that it names; one that names none stays."""
-    for location in places:
-        path = Path(on_disk(location))
-        named = [] if path.exists() else Path(path.anchor).glob(str(path.relative_to(path.anchor)))
-        yield from sorted(map(str, named)) or [location]
+def _expand(location: str, key: str) -> list[Path]:
+    """The file at a place, or the files that a pattern with * or ? names. A path that exists is no
+    pattern, and neither are the folders of a pattern that exist.
+
+    Raises:
+        DataError: no file matches a pattern.
+    """
+    path = Path(on_disk(location))
+    folder = path
+    while not os.path.lexists(folder) and folder != folder.parent:
+        folder = folder.parent
+    pattern = str(path.relative_to(folder))
+    if path == folder or not _WILDCARD.search(pattern):
+        return [path]
+    is_hidden = path.name.startswith(".")
+    found = folder.glob(pattern.replace("[", "[[]"))
+    files = [file for file in found if is_hidden or not file.name.startswith(".")]
+    if not files:
+        raise DataError(
+            f"{location}: no file matches this pattern, and {key} names it; put files there, or "
+            f"change {key}"
+        )
+    return sorted(files, key=str)
 
 
 def files_of(files: FilesSection, key: str) -> FilesBySplit:
@@ -72,25 +93,44 @@ def files_of(files: FilesSection, key: str) -> FilesBySplit:
         folder = Path(on_disk(files.train[0]))
         if folder.is_dir() and not _is_saved(folder):
             return _in_folder(folder, f"{key}.train")
-    return {
-        split: tuple(_data_file(path, f"{key}.{split}") for path in _matching(places))
-        for split in SPLITS
-        if (places := getattr(files, split)) is not None
-    }
+    found: dict[str, tuple[DataFile, ...]] = {}
+    keys: dict[Path, str] = {}
+    for split in SPLITS:
+        own = f"{key}.{split}"
+        places = getattr(files, split)
+        if places is None:
+            continue
+        found[split] = tuple(
+            data_file(path, own) for place in places for path in _expand(place, own)
+        )
+        for file in found[split]:
+            if (other := keys.setdefault(file.path.resolve(), own)) != own:
+                raise DataError(
+                    f"{file.path}: {other} and {own} both name it; give each split its own files"
+                )
+    return found
 
 
 def data_file(path: Path, key: str) -> DataFile:
     """A file by its name. Raises DataError as ``files_of``."""
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises for a name that is too long
         if _is_saved(path):
             return DataFile(path, "saved")
         raise DataError(
             f"{path}: is a folder, and {key} names it; give its files, or a folder that "
             "Dataset.save_to_disk wrote"
         )
-    if not path.is_file():
-        raise DataError(f"{path}: is missing, and {key} names it; put it there, or change {key}")
-    endings = path.suffixes[:-1] if path.suffix == ".gz" else path.suffixes
+    try:
+        open_regular(path).close()
+    except FileNotFoundError:
+        raise DataError(
+            f"{path}: is missing, and {key} names it; put it there, or change {key}"
+        ) from None
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}), and {key} names it; give a readable file"
+        ) from None
+    endings = path.suffixes[:-1] if path.suffix.lower() == ".gz" else path.suffixes
     ending = endings[-1].lower() if endings else ""
     if ending not in FORMATS:
         raise DataError(
@@ -98,10 +138,6 @@ def data_file(path: Path, key: str) -> DataFile:
             f"{', '.join(FORMATS)}, and name it so"
         )
     return DataFile(path, FORMATS[ending])
-
-
-def _data_file(path: str, key: str) -> DataFile:
-    return data_file(Path(on_disk(path)), key)
 
 
 def _is_saved(folder: Path) -> bool:
@@ -115,8 +151,9 @@ def _in_folder(folder: Path, key: str) -> FilesBySplit:
         split = SPLIT_WORDS.get(first_word(path.name))
         if split is None or path.name.startswith("."):
             continue
-        inner = [path] if path.is_file() or _is_saved(path) else sorted(path.iterdir())
-        found.setdefault(split, []).extend(data_file(file, key) for file in inner)
+        inner = sorted(path.iterdir()) if path.is_dir() and not _is_saved(path) else [path]
+        files = [file for file in inner if not file.name.startswith(".")] or inner
+        found.setdefault(split, []).extend(data_file(file, key) for file in files)
     if "train" not in found:
         raise DataError(
             f"{folder}: has no file whose name begins with train, and {key} names it; name its "

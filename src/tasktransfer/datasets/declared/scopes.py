@@ -9,8 +9,8 @@ from typing import Literal
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets.declared.dialogues import dialogues_of
-from tasktransfer.datasets.declared.rows import SourceRow
 from tasktransfer.datasets.declared.section import DialogueSection
+from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.one_split import normalise_text
 from tasktransfer.errors import DataError
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from tasktransfer.config.fields import (
     DISTINCT,
@@ -22,8 +22,8 @@ from tasktransfer.config.fields import (
     Seed,
     Text,
     Title,
-    UserPath,
 )
+from tasktransfer.config.places import of_a_user, short_enough
 from tasktransfer.core.validation import refuse, show, unknown
 from tasktransfer.tasks.card import TaskKind
 
@@ -67,8 +67,15 @@ def _as_tuple(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+DataPath = Annotated[
+    str,
+    Text(r"\S(.*\S)?", "write the path of a file or folder"),
+    AfterValidator(short_enough),
+    AfterValidator(of_a_user),
+]
+"""Any path, or pattern of paths: no command line and no other path is made of it."""
 Paths = Annotated[
-    tuple[UserPath, ...],
+    tuple[DataPath, ...],
     LIST,
     Field(min_length=1),
     BeforeValidator(_as_tuple, json_schema_input_type=str | list[str]),

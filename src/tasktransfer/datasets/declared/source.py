@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
-from tasktransfer.datasets.declared.files import FilesBySplit, files_of
-from tasktransfer.datasets.declared.rows import hub_rows, read_rows
+from tasktransfer.datasets.declared.files import DataFile, FilesBySplit, files_of
+from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.datasets.declared.section import Declaration, DialogueSection, HubSplits
-from tasktransfer.datasets.file_digests import combined, remembering
+from tasktransfer.datasets.declared.source_row import SourceRow
+from tasktransfer.datasets.file_digests import Digests, combined, remembering
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replacing
+from tasktransfer.files.csv_file import open_csv
 from tasktransfer.tasks.card import SPLITS
+
+PLAIN = "0" * 64
+"""In place of a digest: the file's content tells all."""
 
 
 class Source(Protocol):
@@ -54,10 +60,10 @@ class Files:
         with remembering(memo) as digests:
             return combined(
                 {
-                    f"{split}/{number}/{name}": digests.of_file(part)
+                    f"{split}/{number}/{name}": digest
                     for split, some in self.files.items()
                     for number, file in enumerate(some)
-                    for name, part in file.parts().items()
+                    for name, digest in _digests(file, digests).items()
                 }
             )
 
@@ -66,6 +72,29 @@ class Files:
         for number, file in enumerate(self.files[split], start=1):
             name = f"{split}{number}" if several else split
             yield from dialogues_of(read_rows(file), self.section, name, split)
+
+
+def _digests(file: DataFile, digests: Digests) -> dict[str, str]:
+    """The digests of a file's parts, and of how a CSV is read that its header does not tell: who
+    reads it otherwise has other instances."""
+    found = {name: digests.of_file(part) for name, part in file.parts().items()}
+    if file.format == "csv":
+        key, state = f"{file.path.absolute()} as CSV", file.path.stat()
+        reading = digests.recall(key, state)
+        if reading is None:
+            reading = _digest_reading(file.path)
+            digests.remember(key, state, reading)
+        if reading != PLAIN:
+            found["reading"] = reading
+    return found
+
+
+def _digest_reading(file: Path) -> str:
+    try:
+        csv = open_csv(file)
+    except DataError:
+        return PLAIN  # whoever reads it says what is wrong
+    return PLAIN if csv.is_plain else digest_of([*csv.dialect, *csv.places])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +131,19 @@ class Hub:
         digest = hashlib.sha256()
         for split in self.splits:
             for row in self._rows(split):
-                digest.update(repr((split, row)).encode("utf-8", "replace"))
+                digest.update(repr((split, row.values)).encode("utf-8", "replace"))
         return digest.hexdigest()
 
-    def _rows(self, split: str) -> Iterator[Mapping[str, object]]:
+    def _rows(self, split: str) -> Iterator[SourceRow]:
+        from tasktransfer.datasets.declared.table_rows import (  # noqa: PLC0415  # pyarrow is slow
+            read_hub_rows,
+        )
+
         named = getattr(self.names, split)
-        return (row.values for row in hub_rows(self.name, self.config, named, self.revision))
+        return read_hub_rows(self.name, self.config, named, self.revision)
 
     def dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
-        named = getattr(self.names, split)
-        rows = hub_rows(self.name, self.config, named, self.revision)
-        return dialogues_of(rows, self.section, split, split)
+        return dialogues_of(self._rows(split), self.section, split, split)
 
 
 def source_of(declaration: Declaration, key: str) -> Source:

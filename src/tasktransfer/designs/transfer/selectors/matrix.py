@@ -8,6 +8,10 @@ a source are the targets' baselines.
 
 from __future__ import annotations
 
+import math
+import re
+import sys
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.files.csv_file import CsvFile, open_csv
 from tasktransfer.files.progress import with_progress
 from tasktransfer.stats.resampling import Floats
 from tasktransfer.stats.selector_judgement import RANDOM, SOURCE_MEAN, Judged, Mean, judged
@@ -23,6 +28,10 @@ from tasktransfer.stats.selectors import KS
 from tasktransfer.tables.regret import COLUMNS, GROUP
 from tasktransfer.tables.store import frame_of
 
+MAX_ROWS = 500_000
+NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})
+"""Cells, in lower case, that hold no number."""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 NEEDED = ("model", "source", "target", "seed", "score")
 NOTHING = Mean(np.nan)
 
@@ -72,62 +81,82 @@ def regret_table(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFram
 
 
 def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
-    """The rows of a file, scores as 0-100.
+    """Return the rows of a file by their lines, scores as 0-100, and what to note of it.
 
     Raises:
         DataError: as ``regret_of_file``.
     """
-    try:
-        table = pd.read_csv(path, dtype=dict.fromkeys((*GROUP, "source", "target"), str))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read as a CSV file: {error}") from error
-    missing = [name for name in NEEDED if name not in table]
-    if missing:
-        raise DataError(
-            f"{path}: no column {', '.join(missing)}; a matrix has {', '.join(NEEDED)} and a "
-            "column for each selector: rename yours, or add what is the same in all rows"
-        )
-    taken = [name for name in (RANDOM, SOURCE_MEAN) if name in table]
-    if taken:
-        raise DataError(
-            f"{path}: column {taken[0]}: this selector is computed from the scores; rename yours"
-        )
-    table.columns = [str(name) for name in table.columns]
-    table["source"] = table["source"].fillna("")
+    file = open_csv(path)
+    _refuse_columns(path, file.columns)
+    table = _read_table(file)
     for name in ("dataset", "algorithm"):
-        table[name] = table[name].fillna("") if name in table else ""
-    numbers = [str(name) for name in table if name not in (*GROUP, "source", "target")]
-    for name in numbers:
-        _refuse_text(path, table, name)
+        if name not in table:
+            table[name] = ""
     for name in ("model", "target", "seed", "score"):
-        if table[name].isna().any():
-            row = int(table.index[table[name].isna()][0])
-            raise DataError(f"{path}: row {row + 2}: no {name}: fill it in, or remove the row")
+        missing = table[name].isna() | (table[name] == "")
+        if missing.any():
+            line = table.index[missing][0]
+            raise DataError(f"{path}, line {line}: no {name}; fill it in, or remove the row")
     keys = [*GROUP, "source", "target", "seed"]
     if table.duplicated(keys).any():
         second = table[table.duplicated(keys)]
         source, target, seed = second.iloc[0][["source", "target", "seed"]].tolist()
         raise DataError(
-            f"{path}: row {int(second.index[0]) + 2}: a second score of {source!r} → {target!r}, "
-            f"seed {seed:.0f}: remove one"
+            f"{path}, line {second.index[0]}: a second score of {source!r} → {target!r}, seed "
+            f"{seed:.0f}; remove one"
         )
-    notes = []
+    notes = list(file.notes[1:])
     if table["score"].between(0, 1).all():
         table["score"] *= 100
         notes.append("all scores lie between 0 and 1: read as fractions, told as points of 100")
     return table, notes
 
 
-def _refuse_text(path: Path, table: pd.DataFrame, name: str) -> None:
-    numeric = pd.to_numeric(table[name], errors="coerce")
-    wrong = table.index[numeric.isna() & table[name].notna()]
-    if len(wrong):
+def _refuse_columns(path: Path, columns: Sequence[str]) -> None:
+    missing = [name for name in NEEDED if name not in columns]
+    if missing:
         raise DataError(
-            f"{path}: row {int(wrong[0]) + 2}, column {name}: {table.loc[wrong[0], name]!r} is no "
-            "number: every column but model, source and target, dataset and algorithm is one; "
-            "remove the column, or leave the cell empty"
+            f"{path}: no column {', '.join(missing)}; a matrix has {', '.join(NEEDED)} and a "
+            "column for each selector: rename yours, or add what is the same in all rows"
         )
-    table[name] = numeric.astype(float)
+    taken = [name for name in (RANDOM, SOURCE_MEAN) if name in columns]
+    if taken:
+        raise DataError(
+            f"{path}: column {taken[0]}: this selector is computed from the scores; rename yours"
+        )
+
+
+def _read_table(file: CsvFile) -> pd.DataFrame:
+    """The cells of a file: numbers, but for the names of what was trained and tested."""
+    lines = array("q")
+    values: dict[str, list[str] | array[float]] = {
+        name: [] if name in (*GROUP, "source", "target") else array("d") for name in file.columns
+    }
+    for line, cells in file.rows():
+        if len(lines) == MAX_ROWS:
+            raise DataError(
+                f"{file.path}, line {line}: more than {MAX_ROWS:,} rows; give a file per model"
+            )
+        lines.append(line)
+        for (name, column), cell in zip(values.items(), cells, strict=True):
+            if isinstance(column, list):
+                column.append(sys.intern(cell))
+            else:
+                column.append(_read_number(file, line, name, cell))
+    return pd.DataFrame(values, index=pd.Index(lines))
+
+
+def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
+    """A number; NaN if there is none."""
+    if cell.strip().lower() in NO_NUMBER:
+        return math.nan
+    if _NUMBER.fullmatch(cell.strip()) is None or not math.isfinite(float(cell)):
+        raise DataError(
+            f"{file.path}, line {line}, column {name}: {cell!r:.60} is no number ({file.dialect}); "
+            "every column but model, source and target, dataset and algorithm is one: remove the "
+            "column, or leave the cell empty"
+        )
+    return float(cell)
 
 
 def _matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:

@@ -1,0 +1,198 @@
+"""The rows of a JSON file: a list of objects, alone or under one key, objects under their names, or
+objects one after the other, on lines of their own or on several."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.datasets.declared.source_row import MEND, SourceRow
+from tasktransfer.errors import DataError
+from tasktransfer.files.fields import Location
+from tasktransfer.files.json_stream import JsonCursor, TooLongError, open_json
+from tasktransfer.files.text_stream import open_text
+
+HEAD = 2**16
+MANY_KEYS = 20
+
+
+def is_one_value(path: Path) -> bool:
+    """Return whether a file called JSON lines holds one JSON value: a list, or an object over
+    several lines.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    with open_text(path) as stream:
+        line, _, rest = stream.read(HEAD).lstrip("\ufeff \t\r\n").partition("\n")
+    return line.strip() in ("[", "{", "[{") or (line.startswith("[") and not rest.strip())
+
+
+def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
+    """Yield the rows of a file.
+
+    Raises:
+        DataError: it is broken, holds no list of objects, or several, or is a table by columns;
+            with line or item and remedy.
+    """
+    if path.name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+        notes.append(f"{path}: is not JSON lines, as a value takes several; read as a .json file")
+    with open_json(path) as cursor:
+        if cursor.peek() == "[":
+            yield from _number(path, cursor.items())
+            _refuse_more(cursor)
+            return
+        if cursor.peek() != "{":
+            found = f"{cursor.value()!r:.40}" if cursor.peek() else "an empty file"
+            raise cursor.error(f"found {found}, expected a list of objects", MEND)
+        if _holds_several(path):
+            yield from _read_sequence(path, cursor)
+            return
+    yield from _read_members(path)
+
+
+def _number(path: Path, items: Iterator[Any]) -> Iterator[SourceRow]:
+    for number, item in enumerate(items, start=1):
+        location = Location(str(path), row=f"item {number}", remedy=MEND)
+        if isinstance(item, list):
+            raise location.error(
+                f"found {item!r:.40}, expected an object in braces",
+                "write each row as an object with the names of its fields "
+                "(pandas.to_json(orient='records'))",
+            )
+        if not isinstance(item, dict):
+            raise location.error(f"found {item!r:.40}, expected an object in braces")
+        yield SourceRow(number, item, location)
+
+
+def _refuse_more(cursor: JsonCursor) -> None:
+    if cursor.peek():
+        raise cursor.error(
+            "another value follows the first, which is all that a JSON file holds",
+            "write one list, or one object per line (.jsonl)",
+        )
+
+
+def _holds_several(path: Path) -> bool:
+    """Whether another object follows the first, as in JSON lines."""
+    with open_json(path) as cursor:
+        try:
+            cursor.value()
+        except TooLongError:
+            return False
+        return cursor.peek() != ""
+
+
+def _read_sequence(path: Path, cursor: JsonCursor) -> Iterator[SourceRow]:
+    while cursor.peek():
+        line = cursor.line
+        location = Location(str(path), row=f"line {line}", remedy="mend the line")
+        value = cursor.value()
+        if not isinstance(value, dict):
+            raise location.error(f"found {value!r:.40}, expected an object in braces")
+        yield SourceRow(line, value, location)
+
+
+# --- one object ---------------------------------------------------------------------------------
+
+
+def _read_members(path: Path) -> Iterator[SourceRow]:
+    """Read the rows in an object: the one list of objects, or the objects that it names."""
+    table = _find_table(path)
+    with open_json(path) as cursor:
+        if table is None:
+            yield from _number(path, ({"id": key} | cursor.value() for key in cursor.members()))
+            return
+        for key in cursor.members():
+            if key == table:
+                yield from _number(path, cursor.items())
+            else:
+                cursor.skip()
+
+
+@dataclass
+class _Members:
+    """``tables``: keys whose values are lists of objects."""
+
+    path: Path
+    count: int = 0
+    objects: int = 0
+    tables: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    first: Mapping[str, Any] | None = None
+    are_columns: bool = True
+
+    def add(self, key: str, value: Any) -> None:
+        self.count += 1
+        if len(self.names) <= MANY_KEYS:
+            self.names.append(key)
+        if not isinstance(value, dict):
+            return
+        self.objects += 1
+        self.first = value if self.first is None else self.first
+        if self.are_columns:
+            is_flat = not any(isinstance(inner, dict | list) for inner in value.values())
+            self.are_columns = is_flat and value.keys() == self.first.keys()
+
+    @property
+    def is_by_columns(self) -> bool:
+        """Whether members are columns that have a value for each row, by the row's name."""
+        if self.first is None or not self.are_columns or self.count != self.objects:
+            return False
+        are_numbers = all(key.lstrip("-").isdecimal() for key in self.first)
+        if are_numbers and not all(name.lstrip("-").isdecimal() for name in self.names):
+            return True
+        return len(self.first) > MANY_KEYS and len(self.first) > 2 * self.count
+
+
+def _find_table(path: Path) -> str | None:
+    """The key of the list whose items are rows; None if the members are rows themselves.
+
+    Raises:
+        DataError: there is no such list, or there are several.
+    """
+    members = _Members(path)
+    with open_json(path) as cursor:
+        for key in cursor.members():
+            if cursor.peek() != "[":
+                members.add(key, cursor.value())
+                continue
+            items, objects = 0, 0
+            for item in cursor.items():
+                items, objects = items + 1, objects + isinstance(item, dict)
+            members.add(key, [])
+            if objects and objects == items:
+                members.tables.append(key)
+        _refuse_more(cursor)
+    if members.is_by_columns:
+        raise _by_columns(path, "columns")
+    if {"columns", "data"} <= {*members.names} <= {"columns", "data", "index"}:
+        raise _by_columns(path, "split")
+    if members.count > 1 and members.objects == members.count:
+        return None
+    if len(members.tables) == 1:
+        return members.tables[0]
+    remedy = f"; {MEND}"
+    if members.tables:
+        remedy = f": {', '.join(members.tables)}; save each as a file of its own"
+    raise DataError(
+        f"{path}: an object with {len(members.tables)} lists of objects, expected a list of "
+        f"objects or one under a single key{remedy}"
+    )
+
+
+def _by_columns(path: Path, orient: str) -> DataError:
+    name = path.with_name(f"{path.name.partition('.')[0]}.jsonl")
+    code = (
+        f"import pandas; pandas.read_json({str(path)!r}, orient={orient!r}, dtype=False, "
+        f"convert_axes=False, convert_dates=False).to_json({str(name)!r}, orient='records', "
+        "lines=True, force_ascii=False)"
+    )
+    return DataError(
+        f"{path}: is a table by columns, as pandas.to_json(orient={orient!r}) writes it, expected "
+        f"an object per row; write it with orient='records', or convert it: python -c "
+        f"{shlex.quote(code)}"
+    )

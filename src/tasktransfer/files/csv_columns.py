@@ -1,0 +1,124 @@
+"""What the columns of a CSV file hold, to tell names from data and rows from texts.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tasktransfer.files.csv_records import QUOTE
+
+PROFILE_ROWS = 10_000
+MAX_VALUES, MAX_VALUE = 1000, 200
+"""Different values of a column that are remembered, and characters of one."""
+MANY_ROWS, FEW_LABELS = 200, 60
+"""A column of so many rows with so few different values holds labels, and all of them are known."""
+LONG_NAME_WORDS, LONG_NAME_CHARACTERS = 8, 80
+_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+
+
+@dataclass(slots=True)
+class Column:
+    """The values of one column in the first ``PROFILE_ROWS`` rows.
+
+    ``enclosed``: how many values begin and end with quotation marks that are text.
+    """
+
+    count: int = 0
+    values: set[str] = field(default_factory=set)
+    longest: int = 0
+    enclosed: int = 0
+
+    def add(self, value: str) -> None:
+        self.count += 1
+        if len(self.values) <= MAX_VALUES:
+            self.values.add(value[:MAX_VALUE])
+        self.longest = max(self.longest, len(value))
+        self.enclosed += len(value) > 1 and value[0] == value[-1] == QUOTE
+
+    @property
+    def repeats(self) -> bool:
+        """Whether values come back, as those of labels and of names of dialogues do."""
+        is_short = self.longest <= MAX_VALUE
+        return is_short and len(self.values) <= MAX_VALUES and 2 * len(self.values) <= self.count
+
+    def may_hold(self, value: str) -> bool:
+        """Return whether a value looks like one of the column's and not like a piece of text."""
+        if self.count >= MANY_ROWS and len(self.values) <= FEW_LABELS:
+            return value in self.values
+        return value == value.strip()  # in texts a blank follows most commas
+
+
+class Columns:
+    """All columns of a file, by its header."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self.header = [name.strip() for name in header]
+        self.columns = [Column() for _ in header]
+        self._rows = 0
+        self._unnamed = [place for place, name in enumerate(self.header) if not name]
+        self._filled: set[int] = set()
+        self._is_counted = bool(self._unnamed) and self._unnamed[0] == 0
+        self._numbers: set[str] = set()
+
+    def add(self, cells: Sequence[str], *, is_sample: bool = True) -> None:
+        """Take note of a row that has a cell for each column; ``is_sample``: of its values, too."""
+        self._rows += 1
+        if is_sample and self._rows <= PROFILE_ROWS:
+            for column, cell in zip(self.columns, cells, strict=True):
+                column.add(cell)
+        for place in self._unnamed:
+            if cells[place]:
+                self._filled.add(place)
+        if self._is_counted:
+            self._is_counted = _INTEGER.fullmatch(cells[0]) is not None
+            if len(self._numbers) < PROFILE_ROWS:
+                self._numbers.add(cells[0])
+
+    def are_rows(self, lines: Sequence[Sequence[str]], separator: str) -> bool:
+        """Return whether the lines of one record look like rows of their own, so that stray
+        quotation marks may have joined them."""
+        if any(len(cells) != len(self.columns) for cells in lines):
+            return False
+        return (
+            separator == "\t"
+            or all(  # tabs are in no text
+                column.may_hold(cell)
+                for cells in lines
+                for column, cell in zip(self.columns, cells, strict=True)
+                if QUOTE not in (cell[:1], cell[-1:])
+            )
+        )
+
+    def index_column(self) -> int | None:
+        """Return the place of an unnamed column that numbers the rows, as pandas writes it."""
+        is_index = self._is_counted and 2 * len(self._numbers) > min(self._rows, PROFILE_ROWS)
+        return 0 if is_index else None
+
+    def empty_columns(self) -> list[int]:
+        """Return the places of columns without a name and without any value."""
+        return [place for place in self._unnamed if place not in self._filled]
+
+    def data_in_header(self) -> str | None:
+        """Return a name that is a value below as well: the header is data then."""
+        if self.header == list(map(str, range(len(self.header)))):
+            return None  # the names that pandas gives
+        for name, column in zip(self.header, self.columns, strict=True):
+            if name and column.repeats and name in column.values:
+                return name
+        return None
+
+    def long_names(self) -> list[str]:
+        """Return names so long that they may be texts of a first dialogue."""
+        return [
+            name
+            for name in self.header
+            if len(name.split()) >= LONG_NAME_WORDS or len(name) >= LONG_NAME_CHARACTERS
+        ]
+
+    def has_enclosed_labels(self) -> bool:
+        """Return whether values that come back are enclosed in quotation marks."""
+        return any(column.enclosed and column.repeats for column in self.columns)

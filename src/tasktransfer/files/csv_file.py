@@ -1,0 +1,399 @@
+"""Read CSV and TSV strictly: the one reader of every such file that a user gives.
+
+The dialect is decided from the header and the rows. The separator is a comma, semicolon, tab or
+bar. Quotation marks enclose cells (RFC 4180: a text with a separator, a line end or a quotation
+mark is enclosed, and quotation marks in it are doubled); between tabs they may be characters like
+others, if no row can be read otherwise. A file is looked through once before its first row is
+given, so that no row is read in a dialect which a later row contradicts. What can be read in
+several ways, or in none, raises DataError with line, column, dialect and remedy. Standard library
+only.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from tasktransfer.errors import DataError
+from tasktransfer.files.csv_columns import Columns
+from tasktransfer.files.csv_records import (
+    QUOTE,
+    SEPARATORS,
+    BrokenError,
+    Dialect,
+    Record,
+    divide_leniently,
+    read_records,
+)
+from tasktransfer.files.text_stream import TextLines, format_numbers
+
+SAMPLE_LINES = 500
+SAMPLE_CHARACTERS = 2**18
+ENOUGH_ROWS = 1000
+"""Rows after which it is known what the columns hold."""
+SUSPECT_LINES, MAX_SUSPECT_SIZE = 20, 20 * 2**20
+"""Lines of a record that are looked at, and characters of all that wait for it."""
+_NAMED_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?[\r\n]*')
+"""The first line by which Excel is told the separator."""
+_ESCAPED = re.compile(r'"[^"]*(?:""|\\").*"', re.DOTALL)
+"""An enclosed cell with quotation marks in it that were escaped."""
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A file that was looked through.
+
+    ``columns``: names in the header, in order. ``notes``: what a user should know of how the file
+    is read, its dialect first. ``places``: the places of the columns in a record of ``width``
+    cells. ``header_line``: the line of the header. ``is_plain``: whether the header alone tells how
+    the file is read: its most frequent separator is that of all rows, quotation marks enclose
+    cells, and every column has a name.
+    """
+
+    path: Path
+    dialect: Dialect
+    columns: tuple[str, ...]
+    places: tuple[int, ...]
+    width: int
+    header_line: int
+    is_plain: bool
+    notes: tuple[str, ...]
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line on which each row begins, and its cells by column. Rows without any text
+        are passed over.
+
+        Raises:
+            DataError: the file has changed since it was looked through, and cannot be read.
+        """
+        lines = TextLines(self.path, "")
+        try:
+            records = _read_records(lines, self.dialect, self.header_line)
+            next(records, None)
+            for record in records:
+                cells = record.cells
+                if len(cells) != self.width:
+                    raise DataError(
+                        f"{self.path}, line {record.line}: has changed while it was read; start "
+                        "again"
+                    )
+                if any(cells):
+                    named = len(self.places) < self.width
+                    yield record.line, [cells[i] for i in self.places] if named else cells
+        except BrokenError as error:
+            raise _broken(self.path, self.dialect, error) from None
+
+
+def open_csv(path: Path) -> CsvFile:
+    """Look a CSV or TSV file through, and decide how it is read.
+
+    Raises:
+        DataError: it cannot be read, has no header, or its rows do not fit the header; names line,
+            column, dialect and remedy.
+    """
+    try:
+        state = path.stat()
+        key = (state.st_ino, state.st_size, state.st_mtime_ns)
+    except (OSError, ValueError):
+        key = (0, 0, 0)  # opening it says what is wrong
+    return _open_csv(path, key)
+
+
+@lru_cache(maxsize=32)
+def _open_csv(path: Path, _state: tuple[int, int, int]) -> CsvFile:
+    separator, header_line = _find_separator(path)
+    enclosing = _Look(path, Dialect(separator, has_quotes=True), header_line)
+    if enclosing.is_sound:
+        return enclosing.file()
+    if separator == "\t" and (enclosing.quotes or enclosing.broken):
+        literal = _Look(path, Dialect(separator, has_quotes=False), header_line)
+        if literal.is_sound and literal.can_be_literal:
+            note = (
+                f"{path}: quotation marks are read as text: as marks around cells they contradict "
+                f"the rows ({enclosing.contradiction})"
+            )
+            return literal.file(note)
+    raise enclosing.error()
+
+
+class _Look:
+    """What one look through a file finds, in one dialect."""
+
+    def __init__(self, path: Path, dialect: Dialect, header_line: int) -> None:
+        self.path, self.dialect, self.header_line = path, dialect, header_line
+        self.lines = TextLines(path, "")
+        self.header, self.header_text = list[str](), ""
+        self.columns = Columns([])
+        self.broken: BrokenError | None = None
+        self.rows, self.quotes, self.escaped = 0, 0, 0
+        self.wrong, self.joined, self.repeated, self.several_lines = (_Places() for _ in range(4))
+        self.widths: set[int] = set()
+        self.begin_enclosed, self.end_enclosed = True, True
+        self.suspects, self.suspect_size = list[Record](), 0
+        try:
+            for record in _read_records(self.lines, dialect, header_line):
+                self._add(record)
+        except BrokenError as error:
+            self.broken = error
+        for record in self.suspects:
+            if self._joins_rows(record):
+                self.joined.add(record.line)
+
+    def _add(self, record: Record) -> None:
+        cells, line = record.cells, record.line
+        is_one_line = len(record.lines) == 1
+        quotes = record.lines[0].count(QUOTE) if is_one_line else 2
+        self.quotes += quotes
+        if is_one_line and (self.begin_enclosed or self.end_enclosed):
+            self.begin_enclosed = self.begin_enclosed and record.lines[0].startswith(QUOTE)
+            self.end_enclosed = self.end_enclosed and record.lines[0].endswith(QUOTE)
+        if not self.header:
+            self.header, self.columns, self.header_line = cells, Columns(cells), line
+            self.header_text = record.lines[0]
+            self.escaped += 0 if self.dialect.has_quotes else quotes
+        elif len(cells) != len(self.header):
+            self.wrong.add(line)
+            self.widths.add(len(cells))
+        elif not any(cells):
+            self.lines.skip_empty(line)
+        elif cells == self.header and len(cells) > 1:
+            self.repeated.add(line)
+        else:
+            self.rows += 1
+            self.columns.add(cells, is_sample=is_one_line)
+            if not is_one_line:
+                self.several_lines.add(line)
+                self._suspect(record)
+            elif quotes and not self.dialect.has_quotes:
+                self.escaped += sum(map(bool, map(_ESCAPED.fullmatch, cells)))
+
+    def _suspect(self, record: Record) -> None:
+        """Look whether stray quotation marks joined rows, at the end if too few rows are known."""
+        separator, width = self.dialect.separator, len(self.header)
+        if width < 2 or any(text.count(separator) < width - 1 for text in record.lines):
+            return
+        few = record._replace(lines=[*record.lines[:SUSPECT_LINES], record.lines[-1]])
+        self.suspect_size += sum(map(len, few.lines))
+        if self.rows < ENOUGH_ROWS and self.suspect_size < MAX_SUSPECT_SIZE:
+            self.suspects.append(few)
+        elif self._joins_rows(few):
+            self.joined.add(few.line)
+
+    def _joins_rows(self, record: Record) -> bool:
+        """Whether each line of a record looks like a row of its own."""
+        lines, separator = record.lines, self.dialect.separator
+        if self.begin_enclosed and not all(text.startswith(QUOTE) for text in lines[1:]):
+            return False
+        if self.end_enclosed and not all(text.endswith(QUOTE) for text in lines[:-1]):
+            return False
+        return self.columns.are_rows([divide_leniently(t, separator) for t in lines], separator)
+
+    @property
+    def is_sound(self) -> bool:
+        return self.broken is None and not self.wrong.count and not self.joined.count
+
+    @property
+    def can_be_literal(self) -> bool:
+        """Whether no enclosed cell shows that a program wrote quotation marks around cells."""
+        return not self.escaped and not self.columns.has_enclosed_labels()
+
+    @property
+    def contradiction(self) -> str:
+        """What is wrong in this dialect, in a few words."""
+        if self.broken is not None:
+            return f"line {self.broken.line}, column {self.broken.column}: {self.broken.problem}"
+        if self.wrong.count:
+            return f"line {self.wrong.first[0]} has {min(self.widths)} cells"
+        return f"line {self.joined.first[0]} would take the rows below it into one cell"
+
+    def error(self) -> DataError:
+        """Say what is wrong, with line, dialect and remedy."""
+        if self.wrong.count and (self.broken is None or self.wrong.first[0] <= self.broken.line):
+            return self._wrong_width()
+        if self.broken is not None:
+            return _broken(self.path, self.dialect, self.broken)
+        return DataError(
+            f"{self.path}, line {min(self.joined.first)}: two quotation marks enclose what looks "
+            f"like several rows ({self.dialect}); remove them or double them, or if they are right "
+            f"write the file as JSON lines: {_conversion(self.path, self.dialect)}"
+        )
+
+    def _wrong_width(self) -> DataError:
+        separator, width = self.dialect.separator, len(self.header)
+        found = " or ".join(map(str, sorted(self.widths)[:3]))
+        others = f" (lines {self.wrong})" if self.wrong.count > 1 else ""
+        shown = {"\t": "a tab"}.get(separator, repr(separator))
+        remedy = f"put texts with {shown} in quotes"
+        if self.widths == {width + 1} and not self.rows:
+            remedy = (
+                f"name the first column too if it numbers the rows, or put texts with {shown} in "
+                "quotes"
+            )
+        return DataError(
+            f"{self.path}, line {self.wrong.first[0]}{others}: {found} columns, and line "
+            f"{self.header_line} names {width} ({', '.join(self.columns.header)!r:.60}; "
+            f"{self.dialect}); {remedy}"
+        )
+
+    def file(self, note: str = "") -> CsvFile:
+        """Return the file in this dialect.
+
+        Raises:
+            DataError: the header names no columns, or is none.
+        """
+        index = self.columns.index_column()
+        passed = {*self.columns.empty_columns(), *(() if index is None else (index,))}
+        places = tuple(i for i in range(len(self.header)) if i not in passed)
+        names = tuple(self.columns.header[i] for i in places)
+        self._refuse_header(names)
+        notes = [
+            f"{self.path}: read as CSV with {self.dialect}; line {self.header_line} names "
+            f"{len(names)} columns, {self.rows:,} rows follow",
+            *([note] if note else []),
+            *self._notes(index, passed),
+            *self.lines.notes(),
+        ]
+        return CsvFile(
+            self.path,
+            self.dialect,
+            names,
+            places,
+            len(self.header),
+            self.header_line,
+            not passed and self.dialect == Dialect(self._header_separator(), has_quotes=True),
+            tuple(notes),
+        )
+
+    def _header_separator(self) -> str:
+        return max((",", ";", "\t"), key=self.header_text.count)
+
+    def _refuse_header(self, names: tuple[str, ...]) -> None:
+        location = f"{self.path}, line {self.header_line}"
+        listed = f"{', '.join(self.columns.header)!r:.80}"
+        if not self.header:
+            raise DataError(
+                f"{location}: the file is empty, expected the names of columns; fetch it again"
+            )
+        if not names:
+            raise DataError(
+                f"{location}: no column is named; mend the first line, which names the columns"
+            )
+        for number, name in enumerate(names):
+            if not name:
+                raise DataError(
+                    f"{location}: an empty name among the columns {listed}; name every column"
+                )
+            if name in names[:number]:
+                raise DataError(f"{location}: two columns are named {name!r}; rename one")
+        if self.repeated.count:
+            raise DataError(
+                f"{self.path}, line {self.repeated.first[0]}: names the columns again, as line "
+                f"{self.header_line}; remove the line (were files joined?)"
+            )
+        if (value := self.columns.data_in_header()) is not None:
+            raise DataError(
+                f"{location}: looks like data and no header: {value!r:.60} is in the same column "
+                "below; put a line with the columns' names before it, or rename that column"
+            )
+
+    def _notes(self, index: int | None, passed: set[int]) -> Iterator[str]:
+        if index is not None:
+            yield (
+                f"{self.path}: the first column has no name and numbers the rows, an index as "
+                "pandas writes it; passed over"
+            )
+        if empty := len(passed - {index}):
+            yield f"{self.path}: {empty} columns without a name are empty; passed over"
+        for name in self.columns.long_names()[:1]:
+            yield (
+                f"{self.path}, line {self.header_line}: {name!r:.60} is taken for a column's name; "
+                "if it is data, put a line with names before it"
+            )
+        if self.several_lines.count:
+            yield (
+                f"{self.path}: {self.several_lines.count:,} rows have line ends within quotation "
+                f"marks (lines {self.several_lines}); read as one text each"
+            )
+
+
+@dataclass
+class _Places:
+    """Lines of a kind: how many there are, and the first."""
+
+    count: int = 0
+    first: list[int] = field(default_factory=list)
+
+    def add(self, line: int) -> None:
+        self.count += 1
+        if len(self.first) < 5:
+            self.first.append(line)
+
+    def __str__(self) -> str:
+        return format_numbers(self.first, self.count)
+
+
+def _read_records(lines: TextLines, dialect: Dialect, header_line: int) -> Iterator[Record]:
+    """The records from a line on. Empty lines are counted and passed over."""
+    for record in read_records((line for line in lines if line[0] >= header_line), dialect):
+        if record.cells:
+            yield record
+        else:
+            lines.skip_empty(record.line)
+
+
+def _broken(path: Path, dialect: Dialect, error: BrokenError) -> DataError:
+    location = f"{path}, line {error.line}, column {error.column}"
+    return DataError(f"{location}: {error.problem} ({dialect}); {error.remedy}")
+
+
+def _conversion(path: Path, dialect: Dialect) -> str:
+    """The command that writes a file as JSON lines."""
+    code = (
+        f"import csv, json; rows = csv.DictReader(open({str(path)!r}, newline='', "
+        f"encoding='utf-8-sig'), delimiter={dialect.separator!r}); "
+        f"open({str(path.with_suffix('.jsonl'))!r}, 'w').writelines(json.dumps(r) + '\\n' "
+        "for r in rows)"
+    )
+    return f"python -c {shlex.quote(code)}"
+
+
+# --- the separator ------------------------------------------------------------------------------
+
+
+def _find_separator(path: Path) -> tuple[str, int]:
+    """The separator by which the header and the first rows agree, and the line of the header."""
+    lines, size = list[tuple[int, str]](), 0
+    for number, line in TextLines(path, ""):
+        if line.strip():
+            lines.append((number, line))
+            size += len(line)
+        if number > SAMPLE_LINES or size > SAMPLE_CHARACTERS:
+            break
+    if not lines:
+        return ",", 1
+    if named := _NAMED_SEPARATOR.fullmatch(lines[0][1]):
+        return named[1], lines[0][0] + 1
+    usual = "\t" if ".tsv" in path.name.lower() else ","
+    ranks = {sep: _rank(lines, sep, is_usual=sep == usual) for sep in SEPARATORS}
+    return max(ranks, key=lambda separator: ranks[separator]), lines[0][0]
+
+
+def _rank(lines: list[tuple[int, str]], separator: str, *, is_usual: bool) -> tuple[float, ...]:
+    """How well a separator fits: the larger, the better. The rows that have as many cells as the
+    header come first, then the number of cells; in a .tsv tabs do if all rows agree."""
+    best: tuple[float, ...] = (0.0, 0.0, float(is_usual))
+    for has_quotes in (True, False):
+        widths = list[int]()
+        with suppress(BrokenError):  # a sample may end within a cell
+            for record in read_records(lines, Dialect(separator, has_quotes)):
+                widths.append(len(record.cells))
+        if widths and widths[0] > 1:
+            agreeing = widths[1:].count(widths[0]) / max(len(widths) - 1, 1)
+            is_tsv = is_usual and separator == "\t" and agreeing == 1
+            best = max(best, (1.0, float(is_tsv), agreeing, widths[0], float(is_usual)))
+    return best

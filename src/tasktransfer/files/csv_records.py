@@ -1,0 +1,177 @@
+"""Divide the lines of a CSV file into records and cells, strictly by one dialect.
+
+Python's ``csv`` cannot be used: it limits cells by a setting of the whole process, and does not
+tell in which column a record is broken. Standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from tasktransfer.files.text_stream import MAX_LENGTH
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+QUOTE = '"'
+MAX_LINES = 100_000
+"""Lines of a record."""
+_BLANK_BEFORE_QUOTE = re.compile(r' +".*" *', re.DOTALL)
+
+
+class Dialect(NamedTuple):
+    """``separator``: between cells. ``has_quotes``: whether quotation marks enclose cells, or are
+    characters like others."""
+
+    separator: str
+    has_quotes: bool
+
+    def __str__(self) -> str:
+        quotes = "quotation marks enclose cells" if self.has_quotes else "quotation marks are text"
+        return f"{SEPARATORS[self.separator]} between cells, {quotes}"
+
+
+class Record(NamedTuple):
+    """``line``: the number of its first line. ``lines``: its lines as in the file, without the last
+    line end; several if a cell holds line ends."""
+
+    line: int
+    cells: list[str]
+    lines: list[str]
+
+
+class BrokenError(Exception):
+    """The quotation marks of a record contradict the dialect, at ``line`` and ``column`` from 1."""
+
+    def __init__(self, line: int, column: int, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.line, self.column, self.problem, self.remedy = line, column, problem, remedy
+
+
+def read_records(lines: Iterable[tuple[int, str]], dialect: Dialect) -> Iterator[Record]:
+    """Yield the records of lines, empty lines among them, each as a record without cells.
+
+    Raises:
+        BrokenError: a quotation mark is where the dialect has none.
+    """
+    separator, has_quotes = dialect
+    following = iter(lines)
+    for number, line in following:
+        text = _without_end(line)
+        if not text or (text.isspace() and separator not in text):
+            yield Record(number, [], [text])
+        elif has_quotes and QUOTE in text:
+            yield _QuotedRecord(number, text, line[len(text) :], separator).read(following)
+        else:
+            yield Record(number, text.split(separator), [text])
+
+
+def divide_leniently(line: str, separator: str) -> list[str]:
+    """Return the cells of one line, with quotation marks as text where they enclose no cell."""
+    cells, start = list[str](), 0
+    cell = re.compile(rf'"((?:[^"]|"")*)"(?={re.escape(separator)}|$)')
+    while True:
+        if match := cell.match(line, start):
+            cells.append(match[1].replace('""', QUOTE))
+            end = match.end()
+        else:
+            end = line.find(separator, start)
+            end = len(line) if end < 0 else end
+            cells.append(line[start:end])
+        if end >= len(line):
+            return cells
+        start = end + 1
+
+
+def _without_end(line: str) -> str:
+    if line.endswith("\r\n"):
+        return line[:-2]
+    return line[:-1] if line.endswith(("\n", "\r")) else line
+
+
+class _QuotedRecord:
+    """A record with a quotation mark in its first line."""
+
+    def __init__(self, number: int, text: str, end: str, separator: str) -> None:
+        self.first, self.line, self.separator = number, number, separator
+        self.text, self.end = text, end
+        self.lines, self.size = [text], len(text)
+        self.cells: list[str] = []
+
+    def read(self, following: Iterator[tuple[int, str]]) -> Record:
+        start = 0
+        while True:
+            if self.text.startswith(QUOTE, start):
+                start = self._quoted(start, following)
+            else:
+                start = self._plain(start)
+            if start > len(self.text):
+                return Record(self.first, self.cells, self.lines)
+
+    def _plain(self, start: int) -> int:
+        """Take a cell that is not enclosed; return where the next begins."""
+        end = self.text.find(self.separator, start)
+        end = len(self.text) if end < 0 else end
+        cell = self.text[start:end]
+        if QUOTE in cell and _BLANK_BEFORE_QUOTE.fullmatch(cell):
+            raise BrokenError(
+                *(self.line, start + 1, "blanks before a quotation mark that encloses a cell"),
+                "remove the blanks",
+            )
+        self.cells.append(cell)
+        return end + 1
+
+    def _quoted(self, start: int, following: Iterator[tuple[int, str]]) -> int:
+        """Take a cell that is enclosed; return where the next begins."""
+        line, parts, at = self.line, list[str](), start + 1
+        while True:
+            end = self.text.find(QUOTE, at)
+            if end < 0:
+                parts += [self.text[at:], self.end]
+                self._next_line(following, line, start + 1)
+                at = 0
+            elif self.text.startswith(QUOTE, end + 1):
+                parts.append(self.text[at : end + 1])
+                at = end + 2
+            else:
+                parts.append(self.text[at:end])
+                break
+        after = end + 1
+        if after < len(self.text) and self.text[after] != self.separator:
+            raise self._stray(end, line, start + 1)
+        self.cells.append("".join(parts))
+        return after + 1
+
+    def _next_line(self, following: Iterator[tuple[int, str]], line: int, column: int) -> None:
+        number, text = next(following, (0, ""))
+        if not number or self.size > MAX_LENGTH or len(self.lines) == MAX_LINES:
+            what = "never closed" if not number else f"not closed for {len(self.lines):,} lines"
+            raise BrokenError(
+                *(line, column, f"a quotation mark left open ({what})"),
+                "close it, and double those within a text",
+            )
+        self.line, self.text = number, _without_end(text)
+        self.end = text[len(self.text) :]
+        self.lines.append(self.text)
+        self.size += len(text)
+
+    def _stray(self, place: int, line: int, column: int) -> BrokenError:
+        opened = f"the cell begins in line {line}, column {column}"
+        after = f"{self.text[place + 1]!r} follows it, expected {self.separator!r} or a line end"
+        if self.text[place - 1 : place] == "\\":
+            return BrokenError(
+                *(
+                    self.line,
+                    place + 1,
+                    f"a quotation mark after a backslash ends a cell ({after})",
+                ),
+                'double quotation marks within a text ("") in place of a backslash before them',
+            )
+        return BrokenError(
+            *(
+                self.line,
+                place + 1,
+                f"a quotation mark ends a cell within a text ({after}; {opened})",
+            ),
+            "double those within a text",
+        )

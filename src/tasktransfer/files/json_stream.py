@@ -1,0 +1,176 @@
+"""Read the values of a JSON text one after the other, so that memory does not grow with the file.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
+from tasktransfer.files.text_stream import MAX_LENGTH, open_text
+
+CHUNK = 2**20
+_BLANK = re.compile(r"[ \t\r\n]*")
+
+
+class TooLongError(DataError):
+    """A value is longer than ``MAX_LENGTH`` characters."""
+
+
+@contextmanager
+def open_json(path: Path) -> Iterator[JsonCursor]:
+    """Open a JSON file at its first value. Raises DataError as ``open_text``."""
+    with open_text(path) as stream:
+        yield JsonCursor(path, stream)
+
+
+class JsonCursor:
+    """A place in a JSON text, and the values that follow it."""
+
+    def __init__(self, path: Path, stream: TextIO) -> None:
+        self._path, self._stream = path, stream
+        self._buffer, self._at, self._is_last = "", 0, False
+        self._line, self._column, self._counted = 1, 1, 0
+        self._read_more()
+        self._at = 1 if self._buffer.startswith("\ufeff") else 0
+
+    @property
+    def line(self) -> int:
+        """The number of the line at the cursor, from 1."""
+        self._count(self._at)
+        return self._line
+
+    def peek(self) -> str:
+        """Return the character with which the next value begins, "" at the end of the file."""
+        skipped = 0
+        while True:
+            match = _BLANK.match(self._buffer, self._at)
+            assert match is not None
+            skipped += match.end() - self._at
+            self._at = match.end()
+            if self._at < len(self._buffer) or self._is_last:
+                return self._buffer[self._at : self._at + 1]
+            if skipped > MAX_LENGTH:
+                raise self.error(f"more than {MAX_LENGTH:,} blanks and line ends", "remove them")
+            self._read_more()
+
+    def take(self, marks: str) -> str:
+        """Pass over one of some marks, and return it. Raises DataError if another text follows."""
+        found = self.peek()
+        if not found or found not in marks:
+            expected = " or ".join(map(repr, marks))
+            what = f"found {found!r}" if found else "the file ends"
+            raise self.error(f"broken JSON ({what}, expected {expected})", "mend it")
+        self._at += 1
+        return found
+
+    def value(self) -> Any:
+        """Return the value at the cursor, and pass over it.
+
+        Raises:
+            DataError: it is broken (with line and column), or too long (``TooLongError``).
+        """
+        if not self.peek():
+            raise self.error("broken JSON (the file ends, expected a value)", "mend it")
+        while True:
+            try:
+                value, end = json_text.decode(self._buffer, self._at)
+            except json_text.DuplicateKeyError as error:
+                raise self._broken(error) from None
+            except json.JSONDecodeError as error:
+                if self._is_last:
+                    raise self._broken(error) from None
+                if len(self._buffer) - self._at > MAX_LENGTH:
+                    raise self._too_long() from None
+            except ValueError as error:
+                raise self.error(f"no JSON that can be read ({error})", "mend it") from None
+            else:
+                if end < len(self._buffer) or self._is_last:
+                    self._at = end
+                    return value
+            self._read_more()
+
+    def items(self) -> Iterator[Any]:
+        """Yield the items of the list at the cursor, and pass over it."""
+        self.take("[")
+        if self.peek() == "]":
+            self.take("]")
+            return
+        while True:
+            yield self.value()
+            if self.take(",]") == "]":
+                return
+
+    def members(self) -> Iterator[str]:
+        """Yield the keys of the object at the cursor, each with the cursor at its value, which the
+        caller passes over. Raises DataError if a key is there twice."""
+        self.take("{")
+        if self.peek() == "}":
+            self.take("}")
+            return
+        lines: dict[str, int] = {}
+        while True:
+            if self.peek() != '"':
+                self.take('"')
+            line, key = self.line, self.value()
+            if key in lines:
+                problem = f"the key {key!r:.60} is there already, on line {lines[key]}"
+                raise self.error(problem, "rename one of the two")
+            lines[key] = line
+            self.take(":")
+            self.peek()
+            yield key
+            if self.take(",}") == "}":
+                return
+
+    def skip(self) -> None:
+        """Pass over the value at the cursor."""
+        if self.peek() != "[":
+            self.value()
+            return
+        for _ in self.items():
+            pass
+
+    def error(self, problem: str, remedy: str) -> DataError:
+        """Return an error about the place of the cursor."""
+        return DataError(f"{self._path}, line {self.line}: {problem}; {remedy}")
+
+    def _broken(self, error: json.JSONDecodeError) -> DataError:
+        self._count(error.pos)
+        what = "the file is empty" if not self._buffer.strip() else f"broken JSON ({error.msg})"
+        location = f"line {self._line}, column {self._column}"
+        return DataError(f"{self._path}, {location}: {what}; mend it")
+
+    def _too_long(self) -> TooLongError:
+        beginning = self._buffer[self._at : self._at + 40]
+        return TooLongError(
+            f"{self._path}, line {self.line}: a value of more than {MAX_LENGTH:,} characters, or a "
+            f"broken one, begins with {beginning!r}; write one object per row, as "
+            "pandas.to_json(orient='records', lines=True) does"
+        )
+
+    def _count(self, place: int) -> None:
+        """Move line and column to a place in the buffer that is not before the last."""
+        place = max(place, self._counted)
+        lines = self._buffer.count("\n", self._counted, place)
+        self._line += lines
+        if lines:
+            self._column = place - self._buffer.rfind("\n", self._counted, place)
+        else:
+            self._column += place - self._counted
+        self._counted = place
+
+    def _read_more(self) -> None:
+        """Read at least as much as there is, so that a long value is not tried too often."""
+        self._count(self._at)
+        rest = self._buffer[self._at :]
+        chunk = self._stream.read(max(CHUNK, len(rest)))
+        self._is_last = not chunk
+        self._buffer, self._at, self._counted = rest + chunk, 0, 0

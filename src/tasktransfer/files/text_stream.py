@@ -1,0 +1,227 @@
+"""Read texts that others wrote: regular files only, gzip undone, a piece at a time.
+
+Memory and time are bounded for every content: a line has a longest length, empty lines a greatest
+number, and compressed data a greatest ratio. Each refusal is a DataError that names the file, what
+is wrong with it, and the remedy. Standard library only.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Literal, TextIO
+
+from tasktransfer.errors import DataError
+from tasktransfer.files.regular import open_regular
+
+MAX_LENGTH = 8 * 2**20
+"""Characters of a line, of a row and of a JSON value."""
+MAX_RATIO = 100
+"""Bytes per compressed byte: dialogues as JSON have 3 to 20, and gzip can have 1,032."""
+RATIO_FREE_BYTES = 4 * 2**20
+CHUNK_BYTES = 2**17
+MAX_EMPTY_LINES = 1_000_000
+SHOWN_LINES = 5
+
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # UTF-32's begins with one of them, or with NULs
+_GZIP = b"\x1f\x8b"
+_OTHER_FORMATS = {
+    _GZIP: ("is compressed with gzip", "end its name in .gz"),
+    b"PK\x03\x04": (
+        "is a zip or a spreadsheet (.xlsx)",
+        "unpack it, or save the sheet as CSV in UTF-8",
+    ),
+    b"BZh": ("is compressed with bzip2", "unpack it"),
+    b"\xfd7zXZ": ("is compressed with xz", "unpack it"),
+    b"\x28\xb5\x2f\xfd": ("is compressed with Zstandard", "unpack it"),
+    b"PAR1": ("is Parquet", "end its name in .parquet"),
+    b"ARROW1": ("is Arrow", "end its name in .arrow"),
+    b"SQLite format 3": ("is a SQLite database", "export its table as CSV"),
+    b"%PDF": ("is a PDF", "give a file with the dialogues"),
+    b"version https://git-lfs": ("is a pointer of Git LFS, not the file", "run git lfs pull"),
+    b"<!doctype html": ("is an HTML page", "download the file itself"),
+    b"<html": ("is an HTML page", "download the file itself"),
+}
+"""First bytes, in lower case if they are text → what a file is, and the remedy."""
+
+
+class TextLines:
+    """The lines of a file with their numbers from 1, line ends included, and what to note of them.
+
+    Args:
+        newline: "\\n" if a line ends at a line feed alone, "" if also at a lone carriage return.
+    """
+
+    def __init__(self, path: Path, newline: Literal["\n", ""] = "\n") -> None:
+        self.path, self.newline = path, newline
+        self._lines, self._crlf, self._empty = 0, 0, 0
+        self._first_empty: list[int] = []
+        self._has_mark = False
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines. Raises DataError if the file cannot be read."""
+        with open_text(self.path, self.newline) as stream:
+            for line in iter(partial(stream.readline, MAX_LENGTH), ""):
+                self._lines += 1
+                if self._lines == 1 and line.startswith("\ufeff"):
+                    self._has_mark = True
+                    line = line.removeprefix("\ufeff")  # noqa: PLW2901
+                if len(line) >= MAX_LENGTH:
+                    raise _too_long(self.path, self._lines)
+                if "\0" in line:
+                    raise _binary(self.path, self._lines)
+                if line.endswith("\r\n"):
+                    self._crlf += 1
+                yield self._lines, line
+
+    def skip_empty(self, line: int) -> None:
+        """Count a line without any text. Raises DataError if there are too many."""
+        self._empty += 1
+        if self._empty <= SHOWN_LINES:
+            self._first_empty.append(line)
+        if self._empty > MAX_EMPTY_LINES:
+            raise DataError(
+                f"{self.path}, line {line}: the file has more than {MAX_EMPTY_LINES:,} empty "
+                "lines; remove them"
+            )
+
+    def notes(self) -> list[str]:
+        """Return what a user should know of the lines that were read."""
+        notes = []
+        if self._has_mark:
+            notes.append(f"{self.path}, line 1: begins with a byte order mark; passed over")
+        if self._crlf:
+            counts = f"{self._crlf:,} of {self._lines:,} lines"
+            notes.append(f"{self.path}: {counts} end in CRLF; read as line ends")
+        if self._empty:
+            numbers = format_numbers(self._first_empty, self._empty)
+            notes.append(f"{self.path}: empty lines {numbers}; passed over")
+        return notes
+
+
+def format_numbers(first: Sequence[int], count: int) -> str:
+    """Return the first numbers, and how many there are if these are not all."""
+    listed = ", ".join(map(str, first[:SHOWN_LINES]))
+    return f"{listed}, ... ({count:,})" if count > min(len(first), SHOWN_LINES) else listed
+
+
+@contextmanager
+def open_text(path: Path, newline: Literal["\n", ""] = "\n") -> Iterator[TextIO]:
+    """Open a file as UTF-8 text, decompressed; a byte order mark is left in it.
+
+    Raises:
+        DataError: the file cannot be read, is of another format, or is not UTF-8 text.
+    """
+    try:
+        with (
+            open_bytes(path) as stream,
+            io.TextIOWrapper(stream, "utf-8", newline=newline) as text,
+        ):
+            yield text
+    except UnicodeDecodeError:
+        refuse_encoding(path)
+        raise
+    except (OSError, EOFError, zlib.error) as error:
+        raise _damaged(path, error) from None
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """Open a file's bytes, decompressed if its name ends in ``.gz``.
+
+    Raises:
+        DataError: the file cannot be opened, or its first bytes tell another format.
+    """
+    is_gzip = path.suffix.lower() == ".gz"
+    try:
+        with open_regular(path) as packed:
+            _refuse_other_format(path, packed.read(64), is_gzip)
+            packed.seek(0)
+            if is_gzip:
+                with gzip.GzipFile(fileobj=packed) as content:
+                    yield io.BufferedReader(_Limited(path, content, packed), CHUNK_BYTES)
+            else:
+                yield packed
+    except (OSError, EOFError, zlib.error) as error:
+        raise _damaged(path, error) from None
+
+
+class _Limited(io.RawIOBase):
+    """Decompressed bytes, no more than ``MAX_RATIO`` per compressed byte."""
+
+    def __init__(self, path: Path, content: gzip.GzipFile, packed: BinaryIO) -> None:
+        self.path, self.content, self.packed, self.count = path, content, packed, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # any buffer
+        chunk = self.content.read1(len(buffer))
+        buffer[: len(chunk)] = chunk
+        self.count += len(chunk)
+        if self.count > max(RATIO_FREE_BYTES, MAX_RATIO * self.packed.tell()):
+            raise DataError(
+                f"{self.path}: unpacks to more than {MAX_RATIO} times its size, as no dialogues "
+                "do; give the unpacked file if it is sound"
+            )
+        return len(chunk)
+
+
+def _refuse_other_format(path: Path, head: bytes, is_gzip: bool) -> None:
+    if is_gzip:
+        if head.startswith(_GZIP):
+            return
+        raise DataError(
+            f"{path}: is not compressed with gzip, as its name says; "
+            + ("fetch it again: it is empty" if not head else "remove .gz from its name")
+        )
+    for beginning, (what, remedy) in _OTHER_FORMATS.items():
+        if head.lower().startswith(beginning.lower()):
+            raise DataError(f"{path}: {what}; {remedy}")
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    if isinstance(error, EOFError):
+        return DataError(f"{path}: is cut off (gzip data end too early); fetch or pack it again")
+    if isinstance(error, zlib.error | gzip.BadGzipFile):
+        return DataError(f"{path}: holds damaged gzip data ({error}); fetch or pack it again")
+    if isinstance(error, FileNotFoundError):
+        return DataError(f"{path}: is missing; put the file there")
+    reason = getattr(error, "strerror", None) or error
+    return DataError(f"{path}: cannot be read ({reason}); give a readable file")
+
+
+def refuse_encoding(path: Path) -> None:
+    """Raise for the first line of a file that is not UTF-8; return if all lines are."""
+    with open_bytes(path) as stream:
+        lines = iter(partial(stream.readline, MAX_LENGTH), b"")
+        for number, line in enumerate(lines, start=1):
+            if line.startswith(_WIDE) or b"\0" in line:
+                raise _binary(path, number)
+            if len(line) == MAX_LENGTH:
+                raise _too_long(path, number)
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{path}, line {number}: is not UTF-8 text (byte 0x{line[error.start]:02x} at "
+                    f"{error.start:,} of the line; Latin-1?); save it as UTF-8"
+                ) from None
+
+
+def _binary(path: Path, line: int) -> DataError:
+    return DataError(
+        f"{path}, line {line}: is not UTF-8 text but UTF-16 or binary; save it as UTF-8"
+    )
+
+
+def _too_long(path: Path, line: int) -> DataError:
+    return DataError(
+        f"{path}, line {line}: is longer than {MAX_LENGTH:,} characters; write one row per line"
+    )

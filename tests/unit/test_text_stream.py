@@ -1,0 +1,181 @@
+"""Files of others are opened by what they are, and read within bounds of memory and time."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasktransfer.datasets.declared.files import data_file
+from tasktransfer.datasets.declared.rows import read_rows
+from tasktransfer.errors import DataError
+from tasktransfer.files.json_stream import open_json
+from tasktransfer.files.text_stream import MAX_EMPTY_LINES, MAX_LENGTH, RATIO_FREE_BYTES
+
+ROW = b'{"text": "hello", "label": "x"}\n'
+
+
+def rows(file: Path) -> list[dict[str, object]]:
+    return [row.values for row in read_rows(data_file(file, "files"))]
+
+
+def refusal(file: Path) -> str:
+    with pytest.raises(DataError) as error:
+        rows(file)
+    assert str(file) in str(error.value) and ";" in str(error.value)
+    assert len(str(error.value)) < 1000
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.jsonl.gz", ROW, "is not compressed with gzip, as its name says; remove .gz"),
+        ("a.jsonl.gz", gzip.compress(ROW * 99)[:-9], "is cut off"),
+        ("a.json.gz", gzip.compress(ROW * 99)[:-8] + b"\0" * 8, "holds damaged gzip data"),
+        ("a.csv.gz", gzip.compress(ROW)[:10] + b"\xff" * 30, "holds damaged gzip data"),
+        ("a.jsonl", gzip.compress(ROW), "is compressed with gzip; end its name in .gz"),
+        ("a.jsonl", bz2.compress(ROW), "is compressed with bzip2; unpack it"),
+        ("a.csv", b"PK\x03\x04rest", "is a zip or a spreadsheet (.xlsx)"),
+        ("a.json", b"<!DOCTYPE html>\n<html>", "is an HTML page"),
+        ("a.jsonl", b"version https://git-lfs.github.com/spec/v1\noid 1", "run git lfs pull"),
+        ("a.csv", b"PAR1....", "is Parquet; end its name in .parquet"),
+    ],
+)
+def test_a_file_is_told_by_its_first_bytes(
+    name: str, content: bytes, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert told in refusal(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.parquet", "a.arrow", "a.csv.gz"])
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_pipes_and_devices_are_refused_at_once(
+    name: str, make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    make(tmp_path / name)
+    assert "not a regular file" in refusal(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "unit", "told"),
+    [
+        ("a.jsonl", b"", b"\n", f"line {MAX_EMPTY_LINES + 1}: the file has more than"),
+        ("a.csv", b"text,label\n", b"\n", f"line {MAX_EMPTY_LINES + 2}: the file has more than"),
+        ("a.csv", b"text,label\n", b",\n", f"line {MAX_EMPTY_LINES + 2}: the file has more than"),
+        ("a.json", b"[", b"\n", "blanks and line ends"),
+        ("a.json", b'{"data": [', b" ", "blanks and line ends"),
+        ("a.jsonl", b"", b" ", f"line 1: is longer than {MAX_LENGTH:,} characters"),
+        ("a.csv", b"text,label\n", b"x", "line 2: is longer"),
+        ("a.json", b'["', b"x", "line 1: a value of more than"),
+        ("a.json", b"", b"[", "nested too deeply"),
+        ("a.jsonl", b'{"a":', b"[", "line 1: is longer"),
+    ],
+)
+def test_content_without_end_is_refused_early(
+    name: str, before: bytes, unit: bytes, told: str, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(before + unit * (2 * max(MAX_LENGTH, MAX_EMPTY_LINES)))
+    assert told in refusal(file)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.json.gz", "a.csv.gz"])
+def test_a_bomb_is_refused_and_small_texts_are_not(name: str, tmp_path: Path) -> None:
+    unit, head = (b"a,b\n", b"text,label\n") if ".csv" in name else (ROW, b"")
+    (tmp_path / name).write_bytes(gzip.compress(head + unit * 1000))
+    assert len(rows(tmp_path / name)) == 1000
+    size = 2 * RATIO_FREE_BYTES // len(unit)
+    (tmp_path / name).write_bytes(gzip.compress(head + unit * size))
+    assert "unpacks to more than 100 times its size" in refusal(tmp_path / name)
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+THREE = [{"id": f"d{n}", "text": f"hello {n}", "label": "xy"[n % 2]} for n in range(3)]
+
+
+def indented(values: Iterable[Any]) -> str:
+    return "\n".join(json.dumps(value, indent=2) for value in values)
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "json.gz", "jsonl.gz", "ndjson"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(THREE),
+        json.dumps(THREE, indent=2),
+        "\ufeff" + json.dumps(THREE, indent=2).replace("\n", "\r\n"),
+        indented(THREE),
+        "\n".join(map(json.dumps, THREE)),
+        json.dumps({"version": 1, "data": THREE, "note": [1, 2]}, indent=1),
+        json.dumps({row["id"]: {k: v for k, v in row.items() if k != "id"} for row in THREE}),
+    ],
+    ids=["list", "indented list", "mark and CRLF", "indented objects", "lines", "key", "names"],
+)
+def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path) -> None:
+    file = tmp_path / f"own.{ending}"
+    content = text.encode()
+    file.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+    if ("jsonl" in ending or ending == "ndjson") and text.startswith('{"') and "\n" not in text:
+        assert len(rows(file)) == 1  # one line of JSON lines is one row
+    else:
+        assert rows(file) == THREE
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.jsonl", '{"a": 1}\n{"a": 1, "b": {"c": 1, "c": 2}}', "line 2: no JSON (the key 'c' is"),
+        ("a.json", '[{"a": 1},\n{"a": 1,\n"a": 2}]', "line 3, column 1: broken JSON (the key 'a'"),
+        ("a.json", '{"d1": {"t": 1},\n"d2": {"t": 2},\n"d1": {"t": 3}}', "line 3"),
+        ("a.json", '{"data": [{"a": 1}],\n"data": [{"a": 2}]}', "line 2"),
+        ("a.json", '[{"a": 1}, {"\\u0061": 1, "a": 2}]', "the key 'a' is there already"),
+        ("a.json", '[{"a": 1}]\n[{"a": 2}]', "line 2: another value follows the first"),
+        ("a.jsonl", '[{"a": 1}]\n[{"a": 2}]', "line 1: found [{'a': 1}], expected an object"),
+        ("a.json", '[{"a": 1},', "line 1"),
+        ("a.json", '[{"a": 1} {"a": 2}]', "expected ',' or ']'"),
+        ("a.json", "[[1, 2], [3, 4]]", "item 1: found [1, 2], expected an object in braces"),
+        ("a.json", '{"a": ' + "9" * 5000 + "}", "thousands of digits"),
+        ("a.json", "", "found an empty file"),
+        ("a.json", '"text"', "found 'text', expected a list of objects"),
+    ],
+)
+def test_json_that_is_broken_or_ambiguous_is_refused_with_its_line(
+    name: str, text: str, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert told in refusal(tmp_path / name)
+
+
+def test_values_longer_than_a_piece_are_read(tmp_path: Path) -> None:
+    values = [{"text": "é" * 700_000, "n": n} for n in range(4)] + [{"text": "short", "n": 4}]
+    (tmp_path / "a.json").write_text(json.dumps(values, ensure_ascii=False, indent=1))
+    assert rows(tmp_path / "a.json") == values
+    with open_json(tmp_path / "a.json") as cursor:
+        assert [value["n"] for value in cursor.items()] == list(range(5))
+        assert cursor.peek() == "" and cursor.line == 22
+
+
+@pytest.mark.parametrize("orient", ["columns", "split", "values", "records", "index", "table"])
+def test_each_orientation_of_pandas_is_read_or_named(orient: Any, tmp_path: Path) -> None:
+    import pandas as pd  # noqa: PLC0415
+
+    file = tmp_path / "own.json"
+    pd.DataFrame(THREE).to_json(file, orient=orient)
+    if orient in ("columns", "split", "values"):
+        message = refusal(file)
+        assert "orient" in message and "records" in message
+        if "python -c" in message:
+            assert os.system(message.partition("convert it: ")[2]) == 0
+            assert rows(tmp_path / "own.jsonl") == THREE
+    else:
+        found = [{key: row[key] for key in THREE[0]} for row in rows(file)]
+        assert found == THREE
