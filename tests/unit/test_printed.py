@@ -32,7 +32,7 @@ from tasktransfer.tables.printed import (
     to_markdown,
     write_table,
 )
-from tasktransfer.tables.store import frame_of, read_frame, write_frame
+from tasktransfer.tables.store import frame_of, read_frame, read_statistic_frame, write_frame
 from tasktransfer.tables.text import text_table
 
 REAL = Metadata(study="a_study", config_digest="0", synthetic=False, records=1)
@@ -119,6 +119,24 @@ def test_a_table_of_one_s_own_is_written_and_read_back(tmp_path: Path) -> None:
         read_frame(path, columns)
     with pytest.raises(RecordError, match=r"none\.parquet: cannot be read.*make it again"):
         read_frame(tmp_path / "none.parquet", columns)
+
+
+@pytest.mark.parametrize(
+    "footer", [b"[]", b"7", b"{", b'{"unknown": 1}', b'{"study": "s"}', b"\xff", b"[" * 100_000]
+)
+def test_a_footer_of_something_else_is_refused(footer: bytes, tmp_path: Path) -> None:
+    table = pa.table({"task": ["a"]}).replace_schema_metadata({b"tasktransfer": footer})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(RecordError, match="footer is damaged"):
+        read_frame(tmp_path / "t.parquet", [("task", pa.string(), "a task")])
+
+
+def test_a_folder_or_other_file_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text").write_text("text")
+    for name in ("folder", "text", "none"):
+        with pytest.raises(RecordError, match="cannot be read"):
+            read_statistic_frame(tmp_path / name)
 
 
 def nasty_layout() -> Layout:

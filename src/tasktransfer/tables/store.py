@@ -88,10 +88,7 @@ def read_frame(
     Raises:
         RecordError: the file is absent, damaged, no table of tasktransfer, or has other columns.
     """
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise RecordError(f"{path}: cannot be read: {error}; {remedy}") from error
+    table = _read_arrow(path, remedy)
     footer = (table.schema.metadata or {}).get(_FOOTER_KEY)
     if footer is None:
         raise RecordError(f"{path}: not a table of tasktransfer; {remedy}")
@@ -100,4 +97,23 @@ def read_frame(
         raise RecordError(
             f"{path}: columns {table.schema.names}, this version's are {names}; {remedy}"
         )
-    return to_frame(table), Metadata(**json_text.loads(footer))
+    try:
+        return to_frame(table), Metadata(**json_text.loads(footer))
+    except (TypeError, ValueError) as error:
+        raise RecordError(f"{path}: its footer is damaged: {error}; {remedy}") from error
+
+
+def read_statistic_frame(path: Path, remedy: str = "make it again") -> pd.DataFrame:
+    """Read a table whose columns depend on the study.
+
+    Raises:
+        RecordError: the file is absent or damaged.
+    """
+    return to_frame(_read_arrow(path, remedy))
+
+
+def _read_arrow(path: Path, remedy: str) -> pa.Table:
+    try:
+        return pq.ParquetFile(path).read()
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise RecordError(f"{path}: cannot be read: {error}; {remedy}") from error

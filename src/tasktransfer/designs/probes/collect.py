@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from tasktransfer.designs.probes.facts import BY_TASK, Probe, reply_of
 from tasktransfer.designs.probes.plan import BEST, WORDS, stage_of
 from tasktransfer.designs.probes.stand_ins import recorded_stand_ins
 from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, RecordError
 from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import chosen_round
@@ -227,10 +228,21 @@ def _projections(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]
             file = Path(study.config.results, str(row["record"]), PROJECTION)
             if not file.is_file():
                 continue
-            with np.load(file) as kept:
-                share, points = 100 * float(kept["variance"].sum()), kept["projection"]
-            for point in points.astype(float):
+            share, points = _projection(file)
+            for point in points:
                 yield (corpus, model, row["snapshot"], share, *point)
+
+
+def _projection(file: Path) -> tuple[float, Any]:
+    """Return the percentage of variance that two components have, and a point per instance."""
+    try:
+        with np.load(file, allow_pickle=False) as kept:
+            points = kept["projection"].astype(float)
+            if points.ndim != 2 or points.shape[1] != 2:
+                raise ValueError(f"shape {points.shape}, expected two columns")
+            return 100 * float(kept["variance"].sum()), points
+    except (OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile) as error:
+        raise RecordError(f"{file}: cannot be read: {error}; delete it") from error
 
 
 def _labels(collected: Collected) -> list[tuple[Any, ...]]:

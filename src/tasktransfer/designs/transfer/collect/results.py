@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.errors import RecordError
 from tasktransfer.present.view import View
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import read_frame, write_frame
+from tasktransfer.tables.store import read_frame, read_statistic_frame, write_frame
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def read_results(folder: str | Path) -> Results:
         tables=tables,
         statistics=Statistics(**frames),
         metadata=metadata,
-        lengths=pd.read_parquet(lengths) if lengths.exists() else None,
+        lengths=read_statistic_frame(lengths) if lengths.exists() else None,
         reference=reference.read(folder / Path(outputs.REFERENCE).name),
         prompted=read_prompted(folder),
     )

@@ -34,6 +34,7 @@ from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
 from tasktransfer.stats.expected_gain import Expected, learnt
 from tasktransfer.tables.regret import LEADING, LEVEL
+from tasktransfer.tables.store import read_statistic_frame
 from tasktransfer.tables.text import text_table
 
 CHEAPEST_FIRST = (
@@ -208,7 +209,7 @@ def read_matrix(study: Study, folder: Path | None) -> dict[str, pd.DataFrame]:
     frames = {"deltas": single, "dev": dev_deltas(single, tables.runs)}
     for name in ("selectors", "regret"):
         if (place / f"{name}.parquet").exists():
-            frames[name] = pd.read_parquet(place / f"{name}.parquet")
+            frames[name] = read_statistic_frame(place / f"{name}.parquet")
     return frames
 
 
