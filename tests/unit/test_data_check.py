@@ -228,7 +228,8 @@ def test_short_texts_may_be_in_two_splits_and_long_lists_are_cut(tmp_path: Path)
     (problem,) = checked.problems
     assert "test.jsonl, line 41: the dialogue is in test and, by its text, in train" in problem
     assert "line 1: says the same as" in checked.notes[0] and "fewer than 12" in checked.notes[0]
-    assert checked.notes[20:] == ["and 20 more such dialogues"]
+    assert checked.notes[20] == "and 20 more such dialogues"
+    assert "82 of 82 dialogues have one turn" in checked.notes[21]
 
 
 def test_rows_of_a_dialogue_that_are_apart_are_told(tmp_path: Path) -> None:
@@ -251,7 +252,10 @@ def test_a_count_of_turns_is_no_label_and_unused_fields_are_told(tmp_path: Path)
     file.write_text(lines(rows))
     checked = check_files([file], "Own")
     assert list(declared(checked)["tasks"]) == ["mood"]
-    assert checked.notes == [f"{file}: fields that nothing here reads: turn, comment"]
+    assert checked.notes == [
+        f"{file}: texts that no model reads: comment",
+        f"{file}: fields that nothing here reads: turn",
+    ]
 
 
 def test_the_command_ends_with_the_code_of_damaged_data(

@@ -38,6 +38,8 @@ def data_check(chosen: argparse.Namespace) -> None:
         print(json_text.printed(_as_json(checked), indent=2))
     else:
         print(checked.text, end="")
+        for line in checked.dialogue:
+            print(f"# {line}")
     for note in () if chosen.json else checked.notes:
         tell_note(note)
     if checked.problems:
@@ -50,7 +52,8 @@ def _as_json(checked: Checked) -> dict[str, Any]:
     import yaml
 
     declared = yaml.safe_load(checked.text)
-    return {"declared": declared, "notes": checked.notes, "problems": checked.problems}
+    found = {"notes": checked.notes, "problems": checked.problems, "dialogue": checked.dialogue}
+    return {"declared": declared, **found}
 
 
 def name_of(files: Sequence[Path]) -> str:

@@ -215,8 +215,8 @@ class TaskReader:
 
     def _label(self, name: str, dialogue: DeclaredDialogue, item: Item) -> str | None:
         value = self._value(name, dialogue, item)
-        if isinstance(value, list | tuple) and len(value) == 1:  # as tools for annotation write it
-            value = value[0]
+        if isinstance(value, list | tuple) and len(value) < 2:  # as tools for annotation write it
+            value = value[0] if value else None
         return self._plain(value, self.fields[name], item)
 
     def _plain(self, value: Any, path: str, item: Item) -> str | None:
@@ -240,7 +240,11 @@ class TaskReader:
         """Return several labels: those of a list, which may be empty or in the text of a cell, or
         those of a text with ``;`` or ``|`` between."""
         value, path = self._value("label", dialogue, item), self.fields["label"]
-        if isinstance(value, str) and (items := cells.as_items(value)) is not None:
+        if isinstance(value, str) and cells.may_be_structure(value):
+            items = cells.as_items(value)
+            if items is None:
+                at = item.location.at(path)
+                raise at.error(f"{value:.40} begins like a list and is none", "write it as JSON")
             value = items
         elif isinstance(value, str):
             mark = "|" if "|" in value else ";"

@@ -19,13 +19,13 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
 from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, data_file
-from tasktransfer.datasets.declared.guess import Guess, guess
 from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
 from tasktransfer.datasets.declared.scopes import guess_scope, read_texts
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import source_of
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.survey import TOKENS_A_WORD, survey_of
+from tasktransfer.datasets.guess.declaration import Guess, guess
 from tasktransfer.datasets.one_split import LEAST_WORDS, count_words, normalise_text
 from tasktransfer.errors import DataError
 
@@ -43,11 +43,13 @@ Count = Callable[[str], int]
 @dataclass
 class Checked:
     """``text``: the declaration as YAML, with comments. ``problems``: what a study would be refused
-    for; ``notes``: what one should know; each with file and line."""
+    for; ``notes``: what one should know; each with file and line. ``dialogue``: the lines of a
+    dialogue as it is read."""
 
     text: str
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    dialogue: list[str] = field(default_factory=list)
 
 
 def check_files(
@@ -77,7 +79,7 @@ class _Check:
         self.notes: list[str] = []
         self.seen: dict[str, tuple[str, str]] = {}
         self.dialogues: Counter[str] = Counter()
-        self.turns = self.empty = self.rows = 0
+        self.turns = self.empty = self.rows = self.short = 0
         self.labels: dict[str, dict[str, Counter[str]]] = {}
         self.first: dict[tuple[str, str], str] = {}
         self.long: list[str] = []
@@ -88,14 +90,11 @@ class _Check:
         rows = {path: self._look_through(path, file) for path, file in self.files.items()}
         train = next(path for path, split in self.splits.items() if split == "train")
         try:
-            guessed = guess([row.values for row in rows[train]], str(train))
+            guessed = guess(rows[train], str(train))
         except DataError as error:
             raise DataError("\n".join([*self.problems, str(error)])) from None
         section = self._declaration(guessed)
-        if guessed.unused:
-            self.notes.append(
-                f"{train}: fields that nothing here reads: {', '.join(guessed.unused)}"
-            )
+        self._note_guess(guessed, train)
         try:
             declaration = Declaration.model_validate(section)
         except ValidationError as error:
@@ -116,8 +115,29 @@ class _Check:
             self._compare(declaration)
             if not self.problems:
                 self._read_as_a_study(declaration)
+            self._note_turns(declaration)
         problems = list(dict.fromkeys(self.problems))
-        return Checked(self._printed(section, guessed), problems, self.notes)
+        text = self._printed(section, guessed)
+        return Checked(text, problems, self.notes, list(guessed.example))
+
+    def _note_guess(self, guessed: Guess, train: Path) -> None:
+        self.notes += guessed.notes
+        others = [name for name in guessed.unused if name not in guessed.texts]
+        if guessed.texts:
+            self.notes.append(f"{train}: texts that no model reads: {_listing(guessed.texts)}")
+        if others:
+            self.notes.append(f"{train}: fields that nothing here reads: {_listing(others)}")
+
+    def _note_turns(self, declaration: Declaration) -> None:
+        total = sum(self.dialogues.values())
+        if 2 * self.short > total:
+            remedy = "the list of a row's turns (dialogue.turns)"
+            if declaration.dialogue.turns is None:
+                remedy += ", or the field that names the dialogue of a row (dialogue.id)"
+            self.notes.append(
+                f"{self.short:,} of {total:,} dialogues have one turn; if that is not so, name "
+                f"{remedy}"
+            )
 
     def _declaration(self, guessed: Guess) -> dict[str, Any]:
         files: dict[str, object] = {}
@@ -188,6 +208,7 @@ class _Check:
                     if not dialogue.turns:
                         continue
                     self._note(dialogue, split)
+                    self.short += len(dialogue.turns) == 1
                     problems += self._answers(dialogue, readers, split)
             except DataError as error:
                 problems.append(str(error))
@@ -196,7 +217,7 @@ class _Check:
             if reader.skipped:
                 self.notes.append(
                     f"{path}: {reader.skipped:,} without {reader.fields['label']} are no instances "
-                    f"of {reader.name}"
+                    f"of {reader.name} (missing: skip)"
                 )
 
     def _answers(
@@ -313,6 +334,11 @@ def _splits(paths: Sequence[Path]) -> dict[Path, str]:
     if "train" not in splits.values():
         splits[paths[0]] = "train"
     return splits
+
+
+def _listing(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join([*names[:SHOWN], *([f"and {more:,} more"] if more > 0 else [])])
 
 
 def _listed(value: object) -> list[object]:

@@ -1,0 +1,64 @@
+"""Lists and objects that rows have as the texts of their cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasktransfer.datasets.declared import cells
+from tasktransfer.datasets.declared.source_row import SourceRow
+from tasktransfer.datasets.guess.columns import MOST, is_null
+from tasktransfer.files import json_text
+
+
+@dataclass(frozen=True)
+class DecodedCells:
+    """``keys``: fields whose texts are lists or objects. ``notes``: what a user should know."""
+
+    keys: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+
+def decode_cells(rows: Sequence[SourceRow]) -> tuple[list[SourceRow], DecodedCells]:
+    """Return rows with lists and objects in place of the texts that hold them."""
+    plain, decoded = [dict(row.values) for row in rows], DecodedCells()
+    for key in {key: None for row in plain for key, value in row.items() if isinstance(value, str)}:
+        filled = [row for row in plain if not is_null(row.get(key))]
+        found = [row for row in filled if _may_be_structure(row[key])]
+        if not found or len(found) < MOST * len(filled):
+            continue
+        values = [_decode(row[key]) for row in found]
+        broken = sum(value is None for value in values)
+        if broken > (1 - MOST) * len(found):
+            decoded.notes.append(
+                f"{key} begins like a list in {len(found):,} of {len(filled):,} rows, and "
+                f"{broken:,} are neither JSON nor a Python list; write lists as JSON (json.dumps)"
+            )
+            continue
+        form = "JSON" if _is_json(str(found[0][key])) else "Python prints them"
+        decoded.keys.add(key)
+        decoded.notes.append(f"{key} holds lists or objects as text, as {form}; read as such")
+        for row, value in zip(found, values, strict=True):
+            row[key] = row[key] if value is None else value
+    pairs = zip(rows, plain, strict=True)
+    return [SourceRow(row.number, values, row.location) for row, values in pairs], decoded
+
+
+def _may_be_structure(value: Any) -> bool:
+    return isinstance(value, str) and cells.may_be_structure(value)
+
+
+def _decode(text: Any) -> Any:
+    try:
+        return cells.decode(text)
+    except ValueError:
+        return None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json_text.loads(text)
+    except ValueError:
+        return False
+    return True

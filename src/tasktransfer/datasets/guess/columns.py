@@ -1,0 +1,210 @@
+"""What the fields of some rows hold: texts, labels, lists of turns."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tasktransfer.datasets.declared import cells
+from tasktransfer.datasets.declared.dialogues import LINE
+
+MOST_LABELS = 60
+"""Of a field that is taken for one with labels."""
+LABEL_WORDS = 4
+"""Mean words of a label at most."""
+MOST = 0.8
+"""Share of the values that have to be what a field is taken for."""
+TEXT_WORDS = 2.0
+"""Mean words of a turn at least, where no name tells its text."""
+MOST_DEPTH = 8
+"""Objects within objects that are looked into."""
+MOST_COLUMNS = 2000
+"""Fields that are looked at."""
+MOST_PLACES = 4
+"""Objects in a list that are looked at by their places."""
+
+Columns = dict[str, list[Any]]
+"""Path of a field → its values in the rows that have it."""
+_PATH = re.compile(r"[^\s\[\].][^\[\].]*(\.[^\[\].]+)*")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def collect_columns(rows: Iterable[Any]) -> Columns:
+    """Return the fields of rows; those of objects by a path with dots. Fields whose names no path
+    can have, such as ``a[0]``, are left out."""
+    columns: Columns = {}
+    for row in rows:
+        for path, value in flatten(row):
+            if path in columns:
+                columns[path].append(value)
+            elif len(columns) < MOST_COLUMNS and is_path(path):
+                columns[path] = [value]
+    return columns
+
+
+def find_unnamed(rows: Iterable[Any]) -> list[str]:
+    """Return the fields whose names no declaration can have: with brackets, line ends, or a dot or
+    blank at an end."""
+    found: dict[str, None] = {}
+    for row in rows:
+        found |= {path: None for path, _ in flatten(row) if not is_path(path)}
+        if len(found) >= MOST_COLUMNS:
+            break
+    return list(found)
+
+
+def is_path(path: str) -> bool:
+    """Return whether a declaration can name a field."""
+    return _PATH.fullmatch(path) is not None and not _UNPRINTABLE.search(path)
+
+
+def flatten(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of an object, and of the objects in it, with their values."""
+    if not isinstance(value, Mapping):
+        return
+    for key, inner in value.items():
+        name = f"{path}.{key}" if path else str(key)
+        if isinstance(inner, Mapping) and not is_object_of_lists(inner) and depth < MOST_DEPTH:
+            yield from flatten(inner, name, depth + 1)
+        else:
+            yield name, inner
+
+
+def expand_places(columns: Columns, rows: int) -> Columns:
+    """Return columns with those of objects in lists of one length, by their places:
+    ``annotations.0.result.0.value``. Tools for annotation write them.
+
+    Args:
+        rows: number of rows.
+    """
+    expanded: Columns = {}
+    waiting = [(path, values, 0) for path, values in columns.items()]
+    while waiting and len(expanded) < MOST_COLUMNS:
+        path, values, depth = waiting.pop(0)
+        expanded[path] = values
+        lists = [v for v in values if isinstance(v, list | tuple) and v]
+        is_objects = all(isinstance(item, Mapping) for value in lists for item in value)
+        if len(lists) < rows / 2 or not is_objects or depth == MOST_DEPTH:
+            continue
+        length, count = Counter(map(len, lists)).most_common(1)[0]
+        if length <= MOST_PLACES and count >= MOST * len(lists):
+            for place in range(length):
+                items = [value[place] for value in lists if len(value) > place]
+                inner = collect_columns(items)
+                waiting += [(f"{path}.{place}.{key}", v, depth + 1) for key, v in inner.items()]
+    return expanded
+
+
+def last_key(path: str) -> str:
+    """Return the last key of a path, in lower case."""
+    return path.replace("[]", "").rpartition(".")[2].lower()
+
+
+def words_in(name: str) -> set[str]:
+    """Return the words of a field's name: ``turnIndex`` and ``turn_index`` have two."""
+    spaced = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
+    return set(re.findall(r"[a-z]+", spaced.lower()))
+
+
+# --- turns ---
+
+
+def unpack(value: Any) -> Any:
+    """Return the list in a cell that has it as JSON, as Python prints it or as lines of ``speaker:
+    text``; any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    if cells.may_be_structure(value):
+        try:
+            return cells.decode(value)
+        except ValueError:
+            return value
+    lines = [LINE.fullmatch(line.strip()) for line in value.splitlines() if line.strip()]
+    spoken = [{"speaker": line[1], "text": line[2]} for line in lines if line]
+    return spoken if len(spoken) == len(lines) > 1 else value
+
+
+def list_items(value: Any) -> list[Any]:
+    """Return the items of a list, of an object of lists or of a cell with one; else none."""
+    value = unpack(value)
+    return [] if isinstance(value, str) else cells.as_items(value) or []
+
+
+def by_place(item: Any) -> Any:
+    """Return an item that is a list, ``[speaker, text]``, by the places of what it has."""
+    if not isinstance(item, list | tuple):
+        return item
+    return {str(place): value for place, value in enumerate(item)}
+
+
+def is_object_of_lists(value: Mapping[str, Any]) -> bool:
+    """Return whether a value is a list of objects as ``datasets`` stores it, with several keys."""
+    lists = [inner for inner in value.values() if isinstance(inner, list | tuple)]
+    has_objects = any(isinstance(inner, Mapping) for some in lists for inner in some)
+    return len(value) > 1 and len(lists) == len(value) and not has_objects
+
+
+# --- what values are ---
+
+
+def are_labels(values: Sequence[Any]) -> bool:
+    """Return whether values are a few short texts, numbers or yes and no, each several times."""
+    given = [value for value in values if not is_null(value)]
+    if not mostly(isinstance(value, str | int | float) for value in given):
+        return False
+    given = [value for value in given if isinstance(value, str | int | float)]
+    counts = Counter(map(as_label, given))
+    few = 2 <= len(counts) <= MOST_LABELS and 2 * len(counts) <= len(given)
+    several = sum(count > 1 for count in counts.values()) > 1
+    return few and several and mean_words([str(value) for value in given]) <= LABEL_WORDS
+
+
+def are_lists_of_labels(values: Sequence[Any]) -> bool:
+    """Return whether values are lists of labels. Numbers have to be whole: others are vectors."""
+    lists = [value for value in values if not is_null(value)]
+    if not lists or not all(isinstance(value, list | tuple) for value in lists):
+        return False
+    items = [item for value in lists for item in value]
+    return all(isinstance(item, str | int) for item in items) and are_labels(items)
+
+
+def is_text(values: Sequence[Any]) -> bool:
+    """Return whether the values of a field are texts, if they are not null."""
+    return mostly(isinstance(value, str) for value in values if value is not None)
+
+
+def mostly(flags: Iterable[bool]) -> bool:
+    """Return whether most flags are set, and one at least: the others may be what is wrong."""
+    listed = list(flags)
+    return bool(listed) and sum(listed) >= MOST * len(listed)
+
+
+def is_null(value: Any) -> bool:
+    """Return whether a value is null, NaN or blank."""
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def as_label(value: Any) -> str:
+    """Return a label as the reader has it (``answers``)."""
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+def name_types(values: Iterable[Any]) -> list[str]:
+    """Return what values are: numbers, texts, yes and no."""
+    names = [
+        "yes and no" if isinstance(v, bool) else "texts" if isinstance(v, str) else "numbers"
+        for v in values
+        if not is_null(v)
+    ]
+    return sorted(set(names))
+
+
+def mean_words(texts: Sequence[str]) -> float:
+    return sum(len(text.split()) for text in texts) / max(len(texts), 1)

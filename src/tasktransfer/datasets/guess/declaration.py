@@ -1,0 +1,229 @@
+"""What a declaration may look like, guessed from the rows of a file. Each guess is tried on the
+rows with the code that reads them for a study: what would be refused gives way to the next."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from pydantic import ValidationError
+
+from tasktransfer.datasets.declared.answers import TaskReader
+from tasktransfer.datasets.declared.dialogues import ITEMS, DeclaredDialogue
+from tasktransfer.datasets.declared.preview import format_dialogue
+from tasktransfer.datasets.declared.source_row import SourceRow
+from tasktransfer.datasets.declared.section import DialogueSection, TaskSection
+from tasktransfer.datasets.guess.cell_texts import decode_cells
+from tasktransfer.datasets.guess.columns import (
+    MOST,
+    TEXT_WORDS,
+    Columns,
+    as_label,
+    collect_columns,
+    expand_places,
+    find_unnamed,
+    is_null,
+    mean_words,
+    mostly,
+    name_types,
+)
+from tasktransfer.datasets.guess.dialogues import Rows, Section
+from tasktransfer.datasets.guess.fit import DialogueFit, fit_dialogue
+from tasktransfer.datasets.guess.tasks import (
+    TaskGuess,
+    join_columns,
+    propose_row_tasks,
+    propose_tasks_beside,
+    propose_turn_tasks,
+)
+from tasktransfer.errors import DataError
+
+MOST_TASKS = 30
+LEAST_ANSWERS = 10
+"""Of a task whose answer is missing in many dialogues."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A declaration that rows may have.
+
+    Args:
+        dialogue: as a declaration has it; ``tasks`` too.
+        counts: task → answer → number of its occurrences.
+        numbers: task → types of its labels in the file if some are numbers: "numbers and texts".
+        unused: fields of rows and turns that the declaration does not name.
+        texts: those of ``unused`` that hold texts.
+        notes: what a user should know of the guess.
+        example: lines that show a dialogue as it is read, one of several turns if there is one.
+    """
+
+    dialogue: Section
+    tasks: dict[str, Section] = field(default_factory=dict)
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    numbers: dict[str, str] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    example: tuple[str, ...] = ()
+
+
+def guess(rows: Sequence[SourceRow], location: str) -> Guess:
+    """Return the declaration that fits some rows best.
+
+    Raises:
+        DataError: no field looks like the text of turns; says which fields there are.
+    """
+    read, decoded = decode_cells(rows)
+    notes = list(decoded.notes)
+    fit = fit_dialogue(read, location)
+    notes += fit.notes
+    plain = [row.values for row in read]
+    if unnamed := find_unnamed(plain):
+        listed = ", ".join(unnamed)
+        notes.append(f"fields that no declaration can name: {listed:.200}; rename them to use them")
+    if (inner := fit.model.rows) is not None:
+        plain = [dict(dialogue.values) for dialogue in fit.dialogues]
+        notes.append(f"a row holds several dialogues, the items of {inner}")
+    columns = collect_columns(plain)
+    groups = [collect_columns(objects) for objects in fit.turn_objects()]
+    turn_columns: Columns = {}
+    if fit.model.turns is not None:
+        columns.pop(_key_of(fit.model.turns), None)
+        turn_columns = join_columns(groups)
+    columns = expand_places(columns, len(plain))
+    proposed = _propose_tasks(fit.model, plain, columns, groups, decoded.keys)
+    tasks: dict[str, Section] = {}
+    counts: dict[str, Counter[str]] = {}
+    numbers: dict[str, str] = {}
+    for task in islice(proposed, MOST_TASKS + 1):
+        if len(tasks) == MOST_TASKS:
+            notes.append(f"more than {MOST_TASKS} fields look like labels; the others are left out")
+            break
+        section, note = _try_task(task, fit.dialogues)
+        notes += [note for note in (task.note, note) if note]
+        if section is None:
+            continue
+        name = _name_task(task.name, tasks)
+        tasks[name] = section
+        values = [v for value in task.values for v in _each(value)]
+        counts[name] = Counter(as_label(value) for value in values if not is_null(value))
+        if "numbers" in (types := name_types(values)):
+            numbers[name] = " and ".join(types)
+    unused, texts = _find_unused(fit.model, tasks, columns, turn_columns)
+    told = tuple(f"{location}: {note}" for note in notes)
+    example = tuple(_show_example(fit, tasks))
+    return Guess(fit.section, tasks, counts, numbers, unused, texts, told, example)
+
+
+def _show_example(fit: DialogueFit, tasks: Mapping[str, Section]) -> list[str]:
+    first = fit.dialogues[0]
+    example = next((d for d in fit.dialogues if len(d.turns) > 1), first)
+    readers = [TaskReader(name, TaskSection.model_validate(of)) for name, of in tasks.items()]
+    return format_dialogue(example, readers)
+
+
+def _each(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _name_task(key: str, names: Container[str]) -> str:
+    name = re.sub(r"[^A-Za-z0-9_]", "_", key)[:60].strip("_") or "task"
+    while name in names:
+        name += "_2"
+    return name
+
+
+# --- tasks ---
+
+
+def _propose_tasks(
+    model: DialogueSection,
+    plain: Rows,
+    columns: Columns,
+    groups: Sequence[Columns],
+    decoded: set[str],
+) -> Iterator[TaskGuess]:
+    in_turn = {_key_of(path) for path in (*model.texts, model.speaker, model.order) if path}
+    if model.turns is None:
+        used = in_turn | {model.id_field or ""}
+        yield from propose_row_tasks(columns, used, groups if model.id_field else [], decoded)
+        return
+    yield from propose_turn_tasks(model.turns, groups, in_turn)
+    beside = list(propose_tasks_beside(model.turns, plain)) if ITEMS not in model.turns else []
+    yield from beside
+    used = {model.id_field or "", _key_of(model.turns), *(task.name for task in beside)}
+    yield from propose_row_tasks(columns, used, [], decoded)
+
+
+def _key_of(path: str) -> str:
+    """Return the field that a path begins with, without the items of a list in it."""
+    return path.partition(ITEMS)[0]
+
+
+def _try_task(task: TaskGuess, dialogues: Sequence[DeclaredDialogue]) -> tuple[Section | None, str]:
+    """Return the first candidate that reads most dialogues, or None, and a note; empty: none."""
+    error = ""
+    for section in task.sections:
+        try:
+            model = TaskSection.model_validate({**section, "missing": "skip"})
+        except ValidationError:
+            continue
+        reader = TaskReader(task.name, model)
+        read = failed = 0
+        for dialogue in dialogues:
+            try:
+                read += len(list(reader.instances(dialogue)))
+            except DataError as problem:
+                failed += 1
+                error = error or str(problem)
+        if failed > (1 - MOST) * len(dialogues):
+            continue
+        about_turns = model.kind == "utterance_classification" or reader.listed
+        has_none = any(isinstance(value, list | tuple) and not value for value in task.values)
+        are_few = reader.skipped <= (1 - MOST) * (read + reader.skipped)
+        if about_turns or (are_few and not has_none):
+            return section, ""
+        if read < LEAST_ANSWERS:
+            return None, ""
+        return {**section, "missing": "skip"}, ""
+    label = task.sections[0]["label"]
+    return None, f"{label} looks like a label and cannot be read as one ({error})" if error else ""
+
+
+# --- what is left ---
+
+
+def _find_unused(
+    model: DialogueSection, tasks: Mapping[str, Section], columns: Columns, turn_columns: Columns
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields that a declaration does not name, and those of them with texts."""
+    within = f"{model.turns}{ITEMS}." if model.turns else ""
+    used = [f"{within}{path}" for path in (*model.texts, model.speaker, model.order) if path]
+    used += [path for path in (model.id_field, model.turns) if path]
+    for section in tasks.values():
+        used += [v for k, v in section.items() if k not in ("kind", "missing")]
+    fields = columns if not within else columns | {within + k: v for k, v in turn_columns.items()}
+    unused = [
+        path
+        for path in fields
+        if not any(name == path or name.startswith((f"{path}.", f"{path}{ITEMS}")) for name in used)
+        and not any(path.startswith(f"{name}.") for name in used)
+    ]
+    outer = [path for path in unused if not _is_place(path)]
+    texts = tuple(path for path in outer if _is_prose(fields[path]))
+    return tuple(outer), texts
+
+
+def _is_place(path: str) -> bool:
+    """Return whether a path is a field of an object in a list by its place."""
+    return any(key.isdecimal() for key in path.split(".")[1:-1])
+
+
+def _is_prose(values: Sequence[Any]) -> bool:
+    texts = [item for value in values for item in _each(value) if item is not None]
+    are_texts = mostly(isinstance(item, str) for item in texts)
+    return are_texts and mean_words([t for t in texts if isinstance(t, str)]) > TEXT_WORDS

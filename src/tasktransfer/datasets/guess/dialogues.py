@@ -1,0 +1,433 @@
+"""Where rows may have their dialogues: candidates for the ``dialogue`` of a declaration, the
+likeliest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from tasktransfer.datasets.declared.turn_order import sort_keys
+from tasktransfer.datasets.guess.columns import (
+    LABEL_WORDS,
+    MOST,
+    MOST_DEPTH,
+    TEXT_WORDS,
+    Columns,
+    are_labels,
+    by_place,
+    collect_columns,
+    is_null,
+    is_text,
+    last_key,
+    list_items,
+    mean_words,
+    mostly,
+    words_in,
+)
+
+SPEAKERS = (
+    *("speaker", "role", "agent", "from", "author", "sender", "name", "user", "who", "speaker_id"),
+    *("speaker_idx", "speaker_name", "speakers", "participant", "party", "by", "actor", "side"),
+    *("user_id", "author_id", "screen_name", "event"),
+)
+IDS = (
+    *("id", "dialogue_id", "dialog_id", "conversation_id", "conv_id", "ticket_id", "session_id"),
+    *("thread_id", "chat_id", "root", "dialogue", "conversation"),
+)
+DIALOGUE_WORDS = frozenset(
+    (
+        *("dialogue", "dialog", "conversation", "conv", "ticket", "session", "thread", "chat"),
+        *("root", "call", "case", "scene"),
+    )
+)
+"""Words in the names of fields that name dialogues."""
+PEOPLE = frozenset(
+    (
+        *("user", "speaker", "author", "from", "sender", "annotator", "worker", "rater", "agent"),
+        *("customer", "actor", "participant", "recipient"),
+    )
+)
+"""Words in the names of fields that name people and not dialogues."""
+NO_ID = frozenset(
+    (
+        *("paid", "valid", "invalid", "said", "avoid", "hybrid", "grid", "solid", "void", "mid"),
+        *("aid", "bid", "kid", "fluid", "rapid", "vivid", "liquid", "covid", "unpaid", "forbid"),
+    )
+)
+TEXTS = (
+    *("text", "content", "utterance", "message", "value", "body", "said", "sentence", "msg"),
+    *("transcript", "utt", "line"),
+)
+PAIRS = (
+    ({"user", "human", "customer"}, {"assistant", "system", "bot", "agent", "gpt", "ai", "model"}),
+    ({"question", "query", "q"}, {"answer", "response", "reply", "a"}),
+    ({"prompt", "instruction", "input"}, {"response", "completion", "output", "reply", "answer"}),
+    ({"text", "utterance"}, {"labels", "label", "eval_labels", "response", "reply"}),
+    ({"request", "usr", "post", "0"}, {"response", "reply", "sys", "1"}),
+)
+"""Names of two texts in an object, of which the second answers the first."""
+QUESTIONS = frozenset({"question", "query", "q"})
+TURN_WORDS = frozenset(
+    (
+        *("turns", "turn", "messages", "dialog", "dialogue", "dialogues", "utterances"),
+        *("utts", "conversation", "conversations", "log", "chat", "history", "transcript"),
+        *("events", "exchanges", "rounds", "talk", "said"),
+    )
+)
+NOT_TURNS = frozenset(
+    (
+        *("options", "option", "choices", "candidates", "candidate", "spans", "span"),
+        *("entities", "entity", "tokens", "token", "persona", "personality", "personas"),
+        *("labels", "label", "relations", "annotations", "annotation", "accept", "members"),
+        *("tools", "tool", "functions", "knowledge", "facts", "passages", "passage"),
+        *("classifications", "parts", "attachments", "tags"),
+    )
+)
+"""Words in the names of lists whose texts are not said."""
+PART_KEYS = ("text", "content", "value")
+"""Where the parts of a text have their words."""
+PARTS = frozenset({"text", "content", "parts", "lines"})
+"""Names of lists of texts that are one text."""
+ORDER_WORDS = frozenset(
+    (
+        *("turn", "turns", "utt", "utterance", "msg", "message", "seq", "sequence", "order"),
+        *("index", "idx", "position", "pos", "number", "num", "nr", "step", "round", "rank"),
+        *("line", "no"),
+    )
+)
+TIME_WORDS = frozenset((*("time", "timestamp", "date", "datetime", "ts", "created", "unixtime"),))
+CONSTANT = 0.5
+"""Share of rows with one and the same list from which on it is not the turns."""
+
+Section = dict[str, Any]
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class TurnList:
+    """A list that may be the turns of a row.
+
+    Args:
+        path: as ``dialogue.turns`` has it.
+        rows: as ``dialogue.rows`` has it. Empty if a row has one dialogue.
+        columns: the fields of turns. Empty if turns are texts.
+        words: words of all its texts.
+        depth: lists that it is in.
+    """
+
+    path: str
+    rows: str
+    columns: Columns
+    words: int
+    depth: int = 0
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        named = words_in(last_key(self.path)) & TURN_WORDS
+        return (0 if named else 1, self.depth, -self.words)
+
+
+def propose_dialogues(rows: Rows) -> Iterator[Section]:
+    """Yield candidates for ``dialogue``, the likeliest first: lists of turns, then rows that are
+    utterances, then rows that are dialogues of one turn."""
+    columns = collect_columns(rows)
+    lists = sorted(_find_lists(columns, rows), key=lambda turn_list: turn_list.rank)
+    for turn_list in lists:
+        section: Section = {"rows": turn_list.rows} if turn_list.rows else {}
+        section["turns"] = turn_list.path
+        inner = _inner_rows(rows, turn_list.rows) if turn_list.rows else rows
+        name = find_id(collect_columns(inner), len(inner), repeats=False)
+        named = {"id": name} if name else {}
+        if not turn_list.columns:
+            yield section | named
+        for texts in propose_texts(turn_list.columns):
+            yield section | texts | named
+    name = find_id(columns, len(rows), repeats=True)
+    named = {"id": name} if name else {}
+    for texts in propose_texts(columns, are_rows=name is None):
+        yield texts | named
+
+
+def _inner_rows(rows: Rows, path: str) -> Rows:
+    """Return the items of a list in each row, for ``dialogue.rows``."""
+    items = [item for row in rows for item in list_items(dict(_fields(row)).get(path))]
+    return [item for item in items if isinstance(item, Mapping)]
+
+
+def _fields(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from ((path, values[0]) for path, values in collect_columns([row]).items())
+
+
+# --- lists of turns ---
+
+
+def _find_lists(columns: Columns, rows: Rows) -> Iterator[TurnList]:
+    own = [(path, values) for path, values in columns.items() if last_key(path) in TEXTS]
+    said = max((_count_words(values) for _, values in own if is_text(values)), default=0)
+    for path, values in columns.items():
+        filled = [value for value in values if value]
+        if len(filled) < len(rows) / 2 or words_in(last_key(path)) & NOT_TURNS:
+            continue
+        if len(filled) > 3 and sum(v == filled[0] for v in filled) > CONSTANT * len(filled):
+            continue
+        lists = [list_items(value) for value in filled]
+        if mostly(bool(items) for items in lists):
+            for found in _as_turns(path, lists, 0):
+                if 2 * found.words >= said:  # a list with less repeats parts of the row's text
+                    yield found
+
+
+def _as_turns(path: str, lists: Sequence[list[Any]], depth: int) -> Iterator[TurnList]:
+    """Yield the lists of turns that a field holds: itself, or lists within its items."""
+    items = [item for some in lists for item in some]
+    if mostly(isinstance(item, str) for item in items):
+        texts = [item for item in items if isinstance(item, str)]
+        if mean_words(texts) > LABEL_WORDS / 2:
+            yield TurnList(path, "", {}, _count_words(texts), depth)
+    elif mostly(isinstance(item, list | tuple) for item in items):
+        yield from _as_nested(path, [i for i in items if isinstance(i, list | tuple)], depth)
+    elif mostly(isinstance(item, Mapping) for item in items):
+        columns = collect_columns(items)
+        if any(True for _ in propose_texts(columns)):
+            words = sum(_count_words(values) for values in columns.values())
+            yield TurnList(path, "", columns, words, depth)
+        yield from _within_objects(path, columns, len(items), depth)
+
+
+def _as_nested(path: str, items: Sequence[Sequence[Any]], depth: int) -> Iterator[TurnList]:
+    """Yield turns that are lists: ``["Ann", "hello"]``, or lists of turns one after the other."""
+    inner = [item for some in items for item in some]
+    is_short = len({len(item) for item in items}) == 1 and len(items[0]) <= 3
+    if is_short and not any(isinstance(item, Mapping | list | tuple) for item in inner):
+        columns = collect_columns(map(by_place, items))
+        if any(True for _ in propose_texts(columns)):
+            words = sum(_count_words(values) for values in columns.values())
+            yield TurnList(path, "", columns, words, depth)
+    elif depth < MOST_DEPTH:
+        yield from _as_turns(f"{path}[]", [list(item) for item in items], depth + 1)
+
+
+def _within_objects(path: str, columns: Columns, count: int, depth: int) -> Iterator[TurnList]:
+    """Yield lists within the objects of a list: parts of one dialogue, or dialogues of their own
+    if each has a name of its own."""
+    for key, values in columns.items():
+        filled = [list_items(value) for value in values if value]
+        is_list = len(filled) >= count / 2 and mostly(bool(items) for items in filled)
+        if not is_list or words_in(last_key(key)) & NOT_TURNS or depth >= MOST_DEPTH:
+            continue
+        others = {name: of for name, of in columns.items() if not isinstance(of[0], list | tuple)}
+        name = find_id(others, count, repeats=False)
+        has_names = name is not None and len({str(v) for v in others[name]}) == len(others[name])
+        for found in _as_turns(key, filled, depth + 1):
+            if not has_names:
+                within = f"{path}[].{found.path}"
+                yield TurnList(within, found.rows, found.columns, found.words, found.depth)
+            elif not found.rows:
+                yield TurnList(found.path, path, found.columns, found.words, found.depth)
+            else:
+                outer = f"{path}[].{found.rows}"
+                yield TurnList(found.path, outer, found.columns, found.words, found.depth)
+
+
+def _count_words(values: Sequence[Any]) -> int:
+    return sum(len(value.split()) for value in values if isinstance(value, str))
+
+
+# --- texts and speakers ---
+
+
+def propose_texts(columns: Columns, *, are_rows: bool = False) -> Iterator[Section]:
+    """Yield candidates for ``text`` and ``speaker``, by names first, then by words.
+
+    Args:
+        are_rows: the fields are those of rows that are dialogues. Questions and answers in them
+            are a task.
+    """
+    texts = {key: path for key, values in columns.items() if (path := _text_path(key, values))}
+    pair = _find_pair(columns, texts, are_rows=are_rows)
+    if pair:
+        speaker = find_speaker(columns, pair)
+        yield {"text": list(pair)} | ({"speaker": speaker} if speaker else {})
+    named = [key for key in texts if key.lower() in TEXTS]
+    named += [
+        key
+        for key in texts
+        if key not in named and (last_key(key) in TEXTS or texts[key] == f"{key}[]")
+    ]
+    others = [key for key in texts if key not in named and _mean(columns[key]) >= TEXT_WORDS]
+    others.sort(key=lambda key: -_mean(columns[key]))
+    for key in (*named, *others):
+        speaker = find_speaker(columns, (texts[key],))
+        yield {"text": texts[key]} | ({"speaker": speaker} if speaker else {})
+
+
+def _text_path(key: str, values: Sequence[Any]) -> str | None:
+    """Return the path of a field's text, or of the parts of its texts; None if it has none."""
+    given = [value for value in values if value is not None]
+    lists = [value for value in given if isinstance(value, list | tuple)]
+    if not lists:
+        return key if is_text(given) else None
+    parts = [part for some in lists for part in some]
+    are_parts = all(isinstance(part, str | Mapping) for part in parts)
+    if not are_parts or not mostly(isinstance(value, str | list | tuple) for value in given):
+        return key if is_text(given) else None
+    objects = [part for part in parts if isinstance(part, Mapping)]
+    has_text = {name for part in objects for name in PART_KEYS if isinstance(part.get(name), str)}
+    part_key = next((name for name in PART_KEYS if name in has_text), None)
+    if part_key is not None and not words_in(last_key(key)) & NOT_TURNS:
+        return f"{key}[].{part_key}"
+    if not objects and last_key(key) in PARTS:
+        return f"{key}[]"
+    return key if is_text(given) else None
+
+
+def _find_pair(columns: Columns, texts: Mapping[str, str], *, are_rows: bool) -> tuple[str, ...]:
+    """Return two fields of texts of which the second answers the first. Empty if there are none."""
+    short = {key.lower(): key for key in columns}
+    for firsts, seconds in PAIRS:
+        if are_rows and firsts & QUESTIONS:
+            continue
+        first = next((short[name] for name in sorted(firsts) if name in short), None)
+        second = next((short[name] for name in sorted(seconds) if name in short), None)
+        if first is None or second is None or first not in texts:
+            continue
+        path, values = texts.get(second, second), columns[second]
+        filled = [value for value in values if value]
+        if path == second and mostly(_is_text_list(value) for value in filled):
+            path, values = f"{second}.0", [v[0] for v in filled if _is_text_list(v)]
+        is_said = is_text(values) and _mean(values) >= TEXT_WORDS and not are_labels(values)
+        if is_said and 2 * len(filled) >= len(columns[first]) and _mean(columns[first]) > 1:
+            return texts[first], path
+    return ()
+
+
+def _is_text_list(value: Any) -> bool:
+    is_list = isinstance(value, list | tuple) and bool(value)
+    return is_list and all(isinstance(item, str) for item in value)
+
+
+def find_speaker(columns: Columns, texts: Sequence[str]) -> str | None:
+    """Return the field that names who speaks."""
+    keys = [key for key in columns if key not in {text.partition("[]")[0] for text in texts}]
+    named = [key for name in SPEAKERS for key in keys if key.lower() == name]
+    named += [key for key in keys if key not in named and words_in(key) & {*SPEAKERS[:9]}]
+    named += [key for key in keys if key.isdecimal()]
+    named += [key for key in keys if key == "id" and are_labels(columns[key])]
+    found = [key for key in named if _are_names(columns[key], key)]
+    most = max(map(len, columns.values()), default=0)
+    return next((key for key in found if len(columns[key]) >= MOST * most), next(iter(found), None))
+
+
+def _are_names(values: Sequence[Any], key: str) -> bool:
+    given = [value for value in values if value is not None]
+    if mostly(_is_text_list(value) for value in given):
+        given = [name for value in given if _is_text_list(value) for name in value]
+    numbers = last_key(key) in SPEAKERS and mostly(type(value) is int for value in given)
+    names = [value for value in given if isinstance(value, str)]
+    return numbers or (mostly(isinstance(v, str) for v in given) and mean_words(names) <= 3)
+
+
+def _mean(values: Sequence[Any]) -> float:
+    return mean_words([value for value in values if isinstance(value, str)])
+
+
+# --- names and order ---
+
+
+def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
+    """Return the field that names dialogues.
+
+    Args:
+        rows: number of rows.
+        repeats: rows are utterances, and the field stays for a while.
+    """
+    candidates = sorted(filter(is_id, columns), key=lambda name: not _names_dialogue(name))
+    for name in candidates:
+        named = [value for value in columns[name] if _is_name(value)]
+        if len(named) < MOST * rows or (words_in(name) & PEOPLE and repeats):
+            continue
+        changes = 1 + sum(before != after for before, after in pairwise(named))
+        distinct = len(set(named))
+        stays = distinct > 1 and changes < len(named)
+        if distinct >= MOST * changes and (stays or not repeats or rows == 1):
+            return name
+    # A name that many dialogues have, or whose rows are apart, is wrong and no label.
+    known = [n for n in candidates if n.lower() in IDS and mostly(map(_is_name, columns[n]))]
+    return next((n for n in known if not repeats or _repeats(columns[n])), None)
+
+
+def is_id(name: str) -> bool:
+    """Return whether the name of a field is that of an id."""
+    low = name.lower()
+    return low in IDS or (low.endswith("id") and not words_in(name) & NO_ID)
+
+
+def _names_dialogue(name: str) -> bool:
+    return any(word in name.lower() for word in DIALOGUE_WORDS)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _repeats(values: Sequence[Any]) -> bool:
+    named = [value for value in values if _is_name(value) and not is_null(value)]
+    return 2 <= len(set(named)) <= len(named) / 2
+
+
+def is_position(groups: Sequence[Sequence[Any]]) -> bool:
+    """Return whether a field counts the turns of each dialogue, in whatever order they are.
+
+    Args:
+        groups: the field's values in each dialogue.
+    """
+    long = [group for group in groups if len(group) > 1]
+    if not long:
+        return False
+    for group in long:
+        keys = sort_keys(group)
+        if keys is None or isinstance(keys[0], tuple) or len(set(map(str, keys))) < len(keys):
+            return False
+        steps = [after - before for before, after in pairwise(sorted(keys))]
+        if any(step != 1 for step in steps):
+            return False
+    # Two labels of one dialogue each may be 0 and 1 by chance, three of many hardly.
+    return max(map(len, long)) > 2 or len({str(group[0]) for group in groups}) == 1
+
+
+def find_order(columns: Mapping[str, Sequence[Sequence[Any]]]) -> str | None:
+    """Return the field in whose order the turns of dialogues are not, though it counts them or is
+    their time.
+
+    Args:
+        columns: field → its values in each dialogue, of fields that all turns have.
+    """
+    for name, groups in columns.items():
+        if is_order(name, groups) and any(not _is_sorted(group) for group in groups):
+            return name
+    return None
+
+
+def is_order(name: str, groups: Sequence[Sequence[Any]]) -> bool:
+    """Return whether a field counts the turns of each dialogue or is their time.
+
+    Args:
+        groups: the field's values in each dialogue.
+    """
+    if is_position(groups):
+        return True
+    words = words_in(last_key(name))
+    long = [keys for group in groups if len(group) > 1 and (keys := sort_keys(group))]
+    if not long or len(long) < sum(len(group) > 1 for group in groups):
+        return False
+    if words & TIME_WORDS or last_key(name).endswith("_at"):
+        return mostly(len(set(keys)) > 1 for keys in long)
+    distinct = all(len(set(keys)) == len(keys) for keys in long)
+    return bool(words & ORDER_WORDS) and distinct and sum(map(len, long)) > 2 * len(long)
+
+
+def _is_sorted(group: Sequence[Any]) -> bool:
+    keys = sort_keys(group)
+    return keys is None or all(before <= after for before, after in pairwise(keys))

@@ -1,0 +1,155 @@
+"""Candidates for the ``dialogue`` of a declaration, tried on rows with the code that reads them for
+a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
+from typing import Any
+
+from pydantic import ValidationError
+
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of, value_at
+from tasktransfer.datasets.declared.source_row import SourceRow
+from tasktransfer.datasets.declared.section import DialogueSection
+from tasktransfer.datasets.guess.columns import MOST, by_place, collect_columns, find_unnamed
+from tasktransfer.datasets.guess.dialogues import Section, find_order, propose_dialogues
+from tasktransfer.errors import DataError, escape_line
+
+MOST_CANDIDATES = 12
+
+
+@dataclass(frozen=True)
+class DialogueFit:
+    """A candidate and what it reads.
+
+    Args:
+        share: of rows, or of dialogues of rows, that it can read.
+        dialogues: those with a turn; turns without text are left out.
+        error: the first one that it raised.
+        notes: what a user should know of it.
+    """
+
+    section: Section
+    model: DialogueSection
+    share: float
+    dialogues: tuple[DeclaredDialogue, ...]
+    error: DataError | None = None
+    notes: tuple[str, ...] = ()
+
+    def turn_objects(self) -> Iterator[list[Any]]:
+        """Yield the objects of each dialogue's turns, in the file's order."""
+        for dialogue in self.dialogues:
+            turns = dialogue.by_place
+            yield [by_place(turns[place].values) for place in sorted(turns)]
+
+
+def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
+    """Return the candidate that reads rows best, the likeliest of those that read most of them.
+
+    Raises:
+        DataError: no field looks like the text of turns, or no row can be read.
+    """
+    best: DialogueFit | None = None
+    plain = [row.values for row in rows]
+    for section in islice(propose_dialogues(plain), MOST_CANDIDATES):
+        fit = _try(section, rows)
+        if fit is not None and (best is None or fit.share > best.share):
+            best = fit
+        if best is not None and best.share >= MOST:
+            break
+    if best is None:
+        fields = ", ".join(collect_columns(plain))
+        unnamed = ", ".join(find_unnamed(plain))
+        rename = (
+            f"; rename {escape_line(unnamed)[:200]}, which no declaration can name"
+            if unnamed
+            else ""
+        )
+        raise DataError(
+            f"{location}: no field looks like the text of a dialogue; found "
+            f"{fields[:500] or 'no field'}{rename}; write dialogue: {{text: FIELD}} by hand"
+        )
+    if not best.dialogues:
+        raise best.error or DataError(f"{location}: no row has a text; look at its fields")
+    return _sort_turns(_skip_empty(best), rows)
+
+
+def _try(section: Section, rows: Sequence[SourceRow]) -> DialogueFit | None:
+    """Read rows as a candidate says, without turns that have no text; None if it is refused."""
+    try:
+        model = DialogueSection.model_validate({**section, "skip": "empty"})
+    except ValidationError:
+        return None
+    groups: Iterable[Sequence[SourceRow]] = ([row] for row in rows)
+    if model.by_turn:
+        named = groupby(rows, key=lambda row: _read_name(row, str(model.id_field)))
+        groups = (list(group) for _, group in named)
+    dialogues: list[DeclaredDialogue] = []
+    count, failed, error = 0, 0, None
+    for group in groups:
+        count += 1
+        try:
+            dialogues += dialogues_of(group, model, "row")
+        except DataError as problem:
+            failed += 1
+            error = error or problem
+    read = tuple(dialogue for dialogue in dialogues if dialogue.turns)
+    share = (1 - failed / count) * len(read) / max(len(dialogues), 1)
+    return DialogueFit(section, model, share, read, error)
+
+
+def _read_name(row: SourceRow, field: str) -> str:
+    try:
+        return str(value_at(row.values, field, row.location))
+    except DataError:
+        return ""
+
+
+def _skip_empty(fit: DialogueFit) -> DialogueFit:
+    """Return a fit that leaves out turns without text if many dialogues have one, or if these turns
+    hold something else, such as the call of a tool."""
+    affected = [dialogue for dialogue in fit.dialogues if dialogue.empty]
+    empty = [values for dialogue in affected for values, _ in dialogue.empty]
+    turns = (turn.values for dialogue in fit.dialogues for turn in dialogue.turns)
+    are_few = len(affected) <= (1 - MOST) * len(fit.dialogues)
+    if not affected or (are_few and not _hold_more(empty, turns)):
+        return fit
+    note = (
+        f"{len(empty):,} turns of {len(affected):,} dialogues have no text; skip: empty leaves "
+        "them out, with their labels"
+    )
+    return replace(fit, section={**fit.section, "skip": "empty"}, notes=(*fit.notes, note))
+
+
+def _hold_more(empty: Sequence[Any], turns: Iterable[Any]) -> bool:
+    """Return whether all turns without text have a field that no turn with text has."""
+    usual = {key for values in turns for key in _filled_keys(values)}
+    return all(any(key not in usual for key in _filled_keys(values)) for values in empty)
+
+
+def _filled_keys(values: Any) -> list[str]:
+    if not isinstance(values, Mapping):
+        return []
+    return [str(key) for key, value in values.items() if value not in (None, "", [], {})]
+
+
+def _sort_turns(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:
+    """Return a fit that sorts turns by a field that counts them, if the file does not."""
+    groups: dict[str, list[list[Any]]] = {}
+    objects_of = list(fit.turn_objects()) if fit.model.texts else []
+    for objects in objects_of:
+        for key, values in collect_columns(objects).items():
+            if len(values) == len(objects):
+                groups.setdefault(key, []).append(values)
+    order = find_order({key: of for key, of in groups.items() if len(of) == len(objects_of)})
+    found = _try({**fit.section, "order": order}, rows) if order else None
+    if order is None or found is None or found.share < fit.share:
+        return fit
+    first = ", ".join(str(value)[:30] for value in groups[order][0][:4])
+    note = (
+        f"{order} looks like the order of turns, and is {first} in the first dialogue of the file; "
+        f"order: {order} sorts them, remove it if the file's order is right"
+    )
+    return replace(found, notes=(*fit.notes, note))

@@ -1,0 +1,151 @@
+"""Which fields may be the answers of tasks: candidates for the ``tasks`` of a declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tasktransfer.datasets.declared import cells
+from tasktransfer.datasets.declared.dialogues import ITEMS
+from tasktransfer.datasets.guess.columns import (
+    MOST,
+    Columns,
+    are_labels,
+    are_lists_of_labels,
+    collect_columns,
+    flatten,
+    is_null,
+    last_key,
+    list_items,
+    words_in,
+)
+from tasktransfer.datasets.guess.dialogues import TIME_WORDS, Rows, Section, is_id, is_order
+
+ANSWERS = ("answer", "answers", "gold")
+ANNOTATORS = frozenset({"annotator", "annotators", "worker", "rater", "coder"})
+"""Words in the names of fields that say who has given the labels."""
+LABEL_NAMES = frozenset(
+    (
+        *("label", "intent", "class", "category", "topic", "emotion", "sentiment", "act", "tag"),
+        *("mood", "domain"),
+    )
+)
+"""Words in the names of ids that are labels."""
+
+
+@dataclass(frozen=True)
+class TaskGuess:
+    """``sections``: candidates for the task, the likeliest first. ``values``: of its label.
+    ``note``: what a user should know of it; empty if there is nothing."""
+
+    name: str
+    sections: tuple[Section, ...]
+    values: Sequence[Any]
+    note: str = ""
+
+
+def propose_turn_tasks(
+    turns: str, groups: Sequence[Columns], used: set[str]
+) -> Iterator[TaskGuess]:
+    """Yield the tasks of the fields of a turn.
+
+    Args:
+        groups: the fields of each dialogue's turns.
+        used: fields that have another use.
+    """
+    for key, values in join_columns(groups).items():
+        if key not in used and not is_order(key, _values_in(groups, key)):
+            yield from _propose(key, f"{turns}{ITEMS}.{key}", values, "utterance_classification")
+
+
+def join_columns(groups: Sequence[Columns]) -> Columns:
+    """Return the columns of all groups together."""
+    columns: Columns = {}
+    for group in groups:
+        for key, values in group.items():
+            columns.setdefault(key, []).extend(values)
+    return columns
+
+
+def _values_in(groups: Sequence[Columns], key: str) -> list[list[Any]]:
+    return [group[key] for group in groups if key in group]
+
+
+def propose_tasks_beside(turns: str, rows: Rows) -> Iterator[TaskGuess]:
+    """Yield the tasks of lists that have a label for each turn."""
+    flat = [dict(flatten(row)) for row in rows]
+    sizes = [len(list_items(of.get(turns))) for of in flat]
+    for key in collect_columns(rows):
+        lists = [items for of in flat if (items := _as_list(of.get(key))) is not None]
+        if key == turns or len(lists) < len(flat):
+            continue
+        fits = sum(len(items) == size for items, size in zip(lists, sizes, strict=True))
+        values = [value for items in lists for value in items]
+        if fits >= MOST * len(lists) and len(values) > len(lists) and are_labels(values):
+            section = {"kind": "utterance_classification", "label": f"{key}{ITEMS}"}
+            yield TaskGuess(key, (section,), values)
+
+
+def _as_list(value: Any) -> list[Any] | None:
+    return None if isinstance(value, dict) else cells.as_items(value)
+
+
+def propose_row_tasks(
+    columns: Columns, used: set[str], groups: Sequence[Columns], cells: set[str]
+) -> Iterator[TaskGuess]:
+    """Yield the tasks of the fields of a row.
+
+    Args:
+        used: fields that have another use.
+        groups: the fields of each dialogue's rows if a row is an utterance; empty if it is not.
+        cells: fields whose lists are the texts of cells: only several labels are read from these.
+    """
+    free = {key: values for key, values in columns.items() if key not in used}
+    for task, keys in _propose_choices(free):
+        yield task
+        free = {key: values for key, values in free.items() if key not in keys}
+    for key, values in free.items():
+        in_groups = _values_in(groups, key)
+        if in_groups and is_order(key, in_groups):
+            continue
+        differs = any(len({str(v) for v in of if not is_null(v)}) > 1 for of in in_groups)
+        kind = "utterance_classification" if differs else "dialogue_classification"
+        for task in _propose(key, key, values, kind):
+            yield replace(task, sections=task.sections[-1:]) if key in cells else task
+
+
+def _propose(key: str, path: str, values: Sequence[Any], kind: str) -> Iterator[TaskGuess]:
+    words = words_in(last_key(key))
+    is_other = words & ANNOTATORS or words & TIME_WORDS
+    if is_other or (is_id(last_key(key)) and not words & LABEL_NAMES):
+        return
+    if are_labels(values):
+        yield TaskGuess(key, ({"kind": kind, "label": path},), values)
+    elif are_lists_of_labels(values):
+        lists = [value for value in values if value]
+        several = {"kind": "multi_label", "label": path}
+        if all(len(value) == 1 for value in lists):  # as tools for annotation write one label
+            yield TaskGuess(key, ({"kind": kind, "label": path}, several), values)
+        else:
+            yield TaskGuess(key, (several,), values)
+
+
+def _propose_choices(free: Columns) -> Iterator[tuple[TaskGuess, set[str]]]:
+    """Yield tasks whose answers are about another field, with all fields that they use."""
+    options = next((k for k in free if "option" in k.lower() or "choice" in k.lower()), None)
+    if options and "accept" in free:  # as Prodigy writes it; answer: accept, reject or ignore
+        others = sum(value not in (None, "accept") for value in free.get("answer", ()))
+        note = f"rows whose answer is not accept are read too ({others:,}); remove them"
+        for task in _propose("accept", "accept", free["accept"], "dialogue_classification"):
+            yield replace(task, note=note if others else ""), {"accept", options, "answer"}
+        return
+    question = next((key for key in free if "question" in key.lower()), None)
+    answer = next((key for key in free if key.lower() in (*ANSWERS, "label", "right")), None)
+    if options and answer and all(isinstance(v, list | tuple) for v in free[options]):
+        about = {"question": question} if question else {}
+        section = {"kind": "multiple_choice", **about, "options": options, "label": answer}
+        yield TaskGuess("choice", (section,), free[answer]), {options, answer, question or ""}
+    elif question and answer:
+        section = {"kind": "question_answering", "question": question, "label": answer}
+        yield TaskGuess("question_answering", (section,), ()), {question, answer}

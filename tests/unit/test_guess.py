@@ -1,0 +1,173 @@
+"""Declarations guessed from public formats and odd structures: nothing that is guessed is refused,
+what is left unread is named, and no structure ends in a traceback."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from odd_structures import ODD_ROWS, damaged_files, odd_file
+from public_formats import FORMATS, as_csv, as_lines, chat, mood, said, topic, turns
+
+from tasktransfer.cli import main
+from tasktransfer.datasets.declared.check import Checked, check_files
+from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.errors import DataError
+
+MOST_SECONDS = 10
+
+
+def check(folder: Path, file: str, content: str) -> Checked:
+    path = folder / file
+    path.write_text(content, "utf-8")
+    return check_files([path], "Own")
+
+
+def section_in(checked: Checked) -> dict[str, Any]:
+    section: dict[str, Any] = yaml.safe_load(checked.text)["datasets"]["Own"]
+    return section
+
+
+def turns_shown(checked: Checked) -> list[str]:
+    return [line[5:] for line in checked.dialogue if line[:4].strip().isdecimal()]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_public_format_is_declared_and_read(name: str, tmp_path: Path) -> None:
+    known = FORMATS[name]
+    checked = check(tmp_path, known.file, known.content)
+    section = section_in(checked)
+    assert checked.problems == []
+    assert section["dialogue"] == known.dialogue
+    assert section["tasks"].keys() == known.labels.keys()
+    for task, expected in known.labels.items():
+        kind, label = (section["tasks"][task][key] for key in ("kind", "label"))
+        assert expected in (label, (kind, label))
+    assert len(turns_shown(checked)) == known.turns
+    for words in known.notes:
+        assert any(words in note for note in checked.notes)
+    dataset = declared_dataset("Own", Declaration.model_validate(section), None)
+    release = dataset.reader.open(Path(), False)
+    for task in dataset.tasks:
+        context = next(iter(release.instances(task, "train"))).context
+        assert "parcel" in context or "number" in context or "thank" in context
+
+
+@pytest.mark.parametrize("name", ODD_ROWS)
+def test_an_odd_structure_is_told_and_raises_nothing_else(name: str, tmp_path: Path) -> None:
+    start = time.monotonic()
+    try:
+        checked = check(tmp_path, "odd.jsonl", odd_file(name))
+        assert checked.problems or checked.dialogue
+    except DataError as error:
+        assert "odd.jsonl" in str(error)
+    assert time.monotonic() - start < MOST_SECONDS
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_damaged_format_raises_nothing_else(name: str, tmp_path: Path) -> None:
+    for file, content in damaged_files(name, 4):
+        try:
+            checked = check(tmp_path, file, content)
+            assert checked.problems or checked.dialogue
+        except DataError as error:
+            assert file in str(error)
+
+
+def test_a_whole_dialogue_is_printed_and_escaped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def row(number: int) -> dict[str, Any]:
+        made = turns(number, lambda n, t: {**chat(n, t), "mood": mood(n, t)})
+        made[1]["content"] = "red \x1b[31m and\nnew line" + " long" * 200
+        return {"messages": made, "topic": topic(number)}
+
+    file = tmp_path / "own.jsonl"
+    file.write_text(as_lines(row))
+    assert main(["data", "check", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert yaml.safe_load(printed)["datasets"]["Own"]["dialogue"]["turns"] == "messages"
+    shown = [line for line in printed.splitlines() if line.startswith("# ")]
+    assert f"a dialogue as it is read ({file}, line 1)" in shown[1]
+    assert shown[2] == "#    1 user: my parcel 0 has not come yet  [mood: calm]"
+    assert r"red \x1b[31m and\nnew line long" in shown[3] and len(shown[3]) < 400
+    assert shown[6] == "#      topic: billing" and "\x1b" not in printed
+    assert main(["data", "check", str(file), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["dialogue"][1].startswith("   1 user: my parcel 0")
+
+
+def test_dialogues_of_one_turn_are_told(tmp_path: Path) -> None:
+    content = as_csv([{"text": said(n, 0), "topic": topic(n)} for n in range(12)])
+    (note,) = check(tmp_path, "own.csv", content).notes
+    assert "12 of 12 dialogues have one turn" in note and "dialogue.id" in note
+
+
+def test_fields_that_look_like_ids_are_neither_dialogues_nor_labels(tmp_path: Path) -> None:
+    rows = [
+        {"text": said(n, 0), "view_id": "one", "is_valid": "ny"[n // 12], "annotator_id": n // 12,
+         "topic": topic(n)}
+        for n in range(24)
+    ]  # fmt: skip
+    section = section_in(check(tmp_path, "own.csv", as_csv(rows)))
+    assert section["dialogue"] == {"text": "text"}
+    assert list(section["tasks"]) == ["is_valid", "topic"]
+
+
+def test_an_empty_turn_of_few_is_a_problem_with_a_remedy(tmp_path: Path) -> None:
+    def row(number: int) -> dict[str, Any]:
+        made = turns(number, chat)
+        made[2]["content"] = "" if number == 7 else made[2]["content"]
+        return {"messages": made, "topic": topic(number)}
+
+    (problem,) = check(tmp_path, "own.jsonl", as_lines(row)).problems
+    assert "line 8, messages[2].content: is empty" in problem and "skip: empty" in problem
+
+
+def test_an_order_that_the_file_has_is_left_alone(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"d{n}", "turn": 10 * t, "time": f"10:0{t}", "text": said(n, t), "mood": mood(n, t)}
+        for n in range(12)
+        for t in range(4)
+    ]
+    section = section_in(check(tmp_path, "own.csv", as_csv(rows)))
+    assert "order" not in section["dialogue"] and list(section["tasks"]) == ["mood"]
+
+
+def test_cells_that_begin_like_lists_and_are_none_are_told(tmp_path: Path) -> None:
+    rows = [{"chat": f"['cut off after {n} words, 'and", "topic": topic(n)} for n in range(12)]
+    notes = check(tmp_path, "own.csv", as_csv(rows)).notes
+    assert any("chat begins like a list in 12 of 12 rows" in note for note in notes)
+
+
+def test_fields_that_no_declaration_can_name_are_told(tmp_path: Path) -> None:
+    content = as_lines(lambda n: {"text": said(n, 0), "topic": topic(n), "mood[0]": mood(n, 0)})
+    notes = check(tmp_path, "own.jsonl", content).notes
+    assert any("no declaration can name: mood[0]" in note for note in notes)
+
+
+def test_answers_of_prodigy_that_are_not_accepted_are_told(tmp_path: Path) -> None:
+    def row(number: int) -> dict[str, Any]:
+        is_rejected = number == 5
+        accept = [] if is_rejected else [topic(number)]
+        answer = "reject" if is_rejected else "accept"
+        options = [{"id": label, "text": label} for label in ("billing", "login", "shipping")]
+        return {"text": said(number, 0), "options": options, "accept": accept, "answer": answer}
+
+    checked = check(tmp_path, "own.jsonl", as_lines(row))
+    assert checked.problems == []
+    assert section_in(checked)["tasks"]["accept"]["missing"] == "skip"
+    assert any("rows whose answer is not accept are read too (1)" in n for n in checked.notes)
+
+
+def test_many_fields_that_look_like_labels_are_cut(tmp_path: Path) -> None:
+    row = {f"k{n}": "" for n in range(100)}
+    content = as_lines(lambda n: {"text": said(n, 0)} | {key: topic(n) for key in row})
+    checked = check(tmp_path, "own.jsonl", content)
+    assert len(section_in(checked)["tasks"]) == 30
+    assert any("more than 30 fields look like labels" in note for note in checked.notes)
