@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
-from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.section import DialogueSection, TaskSection
+from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.turn_order import sort_keys
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of, value_at
-from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.section import DialogueSection
+from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.guess.columns import MOST, by_place, collect_columns, find_unnamed
 from tasktransfer.datasets.guess.dialogues import Section, find_order, propose_dialogues
 from tasktransfer.errors import DataError, escape_line
