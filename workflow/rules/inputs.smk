@@ -2,7 +2,11 @@
 
 from snakemake.exceptions import WorkflowError
 
+from tasktransfer.core.nodes import Stage
+
 DAMAGED = needs.DamagedRecords(STUDY)
+# Trainings wait for them, so that data which are too few are told first.
+FIRST_DATA = needs.first_data(STUDY, DESIGN.recipes_first) if CALL.is_main else []
 
 
 def instances_inputs(wildcards):
@@ -35,7 +39,8 @@ def node_inputs(wildcards):
         if is_finished(study, node):
             refuse_triggers()
             return []
-        return [*needs.needed_by(study, node), *DAMAGED.inputs(study, node)]
+        first = FIRST_DATA if isinstance(node, Stage) else []
+        return [*needs.needed_by(study, node), *first, *DAMAGED.inputs(study, node)]
 
 
 def refuse_triggers():

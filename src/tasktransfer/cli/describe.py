@@ -80,6 +80,7 @@ def plan(chosen: argparse.Namespace) -> None:
     estimates = Estimates(study, device)
     rates = card or machine_rates(estimates.device, again=chosen.calibrate)
     seen = overview(study, chosen.devices, rates, device)
+    seen["lacking"] += design.shortages(study)
     show(seen, as_text, as_json=chosen.json)
     for line in () if chosen.json else design.notes(study.config):
         print(escape_line(line))
@@ -87,12 +88,14 @@ def plan(chosen: argparse.Namespace) -> None:
 
 def validate(chosen: argparse.Namespace) -> None:
     """Check a config file, and the data and models that its runs need."""
+    from tasktransfer.designs import refuse_shortages
     from tasktransfer.operate.lacking import refuse_absent, refuse_lacking
 
     study, design = open_design(chosen, need_inputs=False)
     if not chosen.config_only:
         refuse_absent(study)
         refuse_lacking(study)
+        refuse_shortages(study)
     skipped = ["data and models, as --config-only asks"] if chosen.config_only else []
     not_checked = [*skipped, *study.absent]
     if not chosen.json:

@@ -240,6 +240,7 @@ def encode(chosen: argparse.Namespace) -> None:
     from tasktransfer.cli.describe import check_checkpoint
     from tasktransfer.core.nodes import Data
     from tasktransfer.data.cache import read_manifest
+    from tasktransfer.designs import refuse_shortages
     from tasktransfer.encoding import ENCODING_VERSION
     from tasktransfer.encoding.encode import MAKER, cards_of, encode_dataset, made_from, told
     from tasktransfer.encoding.encoded import read_manifest as read_encoded
@@ -264,6 +265,7 @@ def encode(chosen: argparse.Namespace) -> None:
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
         if needed:
             refuse_lacking(study, data.name)
+            refuse_shortages(study)
             if model.has_checkpoint:
                 check_checkpoint(model, study.base_model(model.name))
             encode_dataset(

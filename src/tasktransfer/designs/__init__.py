@@ -28,7 +28,7 @@ from tasktransfer.designs.panel.design import PANEL
 from tasktransfer.designs.plugins import load_plugins
 from tasktransfer.designs.probes.design import PROBES
 from tasktransfer.designs.transfer.design import TRANSFER
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.results.revisions import Revisions, find_revisions
 from tasktransfer.results.study import Study
 
@@ -131,6 +131,16 @@ def open_study(
     except PlanTooLargeError as error:
         raise ConfigError(f"{config_file}: {error}: lower {_sizes(config, design)}") from None
     return study
+
+
+def refuse_shortages(study: Study) -> None:
+    """Refuse prepared data that are too few for what the study asks.
+
+    Raises:
+        DataError: a line for everything that is too few.
+    """
+    if messages := design_of(study.config).shortages(study):
+        raise DataError("\n".join(messages))
 
 
 def _count(design: Design, config: CommonConfig, revisions: Revisions, seeds: int) -> int:

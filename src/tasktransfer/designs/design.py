@@ -83,8 +83,11 @@ class Design:
     the provenance of each training's record says. ``stand_ins``: config → input that could not be
     had: what stands in for it, as every record says. ``notes``: config → lines that ``validate``
     adds for a config that can be run. ``refuse``: raises for a study whose data cannot be used
-    together, before anything is run. ``recipes`` of derived data, ``learners`` of fits and
+    together, before anything is run. ``shortages``: study → what its prepared data have too few of,
+    messages with remedies. ``recipes`` of derived data, ``learners`` of fits and
     ``measures`` of rows (``Measure.of_rows``): those that this design brings, by name.
+    ``recipes_first``: recipes whose data are made before the first training, since they refuse data
+    that are too few.
     ``versions``: of them, 1 of one that is not named, as ``{("recipe", "my_recipe"): 2}``: raise it
     with the code, and whatever uses the entry is made anew. ``selectors`` of sources, by name.
     ``datasets``: those that only this design reads, which are there when a config names it.
@@ -107,6 +110,7 @@ class Design:
     stand_ins: Callable[[Any], Mapping[str, str]] = lambda _: {}
     notes: Callable[[Any], Sequence[str]] = lambda _: ()
     refuse: Callable[[Study], None] = lambda _: None
+    shortages: Callable[[Study], Sequence[str]] = lambda _: ()
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)
     measures: Mapping[str, Measure] = field(default_factory=dict)
@@ -117,3 +121,4 @@ class Design:
     rules: tuple[str, ...] = ()
     tables_version: int = 1
     of_dialogues: tuple[str, ...] = ()
+    recipes_first: tuple[str, ...] = ()

@@ -46,11 +46,11 @@ def add_entries(design: Design, others: Iterable[Design]) -> None:
 
 _FUNCTIONS = (
     *("plan", "collect", "outputs", "statistics"),
-    *("facts", "stand_ins", "notes", "refuse"),
+    *("facts", "stand_ins", "notes", "refuse", "shortages"),
 )
 _MAY_BE_NONE = ("shown", "choose", "explain")
 _MAPPINGS = ("recipes", "learners", "measures", "selectors", "versions")
-_TUPLES = ("kinds", "grows_with", "rules", "of_dialogues")
+_TUPLES = ("kinds", "grows_with", "rules", "of_dialogues", "recipes_first")
 
 
 def _find_wrong_types(design: Design) -> Iterator[str]:

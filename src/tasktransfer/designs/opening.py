@@ -13,7 +13,7 @@ from tasktransfer.config import Document
 from tasktransfer.config.places import on_disk
 from tasktransfer.config.yaml_text import write_yaml
 from tasktransfer.core.digests import digest_of
-from tasktransfer.designs import checked_config, design_of, open_study
+from tasktransfer.designs import checked_config, design_of, open_study, refuse_shortages
 from tasktransfer.files import replacing
 from tasktransfer.jobs.clock_skew import date_future_files_now
 from tasktransfer.jobs.snakemake_call import SnakemakeCall
@@ -35,6 +35,7 @@ def open_called(call: SnakemakeCall) -> Study:
         study = open_study(_written(call.config))
     if call.is_main:
         refuse_lacking(study)
+        refuse_shortages(study)
         design_of(study.config).refuse(study)
         if note := date_future_files_now(study):
             print(note, file=sys.stderr)

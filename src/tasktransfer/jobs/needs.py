@@ -14,12 +14,14 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from tasktransfer.core.ancestors import with_ancestors
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 from tasktransfer.core.selectors import MEASUREMENTS
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import (
     damage_of,
+    is_finished,
     lacking_parts,
     lacking_rounds,
     lacking_selections,
@@ -95,6 +97,25 @@ def needed_by(study: Study, node: Node) -> list[str]:
     ]
     needed += [file for name in (*released, *under) for file in _model_files(study, name)]
     return list(dict.fromkeys(needed))
+
+
+def first_data(study: Study, recipes: Iterable[str]) -> list[str]:
+    """Return the records of derived data that are made before the first training.
+
+    What a recipe finds to be too few for what the config asks is then told before hours of
+    training, not after them.
+
+    Args:
+        recipes: names of recipes. Data that need a training themselves are left out.
+    """
+    named = frozenset(recipes)
+    derived = (data for data in study.plan.derived if data.recipe in named)
+    derived = (data for data in derived if not is_finished(study, data))
+    return [
+        study.record(data)
+        for data in derived
+        if not any(isinstance(used, Stage) for used in with_ancestors((data,)))
+    ]
 
 
 def computes_with_a_model(node: Node) -> bool:

@@ -19,6 +19,7 @@ from tasktransfer.datasets.dataset import Release
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.operate.forecast.sizes import read_manifest
+from tasktransfer.operate.shortages import find_shortages
 from tasktransfer.results.finished import look
 from tasktransfer.results.revisions import is_generated, missing_checkpoint
 from tasktransfer.results.study import Study
@@ -34,7 +35,8 @@ Needed = Mapping[str, set[str]]
 def lacking(study: Study, dataset: str | None = None) -> tuple[str, ...]:
     """What nodes that are not finished need of the data and do not find there: a message with its
     remedy for each task, or for the release as a whole if it is gone or cannot be read; and other
-    files that the config names and that are not there.
+    files that the config names and that are not there. Of prepared data also what is too few
+    (``shortages``).
 
     What is tokenised already, and studies whose records are all there, need no data.
 
@@ -45,7 +47,8 @@ def lacking(study: Study, dataset: str | None = None) -> tuple[str, ...]:
     names = [name for name in study.config.dataset_names if dataset in (None, name)]
     absent = [] if dataset else _absent_files(study.config.files_read)
     # One file may lack what several tasks need.
-    return tuple(dict.fromkeys([*(m for name in names for m in _lacking(study, name)), *absent]))
+    messages = [*(m for name in names for m in _lacking(study, name)), *absent]
+    return tuple(dict.fromkeys([*messages, *find_shortages(study, dataset)]))
 
 
 def refuse_lacking(study: Study, dataset: str | None = None) -> None:

@@ -59,6 +59,12 @@ def _recipe(name: str) -> Recipe:
     return recipe
 
 
+def _shortages(study: Study) -> list[str]:
+    from tasktransfer.designs.panel.shortages import find_shortages  # noqa: PLC0415
+
+    return find_shortages(study)
+
+
 PANEL = Design(
     name="panel",
     config=PanelConfig,
@@ -73,5 +79,7 @@ PANEL = Design(
     tables_version=3,
     of_dialogues=("tables/items.parquet",),
     recipes={name: _recipe(name) for name in inputs.RECIPES},
+    recipes_first=(inputs.LEAKS, inputs.CHOICES, inputs.TOGETHER),
+    shortages=_shortages,
     datasets=(PANEL_DIALOGUES, PANEL_TINY),
 )

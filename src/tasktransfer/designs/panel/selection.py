@@ -32,7 +32,8 @@ def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         if len(texts) <= others:
             raise DataError(
                 f"{settings['domain']}, {split}: {len(texts)} different responses, and "
-                f"{others + 1} are needed to choose from; give more dialogues"
+                f"{others + 1} are needed to choose from; give more dialogues, or lower "
+                "selection.candidates"
             )
         asked = _answers(every, settings, split)
         chance.shuffle(asked)

@@ -62,6 +62,7 @@ PROBES = Design(
     shown=shown,
     stand_ins=stand_ins,
     recipes={RECIPE: _dialogue_labels},
+    recipes_first=(RECIPE,),
     datasets=(MULTIWOZ, PERSONACHAT),
     tables_version=4,
     of_dialogues=("tables/labels.parquet",),

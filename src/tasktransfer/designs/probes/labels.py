@@ -23,6 +23,9 @@ def dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     (``LEAST_COUNTS``).
 
     Settings: ``word_in``, context or target: where WordCont's word is.
+
+    Raises:
+        DataError: all training turns of a probe have one label.
     """
     (cache,) = ingredients.caches
     derived: dict[Split, list[Instance]] = {}
@@ -32,7 +35,18 @@ def dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         read = {split: read_instances(cache, reply, split) for split in SPLITS}
         for split, rows in with_labels(BY_TASK[task], read, word_in).items():
             derived[task, split] = rows
+        _refuse_one_label(task, derived[task, "train"])
     return derived
+
+
+def _refuse_one_label(task: str, train: Sequence[Instance]) -> None:
+    """Refuse a probe with nothing to tell apart, before the encoders that it asks are trained."""
+    if len({instance.target for instance in train}) < 2:
+        only = f"have {' and '.join(train[0].target) or 'no label'}" if train else "are absent"
+        raise DataError(
+            f"{task}: all {len(train)} training turns {only}, and a probe needs two labels. Leave "
+            "it out of probes.tasks, or give more dialogues"
+        )
 
 
 def with_labels(

@@ -1,0 +1,65 @@
+"""Rated sets and corpora that are too few for what a panel study asks, found before training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tasktransfer.core.nodes import Data
+from tasktransfer.designs.panel import inputs
+from tasktransfer.errors import DataError
+from tasktransfer.results.finished import is_finished
+from tasktransfer.results.study import Study
+
+ONE_DRAW = ("task", "percent", "by")
+"""Settings of few-shot data; of several draws of the same the first is tried."""
+
+
+def find_shortages(study: Study) -> list[str]:
+    """Return what the recipes refuse, as far as the data that they read are prepared."""
+    return list(dict.fromkeys(_find_shortages(study)))
+
+
+def _find_shortages(study: Study) -> Iterator[str]:
+    tried: set[tuple[str, ...]] = set()
+    for data in study.plan.derived:
+        if data.recipe not in (inputs.FEW, inputs.CHOICES, inputs.TOGETHER):
+            continue
+        key = data.digest if data.recipe != inputs.FEW else ""
+        setting = (data.recipe, key, *(str(data.settings.get(name)) for name in ONE_DRAW))
+        if setting in tried or is_finished(study, data):
+            continue
+        tried.add(setting)
+        yield from _try(study, data)
+
+
+def _try(study: Study, data: Data) -> Iterator[str]:
+    """Yield what a recipe refuses; nothing if the data that it reads are not prepared.
+
+    What is derived from the corpora alone, and only leaves out some, is tried on the corpora.
+    """
+    caches = [_find_cache(study, used) for used in data.uses if isinstance(used, Data)]
+    if None in caches:
+        return
+    from tasktransfer.data.recipes import Ingredients  # noqa: PLC0415  # imports pyarrow
+    from tasktransfer.designs.panel import ratings, selection  # noqa: PLC0415
+
+    recipe = {
+        inputs.FEW: ratings.few_ratings,
+        inputs.TOGETHER: ratings.rated_together,
+        inputs.CHOICES: selection.response_selection,
+    }[data.recipe]
+    try:
+        there = tuple(cache for cache in caches if cache is not None)
+        recipe(Ingredients(there, (), (), study.tasks(data), data.settings))
+    except DataError as error:
+        yield str(error)
+
+
+def _find_cache(study: Study, data: Data) -> Path | None:
+    """Return where data are prepared, or what they leave out some of; None if nowhere."""
+    folders = [study.cache(data)]
+    if data.recipe == inputs.LEAKS:
+        folders.append(study.instances(data.name))
+    prepared = (Path(folder) for folder in folders if Path(folder, "manifest.json").is_file())
+    return next(prepared, None)

@@ -1,0 +1,110 @@
+"""Prepared data that are too few for what a study asks of them, found before anything is trained.
+
+Without these checks the job that uses the data would find it out, often after every training. What
+recipes need of their data they check themselves: derived data are made before the first training
+(``jobs.needs.first_data``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from math import ceil
+
+from tasktransfer.core.nodes import Data, Evaluation, Node, Stage
+from tasktransfer.operate.forecast.sizes import read_manifest
+from tasktransfer.results.finished import look
+from tasktransfer.results.study import Study
+
+
+def find_shortages(study: Study, dataset: str | None = None) -> list[str]:
+    """Return a message with its remedy for everything that unfinished nodes need more of.
+
+    Args:
+        dataset: look at this dataset only.
+    """
+    counts = _Counts(study)
+    found = {
+        node.digest: text
+        for node in study.plan.nodes
+        if not isinstance(node, Data) and dataset in (None, node.data.name)
+        for text in _find(counts, node)
+    }
+    if not found:
+        return []
+    finished = look(study).finished
+    return list(dict.fromkeys(text for digest, text in found.items() if digest not in finished))
+
+
+class _Counts:
+    """Instances of splits by the manifests of prepared data, each of which is read once."""
+
+    def __init__(self, study: Study) -> None:
+        self._manifest = cache(lambda data: read_manifest(study.cache(data)))
+
+    def of(self, data: Data, task: str, split: str) -> int | None:
+        """Return the instances of a split, by the data that it is derived from where these alone
+        are prepared; None if the number is not known."""
+        for each in (data, *_derived_from(data)):
+            try:
+                return int(self._manifest(each)["tasks"][task][split]["samples"])
+            except (KeyError, TypeError, ValueError):
+                continue
+        return None
+
+
+def _derived_from(data: Data) -> Iterator[Data]:
+    for used in data.uses:
+        if isinstance(used, Data):
+            yield used
+            yield from _derived_from(used)
+    if data.recipe and not data.uses:
+        yield Data(data.name, data.revision)
+
+
+def _find(counts: _Counts, node: Node) -> Iterator[str]:
+    if isinstance(node, Evaluation) and "block" in node.settings:
+        yield from _small_block(counts, node)
+    elif isinstance(node, Evaluation) and node.asked is not None and node.asked["shots"]:
+        yield from _few_examples(counts, node, node.asked["shots"])
+    elif isinstance(node, Stage):
+        yield from _few_batches(counts, node)
+
+
+def _small_block(counts: _Counts, node: Evaluation) -> Iterator[str]:
+    """Yield that P@1,k has fewer than k replies (``metrics.retrieval``)."""
+    size, rows = int(node.settings["block"]), counts.of(node.data, node.task, node.split)
+    drops_last = bool(node.settings.get("drop_last_block", False))
+    if rows is not None and (rows < size or (drops_last and rows <= size)):
+        left = f", and release_compat leaves the last {size} out" if rows >= size else ""
+        yield (
+            f"{node.data.name}: {node.task} has {rows:,} {node.split} rows, and P@1,{size} chooses "
+            f"among {size}{left}. Give a larger {node.split} split, or lower evaluation.block"
+        )
+
+
+def _few_examples(counts: _Counts, node: Evaluation, shots: int) -> Iterator[str]:
+    """Yield that a prompt asks for more examples than the training split has."""
+    rows = counts.of(node.data, node.task, "train")
+    if rows is not None and rows < shots:
+        yield (
+            f"{node.data.name}: {node.task} has {rows:,} training instances, and prompts with "
+            f"{shots} shots are asked for. Lower prompted[].shots, or give more"
+        )
+
+
+def _few_batches(counts: _Counts, stage: Stage) -> Iterator[str]:
+    """Yield that an epoch has too few batches for an update (``training.samplers``)."""
+    training, per_update = stage.training, stage.training.fidelity.batches_per_update
+    if training.fidelity.leftover_batches != "next_epoch" or per_update == 1:
+        return
+    rows = [counts.of(stage.data, task, "train") for task in stage.train_tasks]
+    size = max(1, training.batch_size // per_update)
+    known = [min(count, training.limit_train or count) for count in rows if count is not None]
+    batches = sum(ceil(count / size) for count in known)
+    if len(known) == len(rows) and batches < per_update:
+        yield (
+            f"{stage.data.name}: {', '.join(stage.train_tasks)}: {batches} batches an epoch, and "
+            f"an update takes {per_update}. Set training.fidelity.leftover_batches to own_update, "
+            "or leave the task out"
+        )
