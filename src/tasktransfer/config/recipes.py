@@ -1,7 +1,8 @@
 """Hyperparameters that ``training.recipe: auto`` fills in, by family and size of the model.
 
-They are chosen by dev scores of four tasks at 100 to 1,000 training instances
-(benchmarks/recipe_search.py, docs/development/recipes.md), never by a test score.
+The values are provisional. They are usual for such models, and benchmarks/recipe_search.py, which
+compares settings by dev scores of four tasks, has not been run to its end. No test score chose
+them.
 """
 
 from __future__ import annotations

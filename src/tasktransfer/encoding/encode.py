@@ -36,6 +36,8 @@ from tasktransfer.files.progress import with_progress
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.toolkit_texts import encoder_texts
 
+MOST_CUT = 0.1
+"""The fraction of a split's inputs that may be cut before it is reported."""
 MAKER = Maker("folder of token ids", "manifest.json", "encoding")
 
 
@@ -269,9 +271,17 @@ def longer_answers(examples: Sequence[Example], limit: int, eos: int) -> int:
 
 
 def told(manifest: Mapping[str, Any]) -> list[str]:
-    """A line for each split in which right answers do not fit, from a folder's manifest."""
+    """A line for each split in which right answers do not fit, or more than ``MOST_CUT`` of the
+    inputs, from a folder's manifest."""
     longest, examples = manifest["max_answer_tokens"], manifest["examples"]
     lines = [
+        f"{key}: {min(count, examples[key]):,} of {examples[key]:,} inputs are cut at "
+        f"max_length {manifest['max_length']}: raise it, or for a task of your own set keeps to "
+        "the part of a dialogue that its label is about"
+        for key, count in manifest["truncated"].items()
+        if count > MOST_CUT * examples[key]
+    ]
+    lines += [
         f"{key}: {count:,} of {examples[key]:,} questions or responses are longer than max_length "
         f"{manifest['max_length']} holds, and lost an end"
         for key, count in manifest.get("shortened", {}).items()

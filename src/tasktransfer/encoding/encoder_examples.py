@@ -11,6 +11,7 @@ from typing import Any
 
 from tasktransfer.core.specs import Family
 from tasktransfer.encoding.encoded import IGNORED, Example
+from tasktransfer.encoding.middle import remove_middles
 from tasktransfer.encoding.tokenizer import Tokenizer
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import encoder_option_texts, encoder_text
@@ -33,6 +34,8 @@ def encoder_examples(
     tokenizer.truncation_side = "left" if task.keeps == "end" else "right"
     shortened = "only_second" if task.first == "query" else "only_first"
     flat = [pair for row in pairs for pair in row]
+    if task.keeps == "both":
+        flat = remove_middles(tokenizer, flat, int(task.first == "query"), max_length)
     encoded = _encode_pairs(tokenizer, flat, max_length, shortened)
     for position, (row, its_pairs) in enumerate(zip(rows, pairs, strict=True)):
         read = [next(encoded) for _ in its_pairs]

@@ -7,6 +7,7 @@ from typing import Any
 
 from tasktransfer.core.specs import Family
 from tasktransfer.encoding.encoded import Example
+from tasktransfer.encoding.middle import keep_both_ends
 from tasktransfer.encoding.tokenizer import Tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.tasks.card import Instance, Task
@@ -52,14 +53,15 @@ def _cut_context(
     row: Instance,
     keeps: str,
 ) -> list[int]:
-    """Tokens of the prompt, those at one end of its context left out where it is too long.
-    ``reserved``: of ``max_length``, kept for the answer. ``keeps``: the other end."""
+    """Tokens of the prompt, some of its context left out where it is too long. ``reserved``: of
+    ``max_length``, kept for the answer. ``keeps``: the end, or both ends, of the context that
+    stays."""
     ids: list[int] = encoded.ids
     excess = len(ids) - (max_length - reserved)
     if excess <= 0:
         return ids
-    head, context, _ = parts
-    begin, end = len(head), len(head) + len(context)
+    before, context, _ = parts
+    begin, end = len(before), len(before) + len(context)
     cuttable = [i for i, (a, b) in enumerate(encoded.offsets) if begin <= a < b <= end]
     if len(cuttable) < excess:
         needed = len(ids) - len(cuttable)
@@ -69,7 +71,10 @@ def _cut_context(
             f"{answer}, more than max_length {max_length}: raise the model's max_length to "
             f"{needed + reserved} or more (models[].max_length), or leave the task out of the study"
         )
-    dropped = set(cuttable[:excess] if keeps == "end" else cuttable[-excess:])
+    head = {"end": 0, "both": keep_both_ends(len(cuttable), len(cuttable) - excess)[0]}.get(
+        keeps, len(cuttable) - excess
+    )
+    dropped = set(cuttable[head : head + excess])
     return [token for i, token in enumerate(ids) if i not in dropped]
 
 

@@ -180,9 +180,9 @@ class Task:
     every_mention: bool = False
     """Span tasks: whether an answer is right wherever the context has it as whole words, and not
     only where the release points."""
-    keeps: Literal["end", "beginning"] = "end"
-    """The end of the context that stays where an input is too long. A target utterance is at the
-    end; a task without one may lose fewer answers the other way."""
+    keeps: Literal["end", "beginning", "both"] = "end"
+    """The end of the context that stays where an input is too long, or both ends. A target
+    utterance is at the end; a task without one may lose fewer answers the other way."""
     by_head: bool = False
     """Whether any family answers by a linear layer on its encoding of the context, text-to-text
     models too."""

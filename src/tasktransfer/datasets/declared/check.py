@@ -36,6 +36,11 @@ SHOWN = 20
 UNEVEN = 10
 """How many times the largest label is the smallest, from which on it is said."""
 
+MOST_CUT = 0.1
+"""The fraction of dialogues that may be cut before both of their ends are kept."""
+OF_DIALOGUES = ("dialogue_classification", "multi_label", "multi_output")
+"""Kinds whose labels are about a whole dialogue."""
+
 Count = Callable[[str], int]
 """A text → its tokens."""
 
@@ -113,6 +118,7 @@ class _Check:
             self.problems += _some(self.in_two, "such dialogues")
             self.notes += _some(self.twice, "such dialogues")
             self._compare(declaration)
+            self._keep_both_ends(section["tasks"])
             if not self.problems:
                 self._read_as_a_study(declaration)
             self._note_turns(declaration)
@@ -283,6 +289,20 @@ class _Check:
             self.notes.append(
                 f"{len(self.long):,} dialogues ({share:.0f} %) are longer than {self.limit:,} "
                 "tokens and are cut there: " + "; ".join(self.long[:3])
+            )
+
+    def _keep_both_ends(self, tasks: dict[str, dict[str, Any]]) -> None:
+        """Declare that both ends of a dialogue are read, for labels of whole dialogues, if many
+        dialogues are cut: their label may be about either end."""
+        if len(self.long) <= MOST_CUT * sum(self.dialogues.values()):
+            return
+        chosen = [name for name, task in tasks.items() if task["kind"] in OF_DIALOGUES]
+        for name in chosen:
+            tasks[name] = {**tasks[name], "keeps": "both"}
+        if chosen:
+            self.notes.append(
+                f"{', '.join(chosen)}: dialogues that are too long keep both ends (keeps: both); "
+                "set start or end if the label is about that part"
             )
 
     def _read_as_a_study(self, declaration: Declaration) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
@@ -182,7 +183,16 @@ def _card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task
         outputs=tuple(section.outputs or ()),
         every_mention=section.kind == "span",
         answers_in=_where(section),
+        keeps=_KEEPS[section.keeps or "end"],
     )
+
+
+_KEEPS: Mapping[str, Literal["beginning", "end", "both"]] = {
+    "start": "beginning",
+    "end": "end",
+    "both": "both",
+}
+"""What a declaration says of a dialogue's ends → what a card does."""
 
 
 def _where(section: TaskSection) -> str:

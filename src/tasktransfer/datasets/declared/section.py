@@ -244,6 +244,11 @@ class TaskSection(Section):
         default=None,
         description="texts that stand for no answer, such as 'nan'; null, NaN and blanks always do",
     )
+    keeps: Literal["start", "end", "both"] | None = Field(
+        default=None,
+        description="the part of a dialogue that is read where it is too long for a model: its "
+        "start, its end, or both without the middle; null: its end",
+    )
     short: TaskKey | None = Field(default=None, description="short name in figures; null: the name")
     description: Title | None = Field(default=None, description="what is asked, a sentence")
 
@@ -268,6 +273,12 @@ class TaskSection(Section):
             problems.append((".unanswerable", "cannot be used: questions of kind span have it"))
         if self.labels is not None and self.kind in ("span", "reply", "multiple_choice", "rating"):
             problems.append((".labels", f"cannot be used: {self.kind} has no labels; remove it"))
+        if self.keeps is not None and self.kind in ("utterance_classification", "reply"):
+            message = f"cannot be used: {self.kind} is about the last turn that is read; remove it"
+            problems.append((".keeps", message))
+        if self.keeps == "both" and self.kind == "span":
+            message = "cannot be both: an answer is one piece of the dialogue; set start or end"
+            problems.append((".keeps", message))
         for index, name in enumerate(self.metrics or ()):
             if name not in METRICS[self.kind]:
                 message = unknown(f"metric of {self.kind}", name, METRICS[self.kind])

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from tasktransfer.config import EndpointConfig
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import SERVED, ModelSpec
+from tasktransfer.encoding.middle import keep_both_ends
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting.client import Client, RefusedError, UnreadableError
 from tasktransfer.evaluation.prompting.model import Chat, Likelihood, up_to
@@ -69,6 +70,9 @@ class EndpointModel:
         kept = max(0, most) * CHARACTERS
         if len(text) <= kept:
             return text
+        if keeps == "both" and kept > 1:
+            head, tail = keep_both_ends(len(text), kept - 1)
+            return f"{text[:head]} {text[len(text) - tail :]}"
         return text[len(text) - kept :] if keeps == "end" else text[:kept]
 
     # --- likelihoods ---

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tasktransfer.encoding.middle import keep_both_ends
 from tasktransfer.tasks.asking import Asked, Prompt
 
 Ids = list[int]
@@ -59,6 +60,9 @@ class Texts:
             return text
         if most <= 0:
             return ""
+        if keeps == "both" and most > 1:
+            head, tail = keep_both_ends(len(places), most)
+            return f"{text[: places[head - 1][1]]} {text[places[-tail][0] :]}"
         return text[places[-most][0] :] if keeps == "end" else text[: places[most - 1][1]]
 
     def rows(self, asked: Asked) -> list[TokenRow]:

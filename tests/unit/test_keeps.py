@@ -1,0 +1,111 @@
+"""Which part of a dialogue stays where it is too long for a model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tasktransfer.core.specs import Family
+from tasktransfer.datasets import get_task
+from tasktransfer.datasets.declared.check import check_files
+from tasktransfer.datasets.declared.section import TaskSection
+from tasktransfer.encoding.encode import MOST_CUT, told
+from tasktransfer.encoding.encoder_examples import encoder_examples
+from tasktransfer.encoding.middle import keep_both_ends
+from tasktransfer.encoding.text import text_to_text_examples
+from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.training.tiny import new_tokenizer
+
+NUMBERS = [f"n{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(100)]
+CONTEXT = " ".join(NUMBERS)
+LIMIT = 32
+
+
+def words_read(family: Family, keeps: str) -> list[str]:
+    """Return the words of the context that a model of a family reads."""
+    plain = get_task("DailyDialog", "topic_classification")
+    task: Task = replace(plain, keeps=keeps)  # type: ignore[arg-type]
+    texts = ["context: labels: topic", task.prompt.template, *task.labels]
+    tokenizer: Any = new_tokenizer(family, [CONTEXT, *texts] * 9)
+    row = Instance("i", "d", task.name, CONTEXT, len(CONTEXT), {}, (), (task.labels[0],))
+    if family == "encoder":
+        (example,) = encoder_examples(tokenizer, task, [row], LIMIT)
+    else:
+        (example,) = text_to_text_examples(tokenizer, task, [row], LIMIT, family, 4)
+    (ids,) = example.sequences
+    assert len(ids) <= LIMIT
+    read = tokenizer.decode(ids).split()
+    return [word for word in NUMBERS if word in read]
+
+
+@pytest.mark.parametrize("family", ["encoder", "encoder_decoder"])
+def test_the_part_that_is_asked_for_stays(family: Family) -> None:
+    first, last = NUMBERS[0], NUMBERS[-1]
+    end, beginning, both = (words_read(family, keeps) for keeps in ("end", "beginning", "both"))
+    assert (first in end, last in end) == (False, True)
+    assert (first in beginning, last in beginning) == (True, False)
+    assert (first in both, last in both) == (True, True)
+    assert NUMBERS[50] not in both
+    places = [NUMBERS.index(word) for word in both]
+    gaps = [end - start for start, end in pairwise(places) if end - start > 1]
+    assert len(gaps) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "room", "kept"), [(9, 20, (5, 4)), (9, 5, (3, 2)), (9, 1, (1, 0)), (9, -3, (0, 0))]
+)
+def test_both_ends_share_the_room(count: int, room: int, kept: tuple[int, int]) -> None:
+    assert keep_both_ends(count, room) == kept
+
+
+def test_a_declaration_keeps_what_its_kind_can() -> None:
+    assert TaskSection(kind="dialogue_classification", label="x", keeps="both").keeps == "both"
+    for kind, keeps in (("utterance_classification", "start"), ("span", "both")):
+        with pytest.raises(ValueError, match="keeps"):
+            TaskSection(kind=kind, label="x", question="q", keeps=keeps)  # type: ignore[arg-type]
+
+
+def test_many_cut_inputs_are_reported() -> None:
+    def lines(cut: int) -> list[str]:
+        return told(
+            {
+                "max_length": 96,
+                "max_answer_tokens": {"emotion": 0},
+                "examples": {"emotion-train": 100},
+                "truncated": {"emotion-train": cut},
+                "lost_answers": {},
+                "longer_answers": {},
+            }
+        )
+
+    assert lines(int(100 * MOST_CUT)) == []
+    (line,) = lines(37)
+    assert "emotion-train: 37 of 100" in line
+    assert "max_length 96" in line
+
+
+@pytest.mark.parametrize(("limit", "keeps"), [(30, "both"), (4000, None)])
+def test_a_check_declares_both_ends_where_many_dialogues_are_cut(
+    limit: int, keeps: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "calls.jsonl"
+    rows = [
+        {
+            "id": f"c{number}",
+            "topic": ["bills", "faults"][number % 2],
+            "messages": [{"who": "a", "text": f"call {number} is {word}"} for word in NUMBERS[:20]],
+        }
+        for number in range(40)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    checked = check_files([file], "Calls", limit)
+    (task,) = yaml.safe_load(checked.text)["datasets"]["Calls"]["tasks"].values()
+    assert checked.problems == []
+    assert task.get("keeps") == keeps
+    assert any("keeps: both" in note for note in checked.notes) == (keeps is not None)
