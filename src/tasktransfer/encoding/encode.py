@@ -278,7 +278,7 @@ def told(manifest: Mapping[str, Any]) -> list[str]:
         f"{key}: {min(count, examples[key]):,} of {examples[key]:,} inputs are cut at "
         f"max_length {manifest['max_length']}: raise it, or for a task of your own set keeps to "
         "the part of a dialogue that its label is about"
-        for key, count in manifest["truncated"].items()
+        for key, count in manifest.get("truncated", {}).items()
         if count > MOST_CUT * examples[key]
     ]
     lines += [

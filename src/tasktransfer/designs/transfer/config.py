@@ -357,21 +357,23 @@ class TransferConfig(CommonConfig):
         """The hyperparameters that the file gives all trainings on a dataset."""
         return _training_on(dataset, self.training)
 
-    def plan_training(self, model: ModelSpec, parameters: int | None) -> ModelTraining:
+    def plan_training(
+        self, model: TransferModel, spec: ModelSpec, parameters: int | None
+    ) -> ModelTraining:
         """Return how a model of the study is trained.
 
         Args:
+            spec: what its weights are.
             parameters: number of the model's parameters; None if no recipe needs it.
         """
         section = self.training
-        (config,) = (each for each in self.models if each.name == model.name)
-        reads: Reads = config.reads
-        if section.recipe is not None and config.trained and parameters is not None:
-            recipe = find_recipe(model.family, parameters, adapted=model.adapter is not None)
+        reads: Reads = model.reads
+        if section.recipe is not None and model.trained and parameters is not None:
+            recipe = find_recipe(model.family, parameters, adapted=spec.adapter is not None)
             section = section.follow(recipe)
-            reads = config.reads if "reads" in config.model_fields_set else recipe.reads
+            reads = model.reads if "reads" in model.model_fields_set else recipe.reads
         return ModelTraining(
-            replace(model, reads=reads),
+            replace(spec, reads=reads),
             {name: _training_on(name, section) for name in self.dataset_names},
             Rounds(section.round_updates, section.patience),
         )

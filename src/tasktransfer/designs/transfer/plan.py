@@ -216,12 +216,13 @@ class _Given(NamedTuple):
 def _given(config: TransferConfig, revisions: Revisions) -> _Given:
     names, few = config.dataset_names, {"few_sample": config.data.few_sample}
     trainings = {
-        name: config.plan_training(spec, revisions.parameters.get(name))
-        for name, spec in revisions.models.items()
+        model.name: config.plan_training(model, spec, revisions.parameters.get(model.name))
+        for model in config.models
+        if (spec := revisions.models.get(model.name)) is not None
     }
     return _Given(
         {name: data_of(name, revisions.data[name], few) for name in names},
-        {name: training.model for name, training in trainings.items()},
+        {**revisions.models, **{name: training.model for name, training in trainings.items()}},
         trainings,
     )
 
