@@ -73,6 +73,16 @@ COMMANDS = {
     "licences": "pack --out pack.parquet --provenance odd.txt",
     "submission": "score odd.zip --data .",
     "stage": "train --stage @odd.json --encoded . --base . --out out",
+    "matrix": "regret --matrix odd.csv",
+    "judgements": "judgements --ratings odd.csv --out out",
+    "dialogues in CSV": "data check odd.csv",
+    "dialogues in TSV": "data check odd.tsv",
+    "dialogues in JSON": "data check odd.json",
+    "dialogues in JSON lines": "data check odd.jsonl",
+    "dialogues in packed JSON lines": "data check odd.jsonl.gz",
+    "dialogues in Parquet": "data check odd.parquet",
+    "dialogues in Arrow": "data check odd.arrow",
+    "dialogues of init": "init --file odd.csv --out study",
 }
 
 

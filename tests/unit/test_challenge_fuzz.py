@@ -26,7 +26,7 @@ from tasktransfer.designs.transfer.challenge.score import (
     refuse_invalid,
     score_submission,
 )
-from tasktransfer.errors import SubmissionError
+from tasktransfer.errors import SubmissionError, escape_line
 
 settings.register_profile(
     "scorer", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -77,7 +77,7 @@ def check(data: bytes, golds: Golds) -> bool:
             return True
         assert score_submission(submission, golds, "default").scores is None
         for finding in submission.findings.errors:
-            assert finding.text and str(finding).isprintable()
+            assert finding.text and str(finding) == escape_line(str(finding))
             assert finding.line is None or finding.line > 0
             str(finding).encode("utf-8")
         return False

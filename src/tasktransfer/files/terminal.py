@@ -1,5 +1,4 @@
-"""Text for terminals: colours, unless NO_COLOR is set (https://no-color.org), and foreign text
-without control characters.
+"""Colours, where somebody sees them: on a terminal, unless NO_COLOR is set (https://no-color.org).
 
 Standard library only.
 """
@@ -25,14 +24,3 @@ def coloured(text: str, colour: Colour, stream: TextIO | None = None) -> str:
     """A text in a colour, or as it is where the stream (default: standard output) shows none."""
     stream = stream or sys.stdout
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if is_coloured(stream) else text
-
-
-def printable(text: str) -> str:
-    """Return a text whose control characters are escaped, so that no terminal obeys them."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -16,8 +16,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from tasktransfer.errors import escape_line
 from tasktransfer.files import replacing
-from tasktransfer.files.terminal import printable
 from tasktransfer.tables.csv_text import to_csv
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import absent, count, score
@@ -159,7 +159,7 @@ def _markdown_row(cells: Iterable[str]) -> str:
 def _markdown(cell: str) -> str:
     """Return plain text as a cell that holds no markup, link or image of its own."""
     text = _ENTITY.sub("&amp;", cell).translate(_MARKDOWN)
-    return printable(text.replace("](", "]\\("))
+    return escape_line(text.replace("](", "]\\("))
 
 
 def to_latex(layout: Layout, caption: str, name: str) -> str:
@@ -237,5 +237,5 @@ _LATEX = {
 
 def escape(text: str) -> str:
     """Return plain text as LaTeX. Control characters, which end a run of LaTeX, are escapes."""
-    visible = "".join(c if c in _LATEX else printable(c) for c in text)
+    visible = "".join(c if c in _LATEX else escape_line(c) for c in text)
     return "".join(_LATEX.get(character, character) for character in visible)

@@ -17,9 +17,14 @@ from typing import Any
 
 from tasktransfer.config import CommonConfig
 from tasktransfer.core.nodes import SHORT, Node, Stage
-from tasktransfer.errors import ConfigError, RecordError, StorageError, TaskTransferError
+from tasktransfer.errors import (
+    ConfigError,
+    RecordError,
+    StorageError,
+    TaskTransferError,
+    escape_line,
+)
 from tasktransfer.files.progress import with_progress
-from tasktransfer.files.terminal import printable
 from tasktransfer.operate.commons.checkout import read_commit
 from tasktransfer.operate.commons.isolated import PackFacts, PackReader
 from tasktransfer.operate.merge import OUTCOMES, merge_results
@@ -220,7 +225,7 @@ def _who_made_what(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str,
 
 def failure(seen: Mapping[str, Any]) -> RecordError | None:
     """What makes the command fail: shards that cannot be read, conflicts, what was refused."""
-    damaged = [printable(shard["file"]) for shard in seen["shards"] if shard["problem"]]
+    damaged = [escape_line(shard["file"]) for shard in seen["shards"] if shard["problem"]]
     lost = sum(shard["counts"][name] for shard in seen["shards"] for name in LOST)
     if not damaged and not lost:
         return None
@@ -249,7 +254,7 @@ def as_text(seen: Mapping[str, Any]) -> str:
         lines.append("  nobody: no shard has a node of it")
     if seen["lacking"]:
         lines.append(f"  still nobody: {counted(seen['lacking'], 'node')}")
-    return "".join(f"{printable(line)}\n" for line in lines)
+    return "".join(f"{escape_line(line)}\n" for line in lines)
 
 
 def _shard_text(shard: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tasktransfer.files.terminal import printable
+from tasktransfer.errors import escape_line
 
 SHOWN_PER_FILE = 10
 """How many findings of one file are printed; the JSON report has all."""
@@ -43,11 +43,11 @@ class Findings:
 
     def error(self, file: str, line: int | None, kind: str, text: str) -> None:
         """Note what makes the submission invalid."""
-        self.errors.append(Finding(printable(file), line, kind, printable(text)))
+        self.errors.append(Finding(escape_line(file), line, kind, escape_line(text)))
 
     def warn(self, file: str, line: int | None, kind: str, text: str) -> None:
         """Note what is accepted and should not be there."""
-        self.warnings.append(Finding(printable(file), line, kind, printable(text)))
+        self.warnings.append(Finding(escape_line(file), line, kind, escape_line(text)))
 
     def warn_of_lines(self, file: str, kind: str, text: str, lines: list[int]) -> None:
         """One warning about all ``lines`` that have the same peculiarity, if there are any."""
@@ -74,4 +74,4 @@ def listed(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[
 
 def excerpt(text: str) -> str:
     """A piece of a submission, quoted for a message, cut where it is long."""
-    return f"'{printable(text if len(text) <= EXCERPT else f'{text[:EXCERPT]}...')}'"
+    return f"'{escape_line(text if len(text) <= EXCERPT else f'{text[:EXCERPT]}...')}'"

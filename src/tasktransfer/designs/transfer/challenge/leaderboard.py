@@ -37,9 +37,8 @@ from tasktransfer.designs.transfer.challenge.score import (
     Scores,
     score_submission,
 )
-from tasktransfer.errors import SubmissionError
+from tasktransfer.errors import SubmissionError, escape_line
 from tasktransfer.files.progress import with_progress
-from tasktransfer.files.terminal import printable
 from tasktransfer.stats.bootstrap import LEVEL
 from tasktransfer.stats.draws import Floats, Weights, resampled_scores, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
@@ -202,7 +201,7 @@ def _score_all(
         submission = read_submission(path, golds_of, dataset=dataset)
         errors = submission.findings.errors
         if errors:
-            name = printable(submission.name)
+            name = escape_line(submission.name)
             scored.append(Invalid(name, submission.dataset, len(errors), str(errors[0])))
         else:
             of_dataset = golds[submission.dataset]
@@ -227,7 +226,7 @@ def _entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> Entry:
         dataset=golds.dataset,
         data_revision=golds.revision,
         synthetic=golds.synthetic,
-        name=printable(report.submission.name),
+        name=escape_line(report.submission.name),
         scores=report.scores,
         draws={
             "baseline_score": baseline,

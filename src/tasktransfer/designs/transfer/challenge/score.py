@@ -19,9 +19,8 @@ from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, TRANSF
 from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC, Golds, TaskGolds, read_golds
 from tasktransfer.designs.transfer.challenge.parse import Prediction
 from tasktransfer.designs.transfer.challenge.read import ID_MISMATCHES, Submission, read_submission
-from tasktransfer.errors import SubmissionError
+from tasktransfer.errors import SubmissionError, escape_line
 from tasktransfer.files import replacing
-from tasktransfer.files.terminal import printable
 from tasktransfer.metrics import Sums
 from tasktransfer.tables.text import text_table
 
@@ -181,7 +180,7 @@ def as_json(report: Report) -> dict[str, Any]:
     submission = report.submission
     return {
         "report": REPORT_VERSION,
-        "submission": printable(submission.name),
+        "submission": escape_line(submission.name),
         "dataset": submission.dataset or None,
         "data_revision": report.data_revision or None,
         "synthetic": report.synthetic,
@@ -219,7 +218,7 @@ def as_text(report: Report) -> str:
     rows = [row for name, task in report.tasks.items() for row in _task_rows(name, task)]
     lines = [
         *([SYNTHETIC] if report.synthetic else []),
-        f"{printable(submission.name)}: {submission.dataset}, {len(report.tasks)} tasks, "
+        f"{escape_line(submission.name)}: {submission.dataset}, {len(report.tasks)} tasks, "
         f"{instances:,} instances, fidelity {report.fidelity}",
         "",
         *text_table(rows, left=("task", "metric")),
@@ -260,7 +259,7 @@ def refuse_invalid(report: Report, *, hint: bool = True) -> None:
     if not errors:
         return
     count = f"{len(errors):,} error{'s' * (len(errors) != 1)}"
-    lines = [f"{printable(report.submission.name)}: not a valid submission, {count}"]
+    lines = [f"{escape_line(report.submission.name)}: not a valid submission, {count}"]
     lines += listed(errors)
     if hint and all(error.kind in ID_MISMATCHES for error in errors):
         lines.append(
