@@ -674,7 +674,7 @@ FORMATS: dict[str, Format] = {
         {"text": "text"},
         {"topic": "topic"},
         turns=1,
-        notes=("40 without topic are no instances of topic (missing: skip)",),
+        notes=("topic: 40 without an answer are no instances (missing: skip)",),
     ),
     "a list of one row": Format(
         "one.jsonl",

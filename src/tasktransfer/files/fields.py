@@ -45,6 +45,11 @@ class Location:
         """The same location, known to be of a row, with no path as yet."""
         return Location(self.file, self.dialogue, self.instance, "", row, self.remedy)
 
+    @property
+    def place(self) -> str:
+        """File and row, on one line."""
+        return escape_line(f"{self.file}, {self.row}" if self.row else self.file)
+
     def error(self, problem: str, remedy: str = "") -> DataError:
         """A DataError that names this location, and ``remedy`` or that of the location."""
         parts = [

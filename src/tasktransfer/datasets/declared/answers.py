@@ -18,6 +18,7 @@ from tasktransfer.datasets.declared.dialogues import (
     value_at,
 )
 from tasktransfer.datasets.declared.section import TaskSection
+from tasktransfer.datasets.declared.spellings import Spellings
 from tasktransfer.files.fields import Location
 from tasktransfer.tasks.card import Instance
 
@@ -42,6 +43,7 @@ class TaskReader:
     name: str
     section: TaskSection
     skipped: int = 0
+    spellings: Spellings = field(default_factory=dict)
     fields: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -224,17 +226,17 @@ class TaskReader:
             self._refuse_missing(path, item.location, value)
             return None
         if isinstance(value, bool):
-            return "true" if value else "false"
+            value = "true" if value else "false"
         if isinstance(value, float) and math.isinf(value):
             raise item.location.at(path).error(f"found {value}, expected a label")
         if isinstance(value, int | float):
-            return f"{value:.12g}" if isinstance(value, float) else str(value)
+            value = f"{value:.12g}" if isinstance(value, float) else str(value)
         if not isinstance(value, str):
             raise item.location.at(path).error(
                 f"found {shown(value)}, expected a label",
                 "give one text or number, or make it a task of kind multi_label",
             )
-        return value.strip()
+        return self.spellings.get(value.strip(), value.strip())
 
     def _labels(self, dialogue: DeclaredDialogue, item: Item) -> tuple[str, ...] | None:
         """Return several labels: those of a list, which may be empty or in the text of a cell, or

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,13 @@ from tasktransfer.datasets.declared.scopes import guess_scope, read_texts
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import source_of
 from tasktransfer.datasets.declared.source_row import SourceRow
-from tasktransfer.datasets.declared.survey import TOKENS_A_WORD, survey_of
+from tasktransfer.datasets.declared.spellings import describe_spellings, merge_spellings
+from tasktransfer.datasets.declared.survey import (
+    TOKENS_A_WORD,
+    WITHOUT_LABELS,
+    describe_skipped,
+    survey_of,
+)
 from tasktransfer.datasets.guess.declaration import Guess, guess
 from tasktransfer.datasets.one_split import LEAST_WORDS, count_words, normalise_text
 from tasktransfer.errors import DataError
@@ -43,6 +50,9 @@ OF_DIALOGUES = ("dialogue_classification", "multi_label", "multi_output")
 
 Count = Callable[[str], int]
 """A text → its tokens."""
+Target = tuple[str, ...]
+Answers = dict[str, list[Target]]
+"""Task → the answers of a dialogue's instances."""
 
 
 @dataclass
@@ -90,6 +100,9 @@ class _Check:
         self.long: list[str] = []
         self.in_two: list[str] = []
         self.twice: list[str] = []
+        self.differing: list[str] = []
+        self.answers: dict[str, tuple[str, Answers]] = {}
+        self.skipped: Counter[str] = Counter()
 
     def checked(self) -> Checked:
         rows = {path: self._look_through(path, file) for path, file in self.files.items()}
@@ -117,6 +130,8 @@ class _Check:
                 self._read(path, declaration)
             self.problems += _some(self.in_two, "such dialogues")
             self.notes += _some(self.twice, "such dialogues")
+            self.notes += _some(self.differing, "such dialogues")
+            self.notes += [describe_skipped(*item) for item in self.skipped.items() if item[1]]
             self._compare(declaration)
             self._keep_both_ends(section["tasks"])
             if not self.problems:
@@ -220,31 +235,41 @@ class _Check:
                 problems.append(str(error))
         self.problems += _some(problems)
         for reader in readers:
-            if reader.skipped:
-                self.notes.append(
-                    f"{path}: {reader.skipped:,} without {reader.fields['label']} are no instances "
-                    f"of {reader.name} (missing: skip)"
-                )
+            self.skipped[reader.name] += reader.skipped
 
     def _answers(
         self, dialogue: DeclaredDialogue, readers: Sequence[TaskReader], split: str
     ) -> Iterator[str]:
+        answers: Answers = {}
         for reader in readers:
             try:
                 for instance in reader.instances(dialogue):
+                    answers.setdefault(reader.name, []).append(instance.target)
                     counts = self.labels.setdefault(reader.name, {}).setdefault(split, Counter())
                     counts.update(instance.target)
-                    where = f"{dialogue.location.file}, {dialogue.location.row}"
+                    where = dialogue.location.place
                     if split != "train":
                         for label in instance.target:
                             self.first.setdefault((reader.name, label), where)
             except DataError as error:
                 yield str(error)
+        self._compare_answers(dialogue, answers)
+
+    def _compare_answers(self, dialogue: DeclaredDialogue, answers: Answers) -> None:
+        """Note answers that differ from those of an earlier dialogue that says the same."""
+        where, text = dialogue.location.place, digest_of(normalise_text(dialogue.words))
+        before, earlier = self.answers.setdefault(text, (where, answers))
+        for task, answer in answers.items():
+            if earlier.get(task, answer) != answer:
+                self.differing.append(
+                    f"{where}: says the same as {before}, and {task} is "
+                    f"{_first_difference(answer, earlier[task])}"
+                )
 
     def _note(self, dialogue: DeclaredDialogue, split: str) -> None:
         self.dialogues[split] += 1
         self.turns += len(dialogue.turns)
-        where = f"{dialogue.location.file}, {dialogue.location.row}"
+        where = dialogue.location.place
         if (length := self.tokens(dialogue.context)) > self.limit:
             self.long.append(f"{where}: {length:,} tokens")
         plain = normalise_text(dialogue.words)
@@ -272,11 +297,28 @@ class _Check:
                 )
             return
 
+    def _merge_spellings(self, task: str) -> None:
+        """Count spellings of one label together."""
+        by_split = self.labels[task]
+        spellings = merge_spellings(label for counts in by_split.values() for label in counts)
+        if not spellings:
+            return
+        self.notes += describe_spellings(task, spellings)
+        for split, counts in by_split.items():
+            merged = Counter[str]()
+            for label, count in counts.items():
+                merged[spellings.get(label, label)] += count
+            by_split[split] = merged
+        for spelling, label in spellings.items():
+            if where := self.first.get((task, spelling)):
+                self.first.setdefault((task, label), where)
+
     def _compare(self, declaration: Declaration) -> None:
         for task, by_split in self.labels.items():
             section = declaration.tasks[task]
-            if section.kind in ("span", "reply", "rating"):
+            if section.kind in WITHOUT_LABELS:
                 continue
+            self._merge_spellings(task)
             train = by_split.get("train", Counter())
             for split, counts in by_split.items():
                 for label in counts.keys() - train.keys():
@@ -309,9 +351,11 @@ class _Check:
         """Whatever else a study would be refused for, such as labels that differ in case alone."""
         try:
             source = source_of(declaration, f"datasets.{self.name}")
-            survey_of(declaration, source, self.name, "", None)
+            survey = survey_of(declaration, source, self.name, "", None)
         except DataError as error:
             self.problems.append(str(error))
+        else:
+            self.notes += [note for note in survey.told if note not in self.notes]
 
     # --- what is printed ---
 
@@ -331,6 +375,13 @@ class _Check:
             key = write_yaml({task: {}}).removesuffix(" {}\n")
             tasks = tasks.replace(f"\n      {key}\n", f"\n      {key}  {comment(note)}\n", 1)
         return head + body + heading + tasks
+
+
+def _first_difference(answer: Sequence[Target], earlier: Sequence[Target]) -> str:
+    """Return the first answers of two dialogues that differ: "'a' here and 'b' there"."""
+    pairs = zip_longest(answer, earlier, fillvalue=())
+    here, there = next((pair for pair in pairs if pair[0] != pair[1]), ((), ()))
+    return f"{', '.join(here)!r:.60} here and {', '.join(there)!r:.60} there"
 
 
 def _of_labels(counts: Counter[str], kind: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,7 +14,7 @@ from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.draws import number_of
 from tasktransfer.datasets.declared.section import Declaration, TaskSection
-from tasktransfer.datasets.declared.source import source_of
+from tasktransfer.datasets.declared.source import Source, source_of
 from tasktransfer.datasets.declared.survey import (
     TOKENS_A_WORD,
     VERSION,
@@ -96,7 +96,7 @@ class _Asked:
     def revision(self, folder: Path, memo: Path | None) -> str:
         """Of content and of how it is read: each card says where its own answers are."""
         source = source_of(self.declaration, self.key)
-        return _revision(self.declaration, source.digest(memo), source.splits)
+        return _revision(self.declaration, source, source.digest(memo), self.survey)
 
     def open(self, folder: Path, few_sample: bool) -> Release:
         source, survey = source_of(self.declaration, self.key), self.survey
@@ -108,7 +108,7 @@ class _Asked:
             )
         return Release(
             location=source.location,
-            revision=_revision(self.declaration, digest, source.splits),
+            revision=_revision(self.declaration, source, digest, survey),
             tasks=tuple(self.declaration.tasks),
             dialogues=survey.few_dialogues if few_sample else survey.dialogues,
             instances=lambda task, split: self._instances(task, split, few_sample),
@@ -118,7 +118,8 @@ class _Asked:
         )
 
     def _instances(self, task: str, split: str, few_sample: bool) -> Iterator[Instance]:
-        reader = TaskReader(task, self.declaration.tasks[task])
+        section, spellings = self.declaration.tasks[task], self.survey.spellings
+        reader = TaskReader(task, section, spellings=spellings.get(task, {}))
         limit = self.survey.few.get(task, {}).get(split) if few_sample else None
         for dialogue in self._dialogues(split):
             if limit is None or self._few_number(dialogue) < limit:
@@ -143,8 +144,13 @@ class _Asked:
         return number_of(dialogue.id, section.seed if section else 0, "few")
 
 
-def _revision(declaration: Declaration, digest: str, splits: Sequence[str]) -> str:
-    content = {"version": VERSION, "splits": list(splits), **declaration.reading}
+def _revision(declaration: Declaration, source: Source, digest: str, survey: Survey) -> str:
+    """Return the digest of content and of how it is read. What files without duplicates, rare
+    labels and several spellings do not have is not part of it."""
+    content = {"version": VERSION, "splits": list(source.splits), **declaration.reading}
+    moved, spellings = survey.splitting.moved, survey.spellings
+    content |= {"moved": dict(moved)} if moved else {}
+    content |= {"spellings": spellings} if spellings else {}
     return combined({"files": digest, "reading": digest_of(content)})
 
 

@@ -6,27 +6,36 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
-from tasktransfer.datasets.declared.draws import Splitting, few, number_of, splitting
+from tasktransfer.datasets.declared.draws import (
+    Splitting,
+    few,
+    number_of,
+    splitting,
+)
+from tasktransfer.datasets.declared.duplicates import Duplicates, count_duplicates
+from tasktransfer.datasets.declared.label_counts import LabelCounts, refuse_labels
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source
-from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS, count_words, normalise_text
+from tasktransfer.datasets.declared.spellings import describe_spellings
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replacing
-from tasktransfer.files.fields import nearest
 from tasktransfer.tasks.card import SPLITS, Instance
 
 VERSION = 1
-"""Raise it when the same files give other instances, or a survey has other fields."""
+"""Raise it when the same files give other instances."""
+SURVEY_VERSION = 2
+"""Raise it when a survey has other fields, or tells more."""
 
 MOST_LABELS = 1000
+WITHOUT_LABELS = ("span", "reply", "rating", "multiple_choice")
+"""Kinds of task whose answers are not labels."""
 TOKENS_A_WORD = 1.4
 """Of BERT's word pieces, for forecasts."""
 
@@ -43,6 +52,7 @@ class Survey:
         dialogues: split → how many; ``few_dialogues``: of any task in the few-sample setting.
         words: task → mean words of an instance.
         few: task → split → limit of its few-sample draw (``draws``).
+        spellings: task → spelling of a label → the label that it is read as (``spellings``).
         told: what a user should know, a line each.
     """
 
@@ -57,6 +67,7 @@ class Survey:
     words: dict[str, float]
     splitting: Splitting
     few: dict[str, dict[str, int]] = field(default_factory=dict)
+    spellings: dict[str, dict[str, str]] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
 
 
@@ -75,20 +86,22 @@ def survey_of(
     if memo is not None:
         memo.parent.mkdir(parents=True, exist_ok=True)
         with replacing(memo) as part:
-            part.write_text(json.dumps({"version": VERSION, **asdict(made)}, indent=1) + "\n")
+            part.write_text(
+                json.dumps({"version": SURVEY_VERSION, **asdict(made)}, indent=1) + "\n"
+            )
     return made
 
 
 def memo_file(folder: Path, name: str, declaration: Declaration) -> Path:
     """Where the survey of a declaration is remembered, in a folder of the study's results."""
-    digest = digest_of({"version": VERSION, **declaration.model_dump()})[:12]
+    digest = digest_of({"version": SURVEY_VERSION, **declaration.model_dump()})[:12]
     return folder / f"{name}-{digest}.json"
 
 
 def remembered(memo: Path) -> Survey | None:
     """The survey that a file has; None where it has none of this version."""
     content = json_text.read_object(memo)
-    if content.pop("version", None) != VERSION:
+    if content.pop("version", None) != SURVEY_VERSION:
         return None
     try:
         return Survey(**{**content, "splitting": Splitting(**content["splitting"])})
@@ -101,8 +114,7 @@ class _Counts:
     """What is counted of one task. ``per_dialogue``: split → instances of each dialogue."""
 
     reader: TaskReader
-    labels: dict[str, str] = field(default_factory=dict)
-    of_others: dict[str, str] = field(default_factory=dict)
+    labels: LabelCounts = field(default_factory=LabelCounts)
     options: dict[int, str] = field(default_factory=dict)
     per_dialogue: dict[str, array[int]] = field(default_factory=dict)
     words: int = 0
@@ -117,8 +129,11 @@ class _Surveyor:
         }
         self.numbers: dict[str, array[int]] = {}
         self.names: dict[str, array[int]] = {}
-        self.seen: dict[bytes, tuple[str, str]] = {}
-        self.by_text: dict[bytes, tuple[str, str]] = {}
+        name_field = declaration.dialogue.id
+        self.duplicates = Duplicates(
+            name_field if isinstance(name_field, str) else None, by_split=len(source.splits) > 1
+        )
+        self.groups: Sequence[int] = ()
         self.empty_turns = self.empty_dialogues = 0
 
     def survey(self, digest: str) -> Survey:
@@ -132,10 +147,12 @@ class _Surveyor:
                 )
         declared = self.declaration
         needed = tuple(split for split in SPLITS if split not in self.source.splits)
-        drawn = splitting(self.numbers["train"], declared.shares, needed)
-        by_split = self._by_split(drawn, needed)
         for task, counts in self.tasks.items():
             self._check_labels(task, counts)
+        if needed:
+            self.groups = self.duplicates.group(self.numbers["train"])
+        drawn = self._split(needed)
+        by_split = self._by_split(drawn, needed)
         draws = self._few(by_split) if declared.few_sample else {}
         instances = {
             task: {s: sum(by_split[s].counts[task]) for s in SPLITS} for task in self.tasks
@@ -143,13 +160,15 @@ class _Surveyor:
         for task, of in instances.items():
             for split in SPLITS:
                 if not of[split]:
+                    same = count_duplicates(self.groups)
+                    told = f" ({same:,} training dialogues say the same as another)" if same else ""
                     raise DataError(
-                        f"{self.source.location}: {self.name}/{task} has no instance in {split}; "
-                        "give dialogues with an answer, or remove the task"
+                        f"{self.source.location}: {self.name}/{task} has no instance in {split}"
+                        f"{told}; give dialogues with an answer, or remove the task"
                     )
         return Survey(
             digest=digest,
-            labels={task: _sorted(counts.labels) for task, counts in self.tasks.items()},
+            labels={task: counts.labels.sorted() for task, counts in self.tasks.items()},
             options={
                 task: next(iter(counts.options))
                 for task, counts in self.tasks.items()
@@ -169,7 +188,8 @@ class _Surveyor:
             },
             splitting=drawn,
             few=draws,
-            told=self._told(by_split, needed),
+            spellings={t: c.labels.spellings for t, c in self.tasks.items() if c.labels.spellings},
+            told=self._told(by_split, needed, drawn, draws),
         )
 
     # --- one dialogue ---
@@ -179,7 +199,7 @@ class _Surveyor:
         if not dialogue.turns:
             self.empty_dialogues += 1
             return
-        self._refuse_twice(split, dialogue)
+        self.duplicates.add(split, dialogue)
         shares, few_sample = self.declaration.shares, self.declaration.few_sample
         numbers = self.numbers.setdefault(split, array("q"))
         numbers.append(number_of(dialogue.id, shares.seed, "split"))
@@ -187,60 +207,42 @@ class _Surveyor:
         self.names.setdefault(split, array("q")).append(number_of(dialogue.id, seed, "few"))
         for counts in self.tasks.values():
             number = 0
+            labels: dict[str, str] = {}
             for instance in counts.reader.instances(dialogue):
                 number += 1
-                self._note(split, counts, instance)
+                self._note(counts, instance, labels)
+            counts.labels.add(split, labels)
+            if len(counts.labels.first[split]) > MOST_LABELS:
+                raise DataError(
+                    f"{self.source.location}: {self.name}/{counts.reader.name} has more than "
+                    f"{MOST_LABELS:,} labels; is it free text? use kind: free_text, or give "
+                    "another field for label"
+                )
             counts.per_dialogue.setdefault(split, array("l")).append(number)
 
-    def _note(self, split: str, counts: _Counts, instance: Instance) -> None:
+    def _note(self, counts: _Counts, instance: Instance, labels: dict[str, str]) -> None:
+        """Count an instance, and add its labels to those of its dialogue."""
         section = counts.reader.section
         counts.words += len(instance.context.split())
         counts.longest = max(counts.longest, *map(len, instance.target))
         if section.kind == "multiple_choice":
             counts.options.setdefault(len(instance.options), instance.id)
-        elif section.kind not in ("span", "reply", "rating"):
-            labels = counts.labels if split == "train" else counts.of_others
+        elif section.kind not in WITHOUT_LABELS:
             for label in instance.target:
-                if label not in labels:
-                    if len(labels) == MOST_LABELS:
-                        raise DataError(
-                            f"{self.source.location}: {self.name}/{counts.reader.name} has more "
-                            f"than {MOST_LABELS:,} labels; is it free text? use kind: free_text, "
-                            "or give another field for label"
-                        )
-                    labels[label] = f"{instance.id}"
-
-    def _refuse_twice(self, split: str, dialogue: DeclaredDialogue) -> None:
-        """A dialogue by its name or text in two splits, or by its name twice in one."""
-        where = f"{dialogue.location.file}, {dialogue.location.row}"
-        before = self.seen.setdefault(_key(dialogue.id), (split, where))
-        if before != (split, where):
-            if before[0] == split:
-                raise DataError(
-                    f"{where}: dialogue {dialogue.id!r} is there already ({before[1]}); give each "
-                    "its own name"
-                )
-            raise DataError(
-                f"{where}: dialogue {dialogue.id!r} is in {split} and in {before[0]} "
-                f"({before[1]}); keep it in one of them, {LEARNT}{self._remedy_for_names()}"
-            )
-        words = dialogue.words
-        if len(self.source.splits) < 2 or count_words(words) < LEAST_WORDS:
-            return
-        same = self.by_text.setdefault(_key(normalise_text(words)), (split, where))
-        if same[0] != split:
-            raise DataError(
-                f"{where}: dialogue {dialogue.id!r} of {split} says the same as one of {same[0]} "
-                f"({same[1]}); keep it in one of them, {LEARNT}"
-            )
-
-    def _remedy_for_names(self) -> str:
-        name = self.declaration.dialogue.id
-        if not isinstance(name, str):
-            return ""
-        return f"; if names start anew in each file, set dialogue.id: {{field: {name}, per: split}}"
+                labels.setdefault(label, instance.id)
 
     # --- all together ---
+
+    def _split(self, needed: tuple[str, ...]) -> Splitting:
+        """Draw the splits that have no files."""
+        numbers, shares = self.numbers["train"], self.declaration.shares
+        if not needed:
+            return splitting(numbers, shares, needed)
+        groups = self.groups or numbers
+        kept = set[int]()
+        for counts in self.tasks.values():
+            kept |= counts.labels.last_groups(groups)
+        return splitting(numbers, shares, needed, groups, kept)
 
     def _by_split(self, drawn: Splitting, needed: tuple[str, ...]) -> dict[str, _Dialogues]:
         found = {split: _Dialogues(tuple(self.tasks)) for split in SPLITS}
@@ -249,9 +251,7 @@ class _Surveyor:
             for number, few_number, *each in zip(
                 self.numbers[own], self.names[own], *counts, strict=True
             ):
-                split = own
-                if own == "train" and needed:
-                    split = "test" if number < drawn.test else "dev" if number < drawn.dev else own
+                split = drawn.split_of_number(number) if own == "train" and needed else own
                 found[split].add(few_number, each)
         return found
 
@@ -262,43 +262,24 @@ class _Surveyor:
         return {task: few(numbers, by_split["train"].counts[task], section) for task in self.tasks}
 
     def _check_labels(self, task: str, counts: _Counts) -> None:
-        section, location = self.declaration.tasks[task], f"{self.name}/{task}"
+        section, place = self.declaration.tasks[task], self.source.location
         if len(counts.options) > 1:
             (first, one), (second, other), *_ = counts.options.items()
             raise DataError(
-                f"{self.source.location}: {location}: {one} has {first} options, {other} has "
+                f"{place}: {self.name}/{task}: {one} has {first} options, {other} has "
                 f"{second}; give every question the same number of options"
             )
-        if section.kind in ("span", "reply", "rating", "multiple_choice"):
-            return
-        allowed = section.labels or tuple(counts.labels)
-        for label, where in {**counts.labels, **counts.of_others}.items():
-            if label not in allowed:
-                listed = (
-                    "no label of its list" if section.labels else "a label that train never has"
-                )
-                raise DataError(
-                    f"{where}: {label!r:.60} is {listed} ({location}; nearest is "
-                    f"{nearest(label, allowed)}); mend it, or list all labels under "
-                    f"datasets.{self.name}.tasks.{task}.labels"
-                )
-        alike: dict[str, str] = {}
-        for label in allowed:
-            other = alike.setdefault(" ".join(label.split()).casefold(), label)
-            if other != label:
-                raise DataError(
-                    f"{counts.labels.get(label, self.source.location)}: label {label!r} of "
-                    f"{location} differs from {other!r} in case or spaces alone; spell it "
-                    "in one way"
-                )
-        if len(allowed) < 2:
-            begins = next(iter(counts.labels.values()), self.source.location)
-            raise DataError(
-                f"{begins}: from here on {location} has the label {', '.join(allowed) or 'none'} "
-                "alone; give dialogues with two labels or more, or remove the task"
-            )
+        if section.kind not in WITHOUT_LABELS:
+            counts.labels.merge(section.labels or ())
+            refuse_labels(counts.labels, section.labels, self.name, task, place)
 
-    def _told(self, by_split: Mapping[str, _Dialogues], needed: tuple[str, ...]) -> list[str]:
+    def _told(
+        self,
+        by_split: Mapping[str, _Dialogues],
+        needed: tuple[str, ...],
+        drawn: Splitting,
+        draws: Mapping[str, Mapping[str, int]],
+    ) -> list[str]:
         told = []
         shares = self.declaration.shares
         for split in needed:
@@ -312,13 +293,31 @@ class _Surveyor:
                 f"{self.empty_turns:,} turns without text are left out (dialogue.skip: empty), and "
                 f"{self.empty_dialogues:,} dialogues that hold no other turn"
             )
+        if same := count_duplicates(self.groups):
+            told.append(
+                f"{same:,} of the {len(self.groups):,} training dialogues say the same as another: "
+                "they are drawn together, so that no split has a copy of another's"
+            )
+        splits = [drawn.split_of_number(n) if needed else "train" for n in self.numbers["train"]]
         for task, counts in self.tasks.items():
             if counts.reader.skipped:
+                told.append(describe_skipped(task, counts.reader.skipped))
+            if self.groups and (differing := counts.labels.count_conflicts(self.groups)):
+                texts = "1 text" if differing == 1 else f"{differing:,} texts"
                 told.append(
-                    f"{task}: {counts.reader.skipped:,} without an answer are no instances "
-                    "(missing: skip)"
+                    f"{task}: training dialogues that say the same have different answers "
+                    f"({texts}; `tasktransfer data check` lists them)"
                 )
+            told += describe_spellings(task, counts.labels.spellings)
+            limit = draws[task]["train"] if task in draws else 2**63
+            few = [number < limit for number in self.names["train"]]
+            told += counts.labels.notes(task, splits, few)
         return told
+
+
+def describe_skipped(task: str, count: int) -> str:
+    """Return the note about items without an answer."""
+    return f"{task}: {count:,} without an answer are no instances (missing: skip)"
 
 
 @dataclass(slots=True)
@@ -347,19 +346,6 @@ def _drawn(dialogues: _Dialogues, split: str, draws: Mapping[str, Mapping[str, i
     """Dialogues that the few-sample draw of any task has."""
     limits = [limit[split] for limit in draws.values() if split in limit]
     return sum(number < max(limits) for number in dialogues.few) if limits else len(dialogues.few)
-
-
-def _key(text: str) -> bytes:
-    return digest_of(text)[:16].encode()
-
-
-def _sorted(labels: Mapping[str, Any]) -> list[str]:
-    """Numbers by their size, other labels as texts are sorted."""
-
-    def is_number(label: str) -> bool:
-        return label.lstrip("-").isdigit()
-
-    return sorted(labels, key=int if all(map(is_number, labels)) else str)
 
 
 def dialogues_in(source: Source, split: str, drawn: Splitting) -> Iterator[DeclaredDialogue]:

@@ -1,0 +1,83 @@
+"""Dialogues that are there twice: refused if they are in two splits, drawn together if the splits
+are drawn."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+
+from tasktransfer.core.digests import digest_of
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
+from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS, count_words, normalise_text
+from tasktransfer.errors import DataError
+
+
+class Duplicates:
+    """The names and texts of the dialogues of a dataset.
+
+    Args:
+        id_field: of the declaration, if names are unique in the dataset; for messages.
+        by_split: whether several splits have files, so that texts are compared between them.
+    """
+
+    def __init__(self, id_field: str | None, *, by_split: bool) -> None:
+        self.id_field, self.by_split = id_field, by_split
+        self._names: dict[bytes, tuple[str, str]] = {}
+        self._by_text: dict[bytes, tuple[str, str]] = {}
+        self._texts = array("q")
+
+    def add(self, split: str, dialogue: DeclaredDialogue) -> None:
+        """Add a dialogue.
+
+        Raises:
+            DataError: it is there already by its name, or in another split by its text.
+        """
+        where = dialogue.location.place
+        before = self._names.setdefault(_key(dialogue.id), (split, where))
+        if before != (split, where):
+            self._refuse_name(split, dialogue, before)
+        text = digest_of(normalise_text(dialogue.words))
+        if split == "train":
+            self._texts.append(int(text[:16], 16) >> 1)
+        if not self.by_split or count_words(dialogue.words) < LEAST_WORDS:
+            return
+        same = self._by_text.setdefault(text[:16].encode(), (split, where))
+        if same[0] != split:
+            raise DataError(
+                f"{where}: dialogue {dialogue.id!r} of {split} says the same as one of {same[0]} "
+                f"({same[1]}); keep it in one of them, {LEARNT}"
+            )
+
+    def _refuse_name(self, split: str, dialogue: DeclaredDialogue, before: tuple[str, str]) -> None:
+        named = f"{dialogue.location.place}: dialogue {dialogue.id!r} is"
+        if before[0] == split:
+            raise DataError(f"{named} there already ({before[1]}); give each its own name")
+        anew = f"set dialogue.id: {{field: {self.id_field}, per: split}}"
+        raise DataError(
+            f"{named} in {split} and in {before[0]} ({before[1]}); keep it in one of them, {LEARNT}"
+            + (f"; if names start anew in each file, {anew}" if self.id_field else "")
+        )
+
+    def group(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Return for each dialogue of the training files the lowest number among those that say
+        the same. Empty if all texts differ.
+
+        Args:
+            numbers: of these dialogues in the draw.
+        """
+        if len(set(self._texts)) == len(self._texts):
+            return ()
+        lowest: dict[int, int] = {}
+        for number, text in zip(numbers, self._texts, strict=True):
+            lowest[text] = min(number, lowest.get(text, number))
+        return array("q", (lowest[text] for text in self._texts))
+
+
+def count_duplicates(groups: Sequence[int]) -> int:
+    """Return the number of dialogues that say the same as another."""
+    return sum(size for size in Counter(groups).values() if size > 1)
+
+
+def _key(name: str) -> bytes:
+    return digest_of(name)[:16].encode()
