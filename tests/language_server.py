@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,13 +20,46 @@ from typing import Any
 Body = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Reply:
+    """A response in place of the usual one. ``content``: plain data is sent as JSON.
+
+    ``drip``: seconds between single bytes; ``length``: what the header Content-Length says, None
+    if it is left out; ``"right"`` is the length of the content.
+    """
+
+    content: bytes | dict[str, Any] | list[Any]
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    drip: float = 0
+    length: int | str | None = "right"
+
+    @property
+    def data(self) -> bytes:
+        is_data = isinstance(self.content, bytes)
+        return self.content if is_data else json.dumps(self.content).encode()
+
+
+def chat_answer(content: Any, finish: str = "stop", **more: Any) -> Body:
+    """An answer of ``/chat/completions``."""
+    message = {"role": "assistant", "content": content, **more}
+    usage = {"prompt_tokens": 7, "completion_tokens": 1}
+    return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+def refusal(message: str, code: Any = None, status: int = 400) -> Reply:
+    """A refusal as most endpoints write it."""
+    return Reply({"error": {"message": message, "code": code}}, status)
+
+
 @dataclass
 class Server:
     """``faults``: what is done to the next requests, one each: ``429``, ``500``, ``broken`` (no
     JSON), ``empty`` (JSON without an answer), ``late``, ``cut`` (the connection ends).
     ``pause``: before each answer, seconds. ``die_after``: so many requests are let in, and then
     every connection is cut. ``asked``: how often each request was answered. ``key``: the one that
-    is taken; None: any or none."""
+    is taken; None: any or none. ``behave``: from path and request to a reply in place of the usual
+    one, or None. ``requests``: all of them, in their order."""
 
     liked: str = ""
     scores: bool = True
@@ -36,6 +69,8 @@ class Server:
     pause: float = 0
     die_after: int | None = None
     url: str = ""
+    behave: Callable[[str, Body], Reply | None] = lambda path, body: None
+    requests: list[tuple[str, Body]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
     let_in: int = 0
@@ -97,6 +132,10 @@ class _Handler(BaseHTTPRequestHandler):
         if served.key is not None and self.headers.get("Authorization") != f"Bearer {served.key}":
             said = f"wrong key {self.headers.get('Authorization')}"
             return self._say(401, json.dumps({"error": said}).encode())
+        with served.lock:
+            served.requests.append((self.path, body))
+        if (reply := served.behave(self.path, body)) is not None:
+            return self._reply(reply)
         pause = served.pause
         match served.fault():
             case "429":
@@ -128,6 +167,23 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
         except OSError:  # whoever asked waits no longer
             return
+
+    def _reply(self, reply: Reply) -> None:
+        length = len(reply.data) if reply.length == "right" else reply.length
+        try:
+            self.send_response(reply.status)
+            for name, value in reply.headers.items():
+                self.send_header(name, value)
+            if length is not None:
+                self.send_header("Content-Length", str(length))
+            self.end_headers()
+            if not reply.drip:
+                self.wfile.write(reply.data)
+            for byte in reply.data if reply.drip else b"":
+                self.wfile.write(bytes([byte]))
+                time.sleep(reply.drip)
+        except OSError:  # whoever asked waits no longer
+            self.close_connection = True
 
     def finish(self) -> None:
         try:

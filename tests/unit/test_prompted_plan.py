@@ -11,7 +11,7 @@ import pytest
 import yaml
 from small_study import SMALL, parse, refusal
 
-from language_server import Server, serving
+from language_server import Reply, Server, chat_answer, serving
 from releases import tiny_release
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Evaluation
@@ -90,10 +90,12 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
 
     same = digests()
     assert same == digests(endpoint="https://elsewhere/v1", concurrency=9, retries=1, seen="yes")
-    assert same == digests(key_variable="OTHER", timeout=3)
+    assert same == digests(key_variable="OTHER_API_KEY", timeout=3)
     assert same != digests(served="other")
     assert same != digests(chat="no")
     assert same != digests(max_length=100)
+    assert same != digests(thinking_tokens=100)
+    assert same == digests(key_variable=None)
 
 
 @pytest.mark.parametrize(
@@ -110,6 +112,17 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
         ({"model": "far", "endpoint": "localhost:8000"}, "http://localhost:8000/v1"),
         ({"model": "far", "endpoint": "http://me:secret@h/v1"}, "prompted[0].endpoint"),
         ({"model": "far", "endpoint": "http://h/v1", "key_variable": "sk-a b"}, "not its value"),
+        ({"model": "far", "endpoint": "http://h/v1", "key_variable": "HOME"}, "ends in _API_KEY"),
+        (
+            {"model": "far", "endpoint": "http://h/v1", "key_variable": "AWS_SECRET_ACCESS_KEY"},
+            "prompted[0].key_variable: 'AWS_SECRET_ACCESS_KEY' cannot be used",
+        ),
+        ({"model": "far", "endpoint": "http://h:99999/v1"}, "a port that cannot be"),
+        ({"model": "far", "endpoint": "http://[::1/v1"}, "names no host"),
+        ({"model": "far", "endpoint": "http:///v1"}, "names no host"),
+        ({"model": "far", "endpoint": "http://bücher/v1"}, "prompted[0].endpoint"),
+        ({"model": "gpt", "thinking_tokens": 9}, "runs here"),
+        ({"model": "far", "endpoint": "http://h/v1", "thinking_tokens": -1}, "thinking_tokens"),
     ],
 )
 def test_slips_are_told_with_key_and_remedy(entry: dict[str, Any], said: str) -> None:
@@ -169,14 +182,16 @@ def evaluate(study: Path) -> list[int]:
     ]
 
 
+def prepare(study: Path) -> None:
+    """Prepare the study's data."""
+    what = ["--config", str(study), "--dataset", "Friends"]
+    assert main(["data", "prepare", *what, "--out", opened(study).instances("Friends")]) == 0
+
+
 def test_a_study_is_asked_killed_resumed_collected_and_explained(
     study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = opened(study).instances("Friends")
-    assert (
-        main(["data", "prepare", "--config", str(study), "--dataset", "Friends", "--out", folder])
-        == 0
-    )
+    prepare(study)
     asked: list[str] = []
     with serving(Server(liked="joyful", die_after=20, answer="the sofa")) as first:
         at(study, first)
@@ -241,22 +256,99 @@ def seeds_there(study: Path, lost: tuple[int, ...]) -> list[int]:
 def test_an_endpoint_without_scores_is_said_in_the_record(
     study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = opened(study).instances("Friends")
-    assert (
-        main(["data", "prepare", "--config", str(study), "--dataset", "Friends", "--out", folder])
-        == 0
-    )
-    with serving(Server(scores=False, answer="Sad? I cannot say")) as server:
+    prepare(study)
+    last = [""]
+
+    def behave(path: str, body: dict[str, Any]) -> Reply | None:
+        """Answers one of the two instances of each evaluation with more than a choice."""
+        text = str(body.get("prompt") or body["messages"][-1]["content"])
+        if body.get("echo") or "France" in text:
+            return None
+        last.append(text)
+        choice = text.rpartition("Write one of: ")[2].partition(";")[0]
+        return Reply(chat_answer(f"{choice}." if len(last) % 2 else "Sad? I cannot\x1b[2J say"))
+
+    said = yaml.safe_load(study.read_text())
+    said["prompted"][0]["concurrency"] = 1
+    study.write_text(yaml.safe_dump(said))
+    with serving(Server(scores=False, behave=behave)) as server:
         at(study, server)
         assert {*evaluate(study)} == {0}
     assert main(["collect", "--config", str(study), "--complete"]) == 0
     assert main(["statistics", "--config", str(study)]) == 0
     first = pq.read_table("results/tables/prompted.parquet").to_pylist()[0]
-    assert (first["answers"], first["unreadable"], first["score"]) == ("written", 100.0, 0.0)
+    assert (first["answers"], first["unreadable"]) == ("written", 50.0)
     node = opened(study).plan.evaluations[0]
     record = json.loads(Path(opened(study).record(node)).read_text())
-    assert any("no log-likelihoods" in note for note in record["provenance"]["notes"])
-    assert record["report"]["asked"]["unreadable"] == record["report"]["asked"]["questions"]
+    notes = record["provenance"]["notes"]
+    assert any("no log-likelihoods" in note for note in notes)
+    assert any("generated by /chat/completions" in note for note in notes)
+    assert any("1 of 2 answers (50.0%) are unreadable" in note for note in notes)
+    assert not any("\x1b" in note for note in notes)
+    assert record["report"]["asked"]["unreadable"] == 1
+    assert main(["figures", "--config", str(study)]) == 0
+    assert "17 % unreadable" in Path("results/figures/table2.md").read_text()
+
+
+def test_a_score_of_unreadable_answers_is_an_error_and_answers_are_kept(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prepare(study)
+    with serving(Server(scores=False, answer="Sad? I cannot say")) as server:
+        at(study, server)
+        codes = evaluate(study)
+        assert {*codes} == {0, 10}  # spans are read as they are
+        answers = server.answers
+        assert "are unreadable" in capsys.readouterr().err
+        assert evaluate(study) == codes
+        assert server.answers == answers, "nothing is asked twice"
+    node = opened(study).plan.evaluations[0]
+    assert not Path(opened(study).record(node)).exists()
+
+
+def test_plan_and_validate_say_what_is_sent_where(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = yaml.safe_load(study.read_text())
+    said["prompted"][0] |= {"endpoint": "https://lab.example/v1", "key_variable": "LAB_API_KEY"}
+    study.write_text(yaml.safe_dump(said))
+    monkeypatch.delenv("TASKTRANSFER_KEY_VARIABLES", raising=False)
+    monkeypatch.setenv("LAB_API_KEY", "sk-a\nb")
+    prepare(study)
+    assert main(["validate", "--config", str(study)]) == 2
+    error = capsys.readouterr().err
+    assert "LAB_API_KEY would be sent to lab.example" in error
+    assert "TASKTRANSFER_KEY_VARIABLES=LAB_API_KEY" in error
+    assert main(["plan", "--config", str(study)]) == 0
+    text = capsys.readouterr().out
+    assert "far: asked at https://lab.example/v1 with the key in LAB_API_KEY" in text
+    assert "NOT ALLOWED" in text and "not probed yet" in text
+    node = opened(study).plan.evaluations[0].digest[:12]
+    assert main(["evaluate", "--config", str(study), "--node", node]) == 2
+    monkeypatch.setenv("TASKTRANSFER_KEY_VARIABLES", "LAB_API_KEY")
+    assert main(["validate", "--config", str(study)]) == 2
+    assert "LAB_API_KEY: character 5 of 6" in capsys.readouterr().err
+    monkeypatch.setenv("LAB_API_KEY", "sk-1234")
+    assert main(["validate", "--config", str(study), "--json"]) == 0
+    (endpoint,) = json.loads(capsys.readouterr().out)["endpoints"]
+    assert endpoint["key"] == "with the key in LAB_API_KEY"
+    assert "sk-1234" not in str(endpoint)
+
+
+def test_a_probe_is_shown_and_forgotten_by_validate(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prepare(study)
+    node = opened(study).plan.evaluations[0].digest[:12]
+    with serving() as server:
+        at(study, server)
+        assert main(["evaluate", "--config", str(study), "--node", node]) == 0
+    capsys.readouterr()
+    assert main(["plan", "--config", str(study)]) == 0
+    assert "choices are scored by echoed log-probabilities" in capsys.readouterr().out
+    assert main(["validate", "--config", str(study), "--probe-again"]) == 0
+    text = capsys.readouterr().out
+    assert "probe forgotten" in text and "not probed yet" in text
 
 
 def test_shots_are_of_training_alone() -> None:

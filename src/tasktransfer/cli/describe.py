@@ -46,6 +46,8 @@ def add_commands(commands: Any) -> None:
     add_json(command)
     command = add_command(commands, "validate", validate, light=True)
     flag(command, "--config-only", "check the config alone, where data and models are elsewhere")
+    what = "forget what probes of endpoints saw: they are probed again before the next evaluation"
+    flag(command, "--probe-again", what)
     add_json(command)
 
 
@@ -89,6 +91,12 @@ def plan(chosen: argparse.Namespace) -> None:
 def validate(chosen: argparse.Namespace) -> None:
     """Check a config file, and the data and models that its runs need."""
     from tasktransfer.designs import refuse_shortages
+    from tasktransfer.operate.endpoints import (
+        describe_endpoints,
+        forget_probes,
+        format_endpoints,
+        refuse_endpoints,
+    )
     from tasktransfer.operate.lacking import refuse_absent, refuse_lacking
 
     study, design = open_design(chosen, need_inputs=False)
@@ -103,9 +111,20 @@ def validate(chosen: argparse.Namespace) -> None:
             print(f"not checked: {escape_text(text)}")
     if not chosen.config_only:
         _validate_models(study.config.models)
+    refuse_endpoints(study.config)
     name, notes = study.config.study, [*design.notes(study.config)]
-    seen = {"config": chosen.config, "study": name, "not_checked": not_checked, "notes": notes}
-    lines = map(escape_line, [f"{chosen.config}: ok, study {name}", *notes])
+    if chosen.probe_again:
+        notes += forget_probes(study.config)
+    endpoints = describe_endpoints(study.config)
+    seen = {
+        "config": chosen.config,
+        "study": name,
+        "not_checked": not_checked,
+        "notes": notes,
+        "endpoints": endpoints,
+    }
+    told = [f"{chosen.config}: ok, study {name}", *notes, *format_endpoints(endpoints)]
+    lines = map(escape_line, told)
     show(seen, lambda _: "".join(f"{line}\n" for line in lines), as_json=chosen.json)
 
 

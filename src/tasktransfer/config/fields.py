@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import urllib.parse
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -107,6 +108,17 @@ def _as_range(value: Any) -> Any:
     return list(range(value))
 
 
+def _with_host(url: str) -> str:
+    """Return a URL that names a host, and no port that cannot be."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        if parts.hostname and parts.port != 0:
+            return url
+    except ValueError:  # of the port, or of an address in brackets
+        pass
+    raise ValueError(f"{show(url)} names no host, or a port that cannot be: mend the address")
+
+
 LIST = Strict(False)
 """Marks a tuple, which a list of YAML becomes."""
 
@@ -135,10 +147,16 @@ Checkpoint = Annotated[
     AfterValidator(of_a_user),
 ]
 Url = Annotated[
-    str, Text(r"https?://[^\s@?#]+", "write an address such as http://localhost:8000/v1")
+    str,
+    Text(r"https?://[!$->A-\[\]-~]+", "write an address such as http://localhost:8000/v1"),
+    AfterValidator(_with_host),
 ]
-Variable = Annotated[
-    str, Text(r"[A-Za-z_][A-Za-z0-9_]*", "write the name of an environment variable, not its value")
+KeyVariable = Annotated[
+    str,
+    Text(
+        r"[A-Za-z_][A-Za-z0-9_]*_API_KEY",
+        "write the name of an environment variable that ends in _API_KEY, not its value",
+    ),
 ]
 Revision = Annotated[str, Text(r"[\w./-]+", "write a branch, tag or commit")]
 ModelName = Annotated[

@@ -17,6 +17,7 @@ from tasktransfer.config.fields import (
     NUMBER,
     Checkpoint,
     Folder,
+    KeyVariable,
     ModelName,
     Revision,
     Section,
@@ -25,7 +26,6 @@ from tasktransfer.config.fields import (
     Title,
     Url,
     UserPath,
-    Variable,
 )
 from tasktransfer.config.places import for_results, is_gguf, may_be_on_the_hub
 from tasktransfer.config.training import TrainingConfig
@@ -226,8 +226,8 @@ class ModelConfig(Section):
 
 
 class EndpointConfig(Section):
-    """Where a language model is asked that runs elsewhere, by OpenAI's protocol. Of it only
-    ``served`` changes numbers."""
+    """Where a language model is prompted that runs elsewhere, by OpenAI's protocol. Only ``served``
+    changes numbers."""
 
     endpoint: Url | None = Field(
         default=None,
@@ -237,16 +237,18 @@ class EndpointConfig(Section):
     served: Title | None = Field(
         default=None, description="what the endpoint calls the model; null: as `model` does"
     )
-    key_variable: Variable = Field(
+    key_variable: KeyVariable | None = Field(
         default="OPENAI_API_KEY",
-        description="environment variable that holds the key; nothing else ever has it",
+        description="environment variable that holds the key, which nothing else ever has; its "
+        "name ends in _API_KEY and is listed in TASKTRANSFER_KEY_VARIABLES (OPENAI_API_KEY need "
+        "not be for this machine and api.openai.com); null: no key is sent",
     )
     concurrency: int = Field(default=4, ge=1, le=1000, description="requests at a time")
     retries: int = Field(
         default=6, ge=0, le=100, description="how often a request is sent once more that failed"
     )
     timeout: Annotated[float, Field(gt=0, le=86_400), NUMBER] = Field(
-        default=120.0, description="seconds to wait for an answer"
+        default=120.0, description="seconds that a request with its whole answer may take"
     )
 
 
@@ -343,9 +345,10 @@ class CommonConfig(Section):
         """Files that only tables and figures read, by the key that names them."""
         return {}
 
-    def endpoint_of(self, model: str) -> EndpointConfig | None:
-        """Where a model that this study does not run is asked; None: it is run here."""
-        return None
+    @property
+    def endpoints(self) -> Mapping[str, EndpointConfig]:
+        """Where the models are prompted that this study does not run, by their names."""
+        return {}
 
     def how_to_leave_out(self, dataset: str, task: str) -> str:
         """What to change so that a task of a dataset is not read, for messages."""

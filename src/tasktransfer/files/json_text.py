@@ -63,8 +63,11 @@ class DuplicateKeyError(json.JSONDecodeError):
     """A key is in an object twice: readers differ in which value they take."""
 
 
-def loads(content: str | bytes) -> Any:
+def loads(content: str | bytes, *, keep_halves: bool = False) -> Any:
     """Return the value of a JSON text.
+
+    Args:
+        keep_halves: let halves of surrogate pairs through, for a caller that replaces them.
 
     Raises:
         ValueError: it is broken (``json.JSONDecodeError``), no UTF-8 (``UnicodeDecodeError``),
@@ -72,7 +75,7 @@ def loads(content: str | bytes) -> Any:
             character that nothing can hold.
     """
     text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
-    value, end = decode(text, _skip_blank(text, 0))
+    value, end = decode(text, _skip_blank(text, 0), keep_halves=keep_halves)
     if (rest := _skip_blank(text, end)) < len(text):
         raise json.JSONDecodeError("Extra data", text, rest)
     return value
@@ -83,7 +86,7 @@ def _skip_blank(text: str, start: int) -> int:
     return match.end() if match else start
 
 
-def decode(text: str, start: int) -> tuple[Any, int]:
+def decode(text: str, start: int, *, keep_halves: bool = False) -> tuple[Any, int]:
     """Return the JSON value that begins at ``start``, and where it ends.
 
     Raises:
@@ -99,7 +102,7 @@ def decode(text: str, start: int) -> tuple[Any, int]:
         raise
     except ValueError:
         raise ValueError("a number in it has thousands of digits") from None
-    if _MAYBE_HALF.search(text, start, end):
+    if not keep_halves and _MAYBE_HALF.search(text, start, end):
         _refuse_halves(value)
     return value, end
 

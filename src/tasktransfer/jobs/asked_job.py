@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from tasktransfer import metrics
-from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Evaluation, Outcome
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import kept
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, EndpointError, escape_line
+from tasktransfer.evaluation.prompting.probes import answers_folder
 from tasktransfer.jobs import inputs
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.rows import Row
@@ -26,9 +26,11 @@ if TYPE_CHECKING:  # imports torch
     from tasktransfer.evaluation.prompting.model import AskedModel
     from tasktransfer.training.setup import Setup
 
-WRITTEN = (
-    "the endpoint gives no log-likelihoods: answers are written, and have to be one of the choices"
-)
+NOTED, MOST_UNREADABLE = 0.05, 0.5
+"""Fractions of unreadable answers: above the first a note says so, above the second the evaluation
+ends with an error."""
+SHOWN = 100
+"""Characters of an answer in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,13 @@ def told(study: Study, node: Evaluation, threads: int) -> Told:
 
     Raises:
         DataError, ModelError: what it reads is missing or damaged.
-        EndpointError: the endpoint does not answer.
+        EndpointError: the endpoint does not answer, or most of its answers are unreadable.
     """
     assert node.asked is not None
     instances = judged_instances(study, node)
     task = get_task(node.data.name, node.task)
+    from tasktransfer.evaluation.prompting.endpoint import EndpointModel  # noqa: PLC0415
+
     how = asking(study, node, model_of(study, node, threads))
     known: Sequence[str] = ()
     if task.kind == "open_labels":
@@ -87,8 +91,36 @@ def told(study: Study, node: Evaluation, threads: int) -> Told:
     given = how.answered(instances, known)
     counts = {"questions": given.questions, "unreadable": given.unreadable, **how.model.counts()}
     setup: Setup | None = getattr(how.model, "setup", None)
-    notes = [WRITTEN] if chosen_from(task) and not how.scores_choices else []
+    notes = note_unreadable(given, node, study)
+    if isinstance(how.model, EndpointModel):
+        notes = [*how.model.notes(chooses=chosen_from(task)), *notes]
     return Told(task, instances, given, counts, notes, setup)
+
+
+def note_unreadable(given: Given, node: Evaluation, study: Study) -> list[str]:
+    """Return notes about answers that are not a choice or cannot be read.
+
+    Raises:
+        EndpointError: they are most of the answers, so a score would say nothing.
+    """
+    fraction = given.unreadable / max(1, given.questions)
+    reasons = [f"{count:,}: {reason}" for reason, count in given.reasons.most_common(3)]
+    if fraction <= NOTED:
+        return [f"unread answers, which count as wrong: {'; '.join(reasons)}"] if reasons else []
+    examples = [f'"{escape_line(text[:SHOWN])}"' for text in given.examples]
+    written = [f"not a choice, for example {', '.join(examples)}"] if examples else []
+    message = (
+        f"{given.unreadable:,} of {given.questions:,} answers ({fraction:.1%}) are unreadable and "
+        f"count as wrong: {'; '.join([*reasons, *written])}"
+    )
+    if fraction > MOST_UNREADABLE:
+        raise EndpointError(
+            f"{node.label}: {message}. The score would say nothing of the model. Ask it in another "
+            "way (chat, thinking_tokens, other wordings, more shots), take another model, or leave "
+            f"the task out. Answers are kept in {_answers_folder(study, node)}: remove it to ask "
+            "for them again"
+        )
+    return [message]
 
 
 def judged_instances(study: Study, node: Evaluation) -> list[Instance]:
@@ -143,9 +175,7 @@ def reader_of(study: Study, node: Evaluation) -> AskedModel:
     assert isinstance(node.of, Outcome) and node.of.model is not None
     model = node.of.model
     if model.served:
-        at = model_of(study, node, 1)
-        at.probes = False  # type: ignore[attr-defined]
-        return at
+        return model_of(study, node, 1, sends=False)
     from tasktransfer.evaluation.prompting.load import load_texts  # noqa: PLC0415
 
     base, revision = study.base_model(model.name), study.revision(model.name)
@@ -153,8 +183,12 @@ def reader_of(study: Study, node: Evaluation) -> AskedModel:
     return cast("AskedModel", texts)
 
 
-def model_of(study: Study, node: Evaluation, threads: int) -> AskedModel:
-    """The model that is asked, here or behind an endpoint."""
+def model_of(study: Study, node: Evaluation, threads: int, *, sends: bool = True) -> AskedModel:
+    """The model that is asked, here or behind an endpoint.
+
+    Args:
+        sends: whether requests may be sent to an endpoint.
+    """
     assert node.asked is not None
     assert isinstance(node.of, Outcome) and node.of.model is not None
     model, chat = node.of.model, node.asked.get("chat", "auto")
@@ -166,8 +200,19 @@ def model_of(study: Study, node: Evaluation, threads: int) -> AskedModel:
         return load_asked(model, base, revision, hardware, chat)
     from tasktransfer.evaluation.prompting.endpoint import open_endpoint  # noqa: PLC0415
 
-    at = study.config.endpoint_of(model.name)
+    at = study.config.endpoints.get(model.name)
     if at is None:
         raise ConfigError(f"{study.config_file}: no endpoint is named for {model.name}")
-    name = f"{model.name}-{digest_of(model.weights)[:12]}"
-    return open_endpoint(at, model, Path(study.config.results, "data", "asked", name), chat)
+    return open_endpoint(
+        at,
+        model,
+        _answers_folder(study, node),
+        chat,
+        thinking_tokens=node.asked.get("thinking_tokens"),
+        sends=sends,
+    )
+
+
+def _answers_folder(study: Study, node: Evaluation) -> Path:
+    assert isinstance(node.of, Outcome) and node.of.model is not None
+    return answers_folder(study.config.results, node.of.model.name, node.of.model.weights)

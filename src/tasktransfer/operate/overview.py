@@ -13,6 +13,7 @@ from typing import Any
 
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.datasets import DATASETS
+from tasktransfer.operate.endpoints import describe_endpoints
 from tasktransfer.operate.forecast.besides import is_answered_by_endpoint
 from tasktransfer.operate.forecast.disk import disk
 from tasktransfer.operate.forecast.estimate import Estimates
@@ -62,6 +63,7 @@ def overview(
         },
         "trainings": _trainings(study, there),
         "others": others(study, there),
+        "endpoints": describe_endpoints(study.config),
         "estimate": _estimate(Estimates(study, device, rates), there, devices),
     }
 

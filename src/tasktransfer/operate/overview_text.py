@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasktransfer.operate.endpoints import format_endpoints
 from tasktransfer.operate.forecast.disk import in_words
 from tasktransfer.tables.numbers import counted
 from tasktransfer.tables.text import text_table
@@ -48,6 +49,7 @@ def as_text(seen: dict[str, Any]) -> str:
         *table(seen["trainings"]["by_dataset_and_model"], PAIRS),
         "",
         *_estimated(seen["estimate"]),
+        *(f"  {line}" for line in format_endpoints(seen["endpoints"])),
         "",
         *table(seen["estimate"]["by_target"], TARGETS),
         "",

@@ -334,14 +334,10 @@ class TransferConfig(CommonConfig):
         """The models that algorithms are run with."""
         return tuple(model for model in self.models if model.trained)
 
-    def endpoint_of(self, model: str) -> EndpointConfig | None:
-        """Where a prompted model is asked; None: it runs here."""
-        named = (
-            prompted
-            for prompted in self.prompted
-            if prompted.model == model and prompted.endpoint is not None
-        )
-        return next(named, None)
+    @property
+    def endpoints(self) -> Mapping[str, EndpointConfig]:
+        """Where the prompted models are that do not run here, by their names."""
+        return {each.model: each for each in reversed(self.prompted) if each.endpoint}
 
     @property
     def more_baseline_seeds(self) -> tuple[int, ...]:
@@ -393,8 +389,9 @@ class TransferConfig(CommonConfig):
         if not self.prompted:
             del content["prompted"]
         for entry in content.get("prompted", ()):
-            if entry["limit_test"] is None:  # came later
-                del entry["limit_test"]
+            for key in ("limit_test", "thinking_tokens"):  # came later
+                if entry[key] is None:
+                    del entry[key]
         if not content["data"]["releases"]:  # came later
             del content["data"]["releases"]
         if not self.controls:

@@ -58,6 +58,8 @@ def _evaluations(
             asked["seed"] = seed
         if entry.chat != "auto":
             asked["chat"] = entry.chat
+        if entry.thinking_tokens is not None:
+            asked["thinking_tokens"] = entry.thinking_tokens
         if limit is not None:
             asked["limit_test"] = limit
         made.append(Evaluation(outcome, data, card.name, measures, settings={"asked": asked}))

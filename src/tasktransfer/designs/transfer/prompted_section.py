@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from tasktransfer.config import EndpointConfig, ModelConfig
-from tasktransfer.config.fields import DISTINCT, LIST, Count, ModelName
+from tasktransfer.config.fields import DISTINCT, LIST, MOST, Count, ModelName
 from tasktransfer.core.specs import SERVED, ModelSpec
 from tasktransfer.core.validation import Problem, at, unknown
 from tasktransfer.designs.names import DatasetName
@@ -73,6 +73,11 @@ class PromptedConfig(EndpointConfig):
         description="tokens of prompt and answer together; null: the model's max_length, of an "
         f"endpoint {DEFAULT_LENGTH}",
     )
+    thinking_tokens: Annotated[int, Field(ge=0, le=MOST)] | None = Field(
+        default=None,
+        description="tokens that a model behind an endpoint may spend on its thoughts before it "
+        "answers, beyond max_length; null: 2048 if it thinks when it is probed, otherwise none",
+    )
     limit_test: Count | None = Field(
         default=None,
         description="test instances of a task at most, since asking takes longer than predicting; "
@@ -120,17 +125,22 @@ def prompted_problems(
                 f"{entry.model!r} is an encoder, which writes nothing and cannot be asked: name a "
                 "decoder or encoder_decoder",
             )
+        if entry.endpoint is None and entry.thinking_tokens is not None:
+            yield Problem(
+                at(path, "thinking_tokens"),
+                f"{entry.model!r} runs here, where no thoughts are read: remove it",
+            )
         same = (
             *(entry.endpoint, entry.served, entry.max_length),
-            *(entry.chat, entry.seen, entry.limit_test),
+            *(entry.chat, entry.seen, entry.limit_test, entry.thinking_tokens),
         )
         earlier, before = first.setdefault(entry.model, (index, same))
         if before != same:
             yield Problem(
                 path,
-                f"{entry.model!r} has another endpoint, served, max_length, chat, seen or "
-                f"limit_test than in prompted[{earlier}]: give it another name, or list shots in "
-                "one entry",
+                f"{entry.model!r} has another endpoint, served, max_length, chat, seen, limit_test "
+                f"or thinking_tokens than in prompted[{earlier}]: give it another name, or list "
+                "shots in one entry",
             )
         for shots in entry.shots:
             earlier = asked.setdefault((entry.model, shots), index)

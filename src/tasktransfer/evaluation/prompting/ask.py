@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.prompting.model import AskedModel, Likelihood
+from tasktransfer.evaluation.prompting.model import AskedModel, Likelihood, Unread
 from tasktransfer.files.progress import with_progress
 from tasktransfer.tasks.asking import (
     Asked,
@@ -27,6 +28,8 @@ TOGETHER = 256
 """Instances that are asked about at once."""
 AROUND = 16
 """Tokens around an example that a chat template may add."""
+EXAMPLES = 3
+"""Answers that are not a choice, for messages."""
 WRITTEN_BEYOND = 8
 """Tokens that a written choice may have beyond the longest one: quotes, a full stop."""
 
@@ -35,13 +38,16 @@ WRITTEN_BEYOND = 8
 class Given:
     """Of each instance, in their order: the prediction, and where choices were scored the
     log-probability of the right one, in nats, and its rank by length-normalised likelihood.
-    ``unreadable``: written answers that are no choice, which count as wrong."""
+    ``unreadable``: answers that are not a choice or cannot be read, which count as wrong;
+    ``reasons``: why they cannot be read; ``examples``: of answers that are not a choice."""
 
     predictions: list[tuple[str, ...]] = field(default_factory=list)
     likelihoods: list[float | None] = field(default_factory=list)
     ranks: list[int | None] = field(default_factory=list)
     unreadable: int = 0
     questions: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
 
 
 def drawn_examples(
@@ -124,9 +130,19 @@ class Asking:
         return given
 
     def _chosen(
-        self, given: Given, instance: Instance, likelihoods: Sequence[Sequence[Likelihood]]
+        self, given: Given, instance: Instance, answers: Sequence[list[Likelihood] | Unread]
     ) -> None:
         names = choice_answers(self.task)
+        unread = [each.reason for each in answers if isinstance(each, Unread)]
+        if unread:
+            given.unreadable += len(unread)
+            given.reasons.update(unread)
+            given.likelihoods.append(None)
+            given.ranks.append(None)
+            read = ["" if isinstance(each, Unread) else names[_order(each)[0]] for each in answers]
+            given.predictions.append(() if self.task.kind == "multi_label" else tuple(read))
+            return
+        likelihoods = [each for each in answers if not isinstance(each, Unread)]
         given.predictions.append(tuple(names[_order(scored)[0]] for scored in likelihoods))
         right = names.index(instance.target[0]) if instance.target[0] in names else None
         single = len(likelihoods) == 1 and self.task.kind != "multi_label" and right is not None
@@ -137,11 +153,19 @@ class Asking:
         given.ranks.append(ranked)
 
     def _written(
-        self, given: Given, asked: Sequence[Asked], texts: Sequence[str], known: Sequence[str]
+        self,
+        given: Given,
+        asked: Sequence[Asked],
+        answers: Sequence[str | Unread],
+        known: Sequence[str],
     ) -> None:
         given.likelihoods.append(None)
         given.ranks.append(None)
+        unread = [each.reason for each in answers if isinstance(each, Unread)]
+        given.reasons.update(unread)
+        texts = ["" if isinstance(each, Unread) else each for each in answers]
         if not chosen_from(self.task):
+            given.unreadable += len(unread)
             given.predictions.append(read_written(self.task, texts[0], known))
             return
         read = [
@@ -149,10 +173,12 @@ class Asking:
             for question, text in zip(asked, texts, strict=True)
         ]
         given.unreadable += read.count(None)
+        strange = [text for name, text in zip(read, texts, strict=True) if name is None and text]
+        given.examples = [*dict.fromkeys([*given.examples, *strange])][:EXAMPLES]
         if self.task.kind == "multi_label":
             given.predictions.append(tuple(name for name in read if name is not None))
             return
-        # What is no choice is no answer of the task, and counts as wrong.
+        # A text that is not a choice is not an answer of the task, and counts as wrong.
         kept = (text if name is None else name for name, text in zip(read, texts, strict=True))
         given.predictions.append(tuple(kept))
 

@@ -1,75 +1,134 @@
-"""Requests to an endpoint: sent once more where that may help, and otherwise told. Standard library
-only.
+"""Requests to an endpoint: repeated if that may help, otherwise an error in the endpoint's words.
 
-Sent once more, after a pause that doubles each time, or as long as the endpoint asks for: after 429
-and other refusals that pass, time-outs, broken connections, and answers that are no JSON or lack
-what was asked for.
+A request is repeated after a pause that doubles each time, or that lasts as long as the endpoint
+says: after 429 and other refusals that pass, time-outs, broken connections, pages that are not JSON
+(a proxy's, or a server's that still loads its model), and answers that cannot be read.
 """
 
 from __future__ import annotations
 
-import http.client
 import json
-import os
 import random
+import re
+import sys
 import threading
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from http.client import responses
+from math import isfinite
 from typing import Any
 
-from tasktransfer.errors import EndpointError
+from tasktransfer.errors import EndpointError, escape_line
+from tasktransfer.evaluation.prompting.keys import Key
+from tasktransfer.evaluation.prompting.transport import (
+    LateError,
+    Response,
+    TooLargeError,
+    TransportError,
+    post,
+)
+from tasktransfer.files import json_text
 
-PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-"""Refusals that may be over when the request is sent once more."""
+PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+"""Refusals that may be over when the request is repeated."""
+NOT_FOUND = 404
+"""Also passes where a path was offered before: a server may be loading its model again."""
+LASTING = frozenset({400, 404, 405, 410, 415, 422, 500, 501})
+"""What an endpoint answers to a request that it does not offer. Some fail at it (500)."""
+NO_KEY = frozenset({401, 403})
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 """Seconds."""
-LONGEST_ASKED = 600.0
-"""Of a pause that an endpoint asks for."""
+LONGEST_ASKED = 120.0
+"""Seconds of the longest pause that an endpoint is granted (``Retry-After``)."""
+TOLD_PAUSE = 15.0
+"""Seconds of a pause from which on it is printed."""
 SHOWN = 300
 """Characters of an endpoint's own words in a message."""
-HERE = ("localhost", "127.0.0.1", "::1")
-"""Hosts that no proxy leads to."""
+
+_FILTERED = re.compile(
+    r"content[ _-]?(filter|management|policy|moderation)|\bfiltered\b|moderation|flagged|safety",
+    re.IGNORECASE,
+)
+_TOO_LONG = re.compile(
+    r"context[ _-]?(length|window|size)|maximum context|max_model_len|\bn_ctx\b|too many tokens"
+    r"|(prompt|input|request)[^.]{0,40}(too long|too large|exceeds)",
+    re.IGNORECASE,
+)
+_RATE_LIMITED = re.compile(
+    r"rate.?limit|too many requests|overloaded|capacity|try again|temporarily|loading",
+    re.IGNORECASE,
+)
+
+
+_COUNTED_AS = {"not_json": "unreadable"}
 
 
 class RefusedError(Exception):
-    """The endpoint does not take a request. ``status``: of HTTP."""
+    """The endpoint does not take a request.
 
-    def __init__(self, status: int, url: str, message: str) -> None:
-        super().__init__(f"{url}: {status}: {message}")
-        self.status = status
+    ``status``: HTTP status; ``words``: of the endpoint.
+    """
 
-    def told(self) -> EndpointError:
-        """As an error for people."""
-        return EndpointError(f"{self}; check endpoint and served of this prompted model")
+    def __init__(self, status: int, url: str, words: str) -> None:
+        super().__init__(f"{url}: {status}: {words}")
+        self.status, self.words = status, words
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether the endpoint refuses the content of this prompt."""
+        return self.status in (400, 403, 422, 451) and bool(_FILTERED.search(self.words))
+
+    def as_endpoint_error(self) -> EndpointError:
+        """Return it as an error with a remedy."""
+        if self.status == 413 or _TOO_LONG.search(self.words):
+            remedy = (
+                "the prompt is longer than the endpoint reads: set max_length of this prompted "
+                "model to fewer tokens (a prompt is cut at three characters per token)"
+            )
+        elif 300 <= self.status < 400:
+            remedy = "redirections are not followed: name the new address as endpoint"
+        else:
+            remedy = "check endpoint and served of this prompted model"
+        return EndpointError(f"{self}; {remedy}")
 
 
 class UnreadableError(Exception):
-    """Answers stay unreadable, however often the request is sent."""
+    """Answers stay unreadable, however often a request is sent."""
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirection would carry the key to another host."""
+class _PassingError(Exception):
+    """A failure that may be over when the request is repeated."""
 
-    def redirect_request(self, *_: Any) -> None:
-        return None
+    def __init__(
+        self, reason: str, words: str, pause: float = 0.0, refusal: RefusedError | None = None
+    ) -> None:
+        super().__init__(words)
+        self.reason, self.words, self.pause, self.refusal = reason, words, pause, refusal
 
 
 class Client:
-    """Sends requests below a URL. ``retried``: how often one was sent once more, by reason."""
+    """Sends requests below a URL. ``counts``: how often one was repeated, by reason, and pauses."""
 
-    def __init__(self, url: str, key_variable: str, *, retries: int, timeout: float) -> None:
-        self.url = url.rstrip("/")
-        self.retries, self.timeout = retries, timeout
-        self.retried: Counter[str] = Counter()
-        self._key_variable = key_variable
+    def __init__(
+        self,
+        url: str,
+        key_variable: str | None,
+        key: Key | None,
+        *,
+        retries: int,
+        timeout: float,
+        most_bytes: int,
+    ) -> None:
+        self.url, self.key_variable = url.rstrip("/"), key_variable
+        self.retries, self.timeout, self.most_bytes = retries, timeout, most_bytes
+        self.counts: Counter[str] = Counter()
+        self.longest_asked = 0.0
+        self._key = key
         self._lock = threading.Lock()
-        direct = urllib.parse.urlsplit(url).hostname in HERE
-        proxies = [urllib.request.ProxyHandler({})] if direct else []
-        self._opener = urllib.request.build_opener(_NoRedirect, *proxies)
+        self._stopped = threading.Event()
 
     def ask(
         self,
@@ -78,85 +137,207 @@ class Client:
         read: Callable[[Any], dict[str, Any]],
         *,
         patient: bool = True,
+        is_offered: bool = True,
     ) -> dict[str, Any]:
-        """What ``read`` makes of the answer, which raises KeyError, IndexError, TypeError,
-        AttributeError or ValueError where it cannot be read.
+        """Return what ``read`` makes of the answer; it raises ValueError if it cannot read it.
 
         Args:
-            patient: send a request once more whose answer is JSON and cannot be read.
+            patient: repeat a request whose answer is JSON that cannot be read.
+            is_offered: the path is known to be offered: repeat a request that is not found.
 
         Raises:
-            RefusedError: the endpoint does not take it.
-            UnreadableError: it answers, and nothing of it can be read.
-            EndpointError: the key is refused, or it cannot be reached.
+            RefusedError: the endpoint does not take the request.
+            UnreadableError: it answers, and its answers cannot be read.
+            EndpointError: the key is refused, or the endpoint cannot be reached.
         """
         url = f"{self.url}/{path}"
-        last = ""
+        content = json.dumps(body).encode()
         for attempt in range(self.retries + 1):
-            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempt) * random.uniform(0.5, 1.0)
             try:
-                return read(json.loads(self._send(url, body)))
-            except urllib.error.HTTPError as error:
-                message = self._words(error)
-                if error.code in (401, 403):
-                    raise self._no_key(url, error.code, message) from error
-                if error.code not in PASSING:
-                    raise RefusedError(error.code, url, message) from error
-                reason, last = f"retried_{error.code}", f"{error.code}: {message}"
-                pause = max(pause, _asked_for(error.headers.get("Retry-After")))
-            except TimeoutError:
-                reason, last = "retried_timeout", f"no answer within {self.timeout:g} s"
-            except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
-                late = isinstance(getattr(error, "reason", None), TimeoutError)
-                reason = "retried_timeout" if late else "retried_connection"
-                last = self._hidden(str(getattr(error, "reason", error)) or repr(error))
-            except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-                reason, last = "retried_unreadable", self._hidden(f"{error!r}")
-                if not patient and not isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-                    break
+                return self._attempt(url, content, read, is_offered)
+            except _PassingError as error:
+                last = error
+            if last.reason == "unreadable" and not patient:
+                break
             if attempt < self.retries:
-                with self._lock:
-                    self.retried[reason] += 1
-                time.sleep(pause)
-        if reason == "retried_unreadable":
-            raise UnreadableError(f"{url}: its answers cannot be read: {last[:SHOWN]}")
-        raise EndpointError(
-            f"{url}: no answer after {self.retries + 1} requests: {last[:SHOWN]}; what was "
-            "answered is kept: start the endpoint, and start again"
-        )
+                self._pause(attempt, last)
+        if not is_offered and last.refusal and last.refusal.status in LASTING:
+            raise last.refusal
+        raise self._final_error(url, last)
 
-    def _send(self, url: str, body: Any) -> bytes:
-        headers = {"Content-Type": "application/json"}
-        if key := os.environ.get(self._key_variable):
-            headers["Authorization"] = f"Bearer {key}"
-        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-        with self._opener.open(request, timeout=self.timeout) as answer:
-            read: bytes = answer.read()
-            return read
+    def stop(self) -> None:
+        """Let requests that pause end with an error: the job fails anyway."""
+        self._stopped.set()
 
-    def _no_key(self, url: str, status: int, message: str) -> EndpointError:
-        there = "is not taken" if os.environ.get(self._key_variable) else "is not set"
-        return EndpointError(
-            f"{url}: {status}: {message}; the key in the environment variable {self._key_variable} "
-            f"{there}: set it, or name another by key_variable of this prompted model"
-        )
+    def hide(self, text: str) -> str:
+        """Return a text for a message: without the key, without control characters, short."""
+        hidden = self._key.hide(text) if self._key else text
+        return escape_line(" ".join(hidden.split()))[:SHOWN]
 
-    def _words(self, error: urllib.error.HTTPError) -> str:
+    # --- one attempt ---
+
+    def _attempt(
+        self, url: str, content: bytes, read: Callable[[Any], dict[str, Any]], is_offered: bool
+    ) -> dict[str, Any]:
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        if self._key is not None:
+            headers["Authorization"] = f"Bearer {self._key.value}"
         try:
-            message = error.read().decode("utf-8", "replace")
-        except (OSError, http.client.HTTPException):
-            message = str(error.reason)
-        return self._hidden(" ".join(message.split()))[:SHOWN]
+            response = post(url, content, headers, self.timeout, self.most_bytes)
+        except LateError:
+            raise _PassingError("timeout", f"no whole answer within {self.timeout:g} s") from None
+        except TransportError as error:
+            raise _PassingError("connection", self.hide(str(error))) from None
+        except TooLargeError:
+            raise EndpointError(
+                f"{url}: an answer is larger than {self.most_bytes:,} bytes, which no answer to "
+                "this request is; check endpoint of this prompted model"
+            ) from None
+        value = _as_json(response)
+        status = _status(response, value)
+        if status is None:
+            return self._read(value, read)
+        raise self._failure(url, status, response, value, is_offered)
 
-    def _hidden(self, text: str) -> str:
-        """An endpoint's words without the key, which it may repeat."""
-        key = os.environ.get(self._key_variable)
-        return text.replace(key, "(key)") if key else text
+    def _read(self, value: Any, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            answer = read(value)
+        except ValueError as error:
+            words = f"{error}: {_as_text(value)}"
+            raise _PassingError("unreadable", self.hide(words)) from None
+        if isinstance(answer.get("text"), str):
+            text = _whole_characters(answer["text"])
+            answer["text"] = self._key.hide_in_answer(text) if self._key else text
+            with self._lock:
+                self.counts["key_in_answers"] += answer["text"] != text
+        return answer
+
+    def _failure(
+        self, url: str, status: int, response: Response, value: Any, is_offered: bool
+    ) -> Exception:
+        """Return the error that a response is which holds no answer."""
+        words = self.hide(_words(response, value)) or responses.get(status, "no reason given")
+        refused = RefusedError(status, url, words)
+        if status in NO_KEY and not refused.is_filter:
+            return self._key_error(url, status, words)
+        is_page = status >= 400 and not isinstance(value, dict)
+        if status in PASSING or is_page or (is_offered and status == NOT_FOUND):
+            asked = _retry_after(response.headers.get("Retry-After"))
+            return _PassingError(str(status), f"{status}: {words}", asked, refused)
+        return _PassingError("not_json", words) if 200 <= status < 300 else refused
+
+    def _key_error(self, url: str, status: int, words: str) -> EndpointError:
+        if self.key_variable is None:
+            problem = "key_variable is null, so no key was sent"
+        else:
+            there = "is not taken" if self._key else "is not set"
+            problem = f"the key in the environment variable {self.key_variable} {there}"
+        return EndpointError(
+            f"{url}: {status}: {words}; {problem}: set it, or name another variable by "
+            "key_variable of this prompted model"
+        )
+
+    # --- between attempts ---
+
+    def _pause(self, attempt: int, failure: _PassingError) -> None:
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempt) * random.uniform(0.5, 1.0)
+        pause = max(pause, min(LONGEST_ASKED, failure.pause))
+        with self._lock:
+            self.counts[f"retried_{_COUNTED_AS.get(failure.reason, failure.reason)}"] += 1
+            self.counts["pauses_cut_short"] += failure.pause > LONGEST_ASKED
+            self.longest_asked = max(self.longest_asked, failure.pause)
+        if pause >= TOLD_PAUSE:
+            print(
+                f"{self.url}: {failure.words}; pausing {pause:.0f} s", file=sys.stderr, flush=True
+            )
+        if self._stopped.wait(pause):
+            raise EndpointError(f"{self.url}: ended because another request failed")
+
+    def _final_error(self, url: str, last: _PassingError) -> Exception:
+        if last.reason in ("unreadable", "not_json"):
+            return UnreadableError(f"{url}: its answers cannot be read: {last.words}")
+        asked = f" (it asks for a pause of {last.pause:,.0f} s)" if last.pause else ""
+        return EndpointError(
+            f"{url}: no answer after {self.retries + 1} requests: {last.words}{asked}; finished "
+            "answers are kept: start the endpoint, and start again"
+        )
 
 
-def _asked_for(seconds: str | None) -> float:
-    """The pause that an endpoint asks for, in seconds."""
+def _as_json(response: Response) -> Any:
+    """Return the value of a response; None if it is not JSON."""
     try:
-        return min(LONGEST_ASKED, max(0.0, float(seconds or 0)))
-    except ValueError:  # a date
+        return json_text.loads(response.content, keep_halves=True)
+    except ValueError:
+        return None
+
+
+def _as_text(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "it is nested too deeply"
+
+
+def _status(response: Response, value: Any) -> int | None:
+    """Return the status of a response without an answer, also if it says so in a 200; None if there
+    is an answer."""
+    if not 200 <= response.status < 300:
+        return response.status
+    if not isinstance(value, dict):
+        return 200
+    error = _error(value)
+    if error is None:
+        return None
+    code = error.get("code", error.get("status")) if isinstance(error, dict) else None
+    if str(code).isdecimal() and 400 <= int(str(code)[:4]) < 600:
+        return int(str(code)[:4])
+    return 429 if _RATE_LIMITED.search(_as_text(error)) else 400
+
+
+def _error(value: dict[str, Any]) -> Any:
+    """Return the error that a JSON object holds; None if it holds none."""
+    choices = value.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    inner = first.get("error") if isinstance(first, dict) else None
+    error = value.get("error") or inner
+    if not error and "choices" not in value and value.get("object") == "error":
+        return value
+    return error or None
+
+
+def _words(response: Response, value: Any) -> str:
+    """Return what an endpoint says of a failure."""
+    if isinstance(value, dict):
+        error = _error(value) or value
+        message = error.get("message") if isinstance(error, dict) else error
+        code = error.get("code") if isinstance(error, dict) else None
+        if isinstance(message, str) and message.strip():
+            return message if code is None or str(code) in message else f"{message} ({code})"
+        return _as_text(error)
+    if encoding := response.headers.get("Content-Encoding"):
+        return f"the answer is compressed ({encoding}), which was not asked for"
+    if location := response.headers.get("Location"):
+        return f"moved to {location}"
+    text = response.content[: 64 * SHOWN].decode("utf-8", "replace")
+    return f"not JSON: {text}" if text.strip() else ""
+
+
+def _retry_after(value: str | None) -> float:
+    """Return the seconds that an endpoint asks to wait: a number or a date."""
+    if not value:
         return 0.0
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(value)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            seconds = moment.timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return 0.0
+    return max(0.0, seconds) if isfinite(seconds) else 0.0
+
+
+def _whole_characters(text: str) -> str:
+    """Return a text in which halves of surrogate pairs, which no file can hold, are replaced."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,10 +1,8 @@
 """A language model behind an OpenAI-compatible endpoint.
 
-Choices are scored by ``/completions`` with ``echo`` and ``logprobs``, where the endpoint gives
-these; where it does not, the model writes its answer, which has to be one of the choices. Which of
-the two it was is in the notes of the record. Nothing is guessed of an answer that cannot be read.
-
-The key is read from an environment variable when a request is sent, and stands nowhere else.
+Choices are scored by ``/completions`` with ``echo`` and ``logprobs`` if the endpoint offers these;
+otherwise the model generates its answer, which has to be one of the choices. A probe decides before
+the first prompt (``probing``), and no later answer changes it. The record's notes say which.
 """
 
 from __future__ import annotations
@@ -23,21 +21,37 @@ from tasktransfer.config import EndpointConfig
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import SERVED, ModelSpec
 from tasktransfer.encoding.middle import keep_both_ends
-from tasktransfer.errors import EndpointError
-from tasktransfer.evaluation.prompting.client import Client, RefusedError, UnreadableError
-from tasktransfer.evaluation.prompting.model import Chat, Likelihood, up_to
+from tasktransfer.errors import ConfigError, EndpointError
+from tasktransfer.evaluation.prompting.answers import read_echo, strip_thoughts
+from tasktransfer.evaluation.prompting.client import (
+    LONGEST_ASKED,
+    Client,
+    RefusedError,
+    UnreadableError,
+)
+from tasktransfer.evaluation.prompting.keys import read_key
+from tasktransfer.evaluation.prompting.model import Chat, Likelihood, Unread, up_to
+from tasktransfer.evaluation.prompting.permissions import find_refusals
+from tasktransfer.evaluation.prompting.probes import COMPLETIONS, SCORES, Probes, Way
+from tasktransfer.evaluation.prompting.probing import (
+    THOUGHTS,
+    Probe,
+    echo_body,
+    generation_body,
+    reader_for,
+)
 from tasktransfer.evaluation.prompting.remembered import Remembered
 from tasktransfer.tasks.asking import Asked, Prompt
 
 CHARACTERS = 3
 """Of a token at least: prompts are cut by it, as the endpoint's tokenizer is not here. English has
 about four."""
-NOT_OFFERED = frozenset({400, 404, 405, 415, 422, 501})
-"""What an endpoint answers to what it does not offer."""
-COMPLETIONS, CHAT = "completions", "chat/completions"
-PROBE = ("The capital of France is", " Paris")
-NO_LIKELIHOODS = "no log-likelihoods"
-"""Is remembered of an endpoint that gives none."""
+LEAST_BYTES, TOKEN_BYTES, MOST_BYTES = 2**20, 512, 2**26
+"""Of the largest answer: beside its tokens, for each token of ``max_length``, which an echo reports
+with its log-probability, and in all."""
+WRITTEN = (
+    "the endpoint gives no log-likelihoods: answers are written, and have to be one of the choices"
+)
 
 T = TypeVar("T")
 Body = dict[str, Any]
@@ -47,17 +61,20 @@ Body = dict[str, Any]
 class EndpointModel:
     """A model that ``client`` asks by the name ``served``.
 
-    ``chat``: whether answers are written as a chat; None: where the endpoint has one. ``probes``:
-    whether it may be asked if it gives log-likelihoods; else it does as far as is remembered.
+    ``chat``: whether answers are generated as a chat; None if the endpoint decides.
+    ``thinking_tokens``: of the config. ``probes``: what the endpoint can do. ``sends``: whether
+    requests may be sent; else only what is stored is known.
     """
 
     client: Client
     served: str
     max_length: int
     remembered: Remembered
+    probes: Probes
     concurrency: int = 4
     chat: bool | None = None
-    probes: bool = True
+    thinking_tokens: int | None = None
+    sends: bool = True
     tallied: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -75,155 +92,193 @@ class EndpointModel:
             return f"{text[:head]} {text[len(text) - tail :]}"
         return text[len(text) - kept :] if keeps == "end" else text[:kept]
 
-    # --- likelihoods ---
+    # --- what the endpoint can do ---
 
     @cached_property
     def gives_likelihoods(self) -> bool:
-        """Whether the endpoint echoes a prompt with its log-probabilities. Asked once, and the
-        answer remembered."""
-        known = self.remembered.get(NO_LIKELIHOODS)
-        if known is None and self.probes:
-            try:
-                self._likelihood(*PROBE, patient=False)
-            except (RefusedError, UnreadableError) as error:
-                known = {"why": str(error)}
-                self.remembered.put(NO_LIKELIHOODS, known)
-        return known is None
+        """Whether the endpoint echoes a prompt with its log-probabilities."""
+        if not self.sends:
+            facts = self.probes.get(SCORES)
+            return facts is None or bool(facts["offered"])
+        probe = self._probe()
+        facts = self.probes.establish(SCORES, lambda: probe.scores(lambda: self.way))
+        return bool(facts["offered"])
 
-    def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
+    @cached_property
+    def way(self) -> Way:
+        """How the endpoint generates answers."""
+        return Way.from_facts(self.probes.establish(self._way_name, self._probe().way))
+
+    @property
+    def _way_name(self) -> str:
+        return {None: "way", True: "way, chat: yes", False: "way, chat: no"}[self.chat]
+
+    def _probe(self) -> Probe:
+        return Probe(self.client, self.served, self.chat, self.thinking_tokens)
+
+    # --- likelihoods ---
+
+    def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood] | Unread]:
         pairs = [
             (question.prompt.text, f" {choice}")
             for question in asked
             for choice in question.choices
         ]
         scored = iter(self._side_by_side(lambda pair: self._likelihood(*pair), pairs))
-        return [[next(scored) for _ in question.choices] for question in asked]
+        return [_of_one_question([next(scored) for _ in each.choices]) for each in asked]
 
-    def _likelihood(self, prompt: str, choice: str, *, patient: bool = True) -> Likelihood:
-        # One token more: not every endpoint lets a text be read without any.
-        body = {"prompt": prompt + choice, "max_tokens": 1, "echo": True, "logprobs": 1}
-        answer = self._ask(
-            COMPLETIONS, body, lambda content: _echoed(content, prompt, choice), patient
-        )
-        return Likelihood(answer["total"], answer["tokens"])
-
-    # --- writing ---
-
-    def write(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
-        texts = self._side_by_side(lambda prompt: self._written(prompt, most), prompts)
-        return [up_to(text, stops) for text in texts]
-
-    def _written(self, prompt: Prompt, most: int) -> str:
-        if self.chat is not False:
-            try:
-                body: Body = {"messages": prompt.messages, "max_tokens": most}
-                return str(self._ask(CHAT, body, _message)["text"])
-            except RefusedError as error:
-                if self.chat or error.status not in NOT_OFFERED:
-                    raise error.told() from error
-            self.chat = False
-        body = {"prompt": prompt.text, "max_tokens": most}
+    def _likelihood(self, prompt: str, choice: str) -> Likelihood | Unread:
+        body = echo_body(self.served, prompt, choice)
         try:
-            return str(self._ask(COMPLETIONS, body, _completion)["text"])
-        except RefusedError as error:
-            raise error.told() from error
+            answer = self._ask(
+                COMPLETIONS, body, lambda content: read_echo(content, prompt, choice)
+            )
+        except UnreadableError as error:
+            raise EndpointError(
+                f"{error}; its probe gave log-probabilities ({self.probes.file}). If the endpoint "
+                "is another one now, forget the probe: tasktransfer validate --probe-again"
+            ) from error
+        return (
+            answer if isinstance(answer, Unread) else Likelihood(answer["total"], answer["tokens"])
+        )
 
-    # --- asking ---
+    # --- generated answers ---
+
+    def write(
+        self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]
+    ) -> list[str | Unread]:
+        way = self.way
+        allowed = (
+            self.thinking_tokens if self.thinking_tokens is not None else THOUGHTS * way.thinks
+        )
+        texts = self._side_by_side(lambda each: self._generate(way, each, most + allowed), prompts)
+        return [text if isinstance(text, Unread) else up_to(text, stops) for text in texts]
+
+    def _generate(self, way: Way, prompt: Prompt, most: int) -> str | Unread:
+        body = generation_body(self.served, way, prompt, most)
+        answer = self._ask(way.path, body, reader_for(way))
+        # Answers that an earlier version cached have their thoughts.
+        return answer if isinstance(answer, Unread) else strip_thoughts(str(answer["text"]))[0]
+
+    # --- requests ---
 
     def _side_by_side(self, ask: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
         pool = ThreadPoolExecutor(self.concurrency)
         try:
             return list(pool.map(ask, items))
-        except (RefusedError, UnreadableError) as error:
-            raise EndpointError(str(error)) from error
+        except BaseException as error:
+            self.client.stop()
+            if isinstance(error, UnreadableError):
+                raise EndpointError(str(error)) from error
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _ask(
-        self, path: str, body: Body, read: Callable[[Any], Body], patient: bool = True
-    ) -> Body:
-        """What was read of the answer to a request, now or before."""
-        body = {"model": self.served, "temperature": 0, **body}
+    def _ask(self, path: str, body: Body, read: Callable[[Any], Body]) -> Body | Unread:
+        """Return the answer to a request, from the cache or from the endpoint.
+
+        A prompt whose content the endpoint refuses is unread, and no reason to ask others in
+        another way. Only answers that say something are cached.
+
+        Raises:
+            UnreadableError: its answers cannot be read.
+            EndpointError: the endpoint does not take the request, or cannot be reached.
+        """
         digest = digest_of([path, body])
         answer = self.remembered.get(digest)
         known = answer is not None
         if answer is None:
-            answer = self.client.ask(path, body, read, patient=patient)
-            self.remembered.put(digest, answer)
+            try:
+                answer = self.client.ask(path, body, read)
+            except RefusedError as error:
+                if not error.is_filter:
+                    raise error.as_endpoint_error() from error
+                answer = {"unread": f"the endpoint filtered the prompt: {error.words}"}
+            if "unread" not in answer:
+                self.remembered.put(digest, answer)
         with self._lock:
             self.tallied["answers"] += 1
             self.tallied["answers_remembered"] += known
+            self.tallied["answers_with_thoughts"] += "thoughts" in answer
             for name in ("prompt_tokens", "completion_tokens"):
                 self.tallied[name] += answer.get(name, 0)
-        return answer
+        return Unread(str(answer["unread"])) if "unread" in answer else answer
 
     def counts(self) -> dict[str, float]:
-        """Of all answers, those that were remembered among them, what they cost in tokens; and how
-        often a request was sent once more, by reason."""
-        return {**self.tallied, **self.client.retried}
+        """Return counts of all answers, cached ones too, with their tokens; and how often requests
+        were repeated, by reason."""
+        rare = {
+            **self.client.counts,
+            "answers_with_thoughts": self.tallied["answers_with_thoughts"],
+        }
+        return {**self.tallied, **{name: count for name, count in rare.items() if count}}
+
+    def notes(self, *, chooses: bool) -> list[str]:
+        """Return what a reader of the record must know of the endpoint.
+
+        Args:
+            chooses: whether the task's answers are choices.
+        """
+        scores = chooses and self.gives_likelihoods
+        notes = [WRITTEN] if chooses and not scores else []
+        notes += self.probes.describe(SCORES) if chooses else []
+        notes += [] if scores else self.probes.describe(self._way_name)
+        client = self.client
+        if client.counts["pauses_cut_short"]:
+            notes.append(
+                f"the endpoint asked for pauses of up to {client.longest_asked:,.0f} s "
+                f"(Retry-After), of which {LONGEST_ASKED:.0f} s were waited"
+            )
+        if repeated := client.counts["key_in_answers"]:
+            notes.append(
+                f"the endpoint repeated the key in {repeated:,} answers: (key) replaces it"
+            )
+        return notes
 
 
-def _usage(content: Any) -> Body:
-    """Tokens of a request and its answer; nothing where the endpoint does not say."""
-    usage = content.get("usage") or {}
-    counted = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
-    return {name: value for name, value in counted.items() if isinstance(value, int)}
-
-
-def _message(content: Any) -> Body:
-    text = content["choices"][0]["message"].get("content")
-    return {"text": _text(text or ""), **_usage(content)}
-
-
-def _completion(content: Any) -> Body:
-    return {"text": _text(content["choices"][0]["text"]), **_usage(content)}
-
-
-def _text(text: Any) -> str:
-    if not isinstance(text, str):
-        raise TypeError(f"the answer is {type(text).__name__} and no text")
-    return text
-
-
-def _echoed(content: Any, prompt: str, choice: str) -> Body:
-    """The log-probability of a choice, of the tokens that have any of its text."""
-    scores = content["choices"][0]["logprobs"]
-    tokens, values = scores["tokens"], scores["token_logprobs"]
-    begins = _begins(tokens, scores.get("text_offset"), prompt + choice)
-    ends = [*begins[1:], math.inf]
-    counted = [
-        float(value)
-        for begin, end, value in zip(begins, ends, values, strict=True)
-        if end > len(prompt) and begin < len(prompt + choice)
-    ]
-    if not counted or not all(math.isfinite(value) and value <= 0 for value in counted):
-        raise ValueError(f"no log-probabilities of {choice!r}")
-    return {"total": sum(counted), "tokens": len(counted), **_usage(content)}
-
-
-def _begins(tokens: Sequence[str], offsets: Sequence[int] | None, whole: str) -> list[int]:
-    """Where in the text each token begins: by the tokens' own texts, or as the endpoint says."""
-    begins, position = [], 0
-    for token in tokens:
-        begins.append(position)
-        position += len(token)
-    if "".join(tokens).startswith(whole):
-        return begins
-    if offsets is None or len(offsets) != len(tokens):
-        raise ValueError("its tokens are not those of the text")
-    return list(offsets)
+def _of_one_question(scored: Sequence[Likelihood | Unread]) -> list[Likelihood] | Unread:
+    """Return the likelihoods of all choices; unread if that of any choice is."""
+    unread = next((each for each in scored if isinstance(each, Unread)), None)
+    return unread or [each for each in scored if isinstance(each, Likelihood)]
 
 
 def open_endpoint(
-    config: EndpointConfig, model: ModelSpec, folder: Path, chat: Chat = "auto"
+    config: EndpointConfig,
+    model: ModelSpec,
+    folder: Path,
+    chat: Chat = "auto",
+    *,
+    thinking_tokens: int | None = None,
+    sends: bool = True,
 ) -> EndpointModel:
-    """A model behind an endpoint, whose answers are kept in ``folder``."""
+    """Return a model behind an endpoint, whose answers are cached in ``folder``.
+
+    Args:
+        sends: whether requests may be sent; else no key is read.
+
+    Raises:
+        ConfigError: the user has not allowed the host or the key, or the key cannot be one.
+    """
     assert config.endpoint is not None, "it runs here"
+    refusals = [*find_refusals(config.endpoint, config.key_variable)] if sends else []
+    if refusals:
+        raise ConfigError("\n".join(f"prompted model {model.name}: {text}" for text in refusals))
     client = Client(
-        config.endpoint, config.key_variable, retries=config.retries, timeout=config.timeout
+        config.endpoint,
+        config.key_variable,
+        read_key(config.key_variable) if sends else None,
+        retries=config.retries,
+        timeout=config.timeout,
+        most_bytes=min(MOST_BYTES, LEAST_BYTES + TOKEN_BYTES * model.max_length),
     )
-    served = model.weights.removeprefix(SERVED)
-    writes_chat = {"auto": None, "yes": True, "no": False}[chat]
     return EndpointModel(
-        client, served, model.max_length, Remembered(folder), config.concurrency, writes_chat
+        client=client,
+        served=model.weights.removeprefix(SERVED),
+        max_length=model.max_length,
+        remembered=Remembered(folder),
+        probes=Probes(folder),
+        concurrency=config.concurrency,
+        chat={"auto": None, "yes": True, "no": False}[chat],
+        thinking_tokens=thinking_tokens,
+        sends=sends,
     )

@@ -26,6 +26,13 @@ class Likelihood:
         return self.total / self.tokens if self.tokens else float("-inf")
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A question without an answer that can be read; it counts as wrong."""
+
+    reason: str
+
+
 class AskedModel(Protocol):
     """A language model that answers prompts."""
 
@@ -47,11 +54,13 @@ class AskedModel(Protocol):
         """At most so many tokens of a text: of its ``end`` or ``beginning``."""
         ...
 
-    def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
+    def likelihoods(self, asked: Sequence[Asked]) -> Sequence[list[Likelihood] | Unread]:
         """How likely each choice of each question is behind its prompt."""
         ...
 
-    def write(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
+    def write(
+        self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]
+    ) -> Sequence[str | Unread]:
         """What it writes behind each prompt, always the likeliest token: at most so many tokens, up
         to the first of the stops."""
         ...

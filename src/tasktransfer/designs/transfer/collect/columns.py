@@ -295,7 +295,11 @@ PROMPTED: Columns = (
         f"{SCORED}: choices were scored; {WRITTEN}: generated, as of spans, or as the endpoint "
         "gives no log-likelihoods; both, of a mean",
     ),
-    ("unreadable", pa.float64(), "share of written choices that are no choice, %; they are wrong"),
+    (
+        "unreadable",
+        pa.float64(),
+        "answers that are not a choice or cannot be read, %; they count as wrong",
+    ),
     ("tokens", pa.int64(), "tokens read and written, of all wordings and seeds"),
     ("seen", pa.string(), "whether the model has read the test dialogues, as the config says"),
 )

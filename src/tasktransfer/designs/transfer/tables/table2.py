@@ -57,10 +57,13 @@ ASKED_COLUMNS = {
     "average_low": "of models that are only asked: lower end of the 95 % interval of the score",
     "average_high": "its upper end",
     "spread": "of models that are only asked: best minus worst wording, points",
+    "unreadable": "of models that are only asked: answers that are no choice or cannot be read, %",
     "seen": "whether they have read the test dialogues, as the config says",
 }
 """The same of columns that are there only where models are asked."""
 ASKED = "asked, not trained"
+NOTED = 5.0
+"""Per cent of unreadable answers above which a row says so."""
 
 _HEAD = (
     "Dataset",
@@ -118,7 +121,7 @@ def _asked(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
     )
     absent = dict.fromkeys([name for name in AGGREGATES if name != "average_score"], np.nan)
     names = [*GROUP, *AGGREGATES, "n_pairs", "n_cells", "n_expected", "n_seeds", "complete"]
-    return rows.assign(**absent)[[*names, "average_low", "average_high", "spread", "seen"]]
+    return rows.assign(**absent)[[*names, *ASKED_COLUMNS]]
 
 
 def _other_pairs(row: Mapping[str, Any]) -> str:
@@ -144,7 +147,8 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
         f"{ASKED[0].upper()}{ASKED[1:]}: a language model that is given prompts; mean over tasks, "
         "wordings and seeds that drew the shots, [95 % interval over dialogues and seeds] and ± "
         "half of what wordings differ by; seen: whether it has read the test dialogues, as the "
-        "config says; cells: tasks."
+        "config says; unreadable: answers that are not a choice or cannot be read, which count as "
+        f"wrong (if above {NOTED:.0f} %); cells: tasks."
         if "seen" in frame
         else "",
         "Published: the paper's Table 2, which does not define its σ and has no bottom-1."
@@ -165,7 +169,8 @@ def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
 def _entry(row: Mapping[Hashable, Any]) -> Entry:
     mark = "" if row["complete"] else INCOMPLETE
     if not pd.isna(row.get("seen")):
-        how = f"{row['algorithm']} (seen: {row['seen']}){mark}"
+        unread = f", {row['unreadable']:.0f} % unreadable" if row["unreadable"] > NOTED else ""
+        how = f"{row['algorithm']} (seen: {row['seen']}{unread}){mark}"
         interval = f"[{score(row['average_low'])}, {score(row['average_high'])}]"
         told = f"{score(row['average_score'])} {interval} ±{score(row['spread'] / 2)}"
         if pd.isna(row["average_score"]):

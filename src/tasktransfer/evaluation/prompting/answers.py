@@ -1,0 +1,200 @@
+"""Read the answers of an OpenAI-compatible endpoint: generated texts and echoed log-probabilities.
+
+Endpoints differ in what they leave out. What cannot be read raises ValueError with the reason, and
+nothing is guessed: an echoed prompt has to be the prompt that was sent, letter by letter.
+
+An answer is plain data that is cached as JSON: ``text``, or ``total`` and ``tokens`` of a choice;
+``thoughts`` if the model wrote its reasoning first; ``unread`` with the reason if it says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+Answer = dict[str, Any]
+Span = tuple[int, int]
+
+_TAGS = r"think|thinking|thoughts?|reasoning|seed:think"
+_BEGIN = re.compile(rf"<(?:{_TAGS})>|\[THINK\]|◁think▷|<\|START_THINKING\|>", re.IGNORECASE)
+_END = re.compile(
+    rf"</(?:{_TAGS})>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|channel\|>final<\|message\|>",
+    re.IGNORECASE,
+)
+_NOT_DECODED = ("\ufffd", "bytes:")
+"""Mark a token that is part of a character's bytes."""
+MOST_TOKENS = 10**9
+"""Of a count that an endpoint reports."""
+
+
+def read_message(content: Any) -> Answer:
+    """Read an answer of ``/chat/completions``."""
+    choice = _choice(content)
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise ValueError("choices[0] has no message")
+    texts, thinks = _join_parts(message.get("content"))
+    thinks = thinks or any(message.get(name) for name in ("reasoning_content", "reasoning"))
+    if texts is None and isinstance(message.get("refusal"), str):
+        texts = message["refusal"]
+    return _as_answer(content, texts, thinks, choice.get("finish_reason"))
+
+
+def read_completion(content: Any) -> Answer:
+    """Read an answer of ``/completions``."""
+    choice = _choice(content)
+    if "text" not in choice:
+        raise ValueError("choices[0] has no text")
+    texts, thinks = _join_parts(choice["text"])
+    thinks = thinks or bool(choice.get("reasoning_content"))
+    return _as_answer(content, texts, thinks, choice.get("finish_reason"))
+
+
+def strip_thoughts(text: str) -> tuple[str, bool]:
+    """Return what follows a model's thoughts, and whether there are any. Where these do not end,
+    nothing follows."""
+    *_, end = [0, *(match.end() for match in _END.finditer(text))]
+    rest = text[end:]
+    begin = _BEGIN.search(rest)
+    return (rest[: begin.start()] if begin else rest), bool(end or begin)
+
+
+def read_echo(content: Any, prompt: str, choice: str, *, whole: bool = False) -> Answer:
+    """Read the log-probability of a choice behind its prompt, from the echo of both.
+
+    Args:
+        whole: require the log-probabilities of the whole prompt, but for its first token.
+    """
+    answer = _choice(content)
+    scores = answer.get("logprobs")
+    if not isinstance(scores, dict):
+        raise ValueError("it holds no logprobs")
+    tokens, values = scores.get("tokens"), scores.get("token_logprobs")
+    if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values):
+        raise ValueError("its logprobs hold no tokens with token_logprobs")
+    if not all(isinstance(token, str) for token in tokens):
+        raise ValueError("its tokens are not texts")
+    edges = len(prompt), len(prompt) + len(choice)
+    offsets, text = scores.get("text_offset"), answer.get("text")
+    spans = _locate(tokens, offsets, text, prompt + choice, edges)
+    placed = [*zip(spans, values, strict=True)]
+    counted = [value for (begin, end), value in placed if end > edges[0] and begin < edges[1]]
+    before = [value for (_, end), value in placed if end <= edges[0]][1:]
+    if not counted or not all(map(_is_log_probability, counted)):
+        raise ValueError(f"it holds no log-probabilities of {choice!r}")
+    if whole and not (before and all(map(_is_log_probability, before))):
+        raise ValueError("it holds no log-probabilities of the prompt")
+    return {"total": sum(counted), "tokens": len(counted), **_usage(content)}
+
+
+def _choice(content: Any) -> dict[str, Any]:
+    choices = content.get("choices") if isinstance(content, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise ValueError("it holds no choices")
+    return choices[0]
+
+
+def _join_parts(content: Any) -> tuple[str | None, bool]:
+    """Return a content as one text, and whether parts of it are thoughts."""
+    if content is None or isinstance(content, str):
+        return content, False
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        raise ValueError(f"its content is of type {type(content).__name__}, not a text")
+    texts = [part["text"] for part in content if isinstance(part.get("text"), str)]
+    return "".join(texts), any(part.get("type") in ("thinking", "reasoning") for part in content)
+
+
+def _as_answer(content: Any, raw: str | None, thinks: bool, finish: Any) -> Answer:
+    text, has_thoughts = strip_thoughts(raw or "")
+    answer: Answer = {"text": text, **_usage(content)}
+    if thinks or has_thoughts:
+        answer["thoughts"] = True
+    if text.strip() or (raw and not has_thoughts):
+        return answer
+    if finish == "content_filter":
+        answer["unread"] = "the endpoint filtered the answer"
+    elif finish == "length":
+        answer["unread"] = "the tokens ended before its answer began (finish_reason: length)"
+    elif "thoughts" in answer:
+        answer["unread"] = "nothing follows its thoughts"
+    elif raw is None:
+        answer["unread"] = "the content is null"
+    return answer
+
+
+def _usage(content: Any) -> dict[str, int]:
+    """Return the tokens of a request and its answer, as far as the endpoint reports them."""
+    usage = content.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    return {
+        name: counts[name]
+        for name in ("prompt_tokens", "completion_tokens")
+        if type(counts.get(name)) is int and 0 <= counts[name] <= MOST_TOKENS
+    }
+
+
+def _is_log_probability(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value <= 0
+
+
+def _locate(tokens: Sequence[str], offsets: Any, text: Any, sent: str, edges: Span) -> list[Span]:
+    """Return where each token is in the text that was sent.
+
+    Raises:
+        ValueError: the tokens are not those of this text, so its log-probabilities are unknown.
+    """
+    joined = "".join(tokens)
+    for first in (0, len(tokens[0])) if tokens else ():  # one such as <s> is not part of the text
+        if joined.startswith(sent, first):
+            return _lay_out(tokens, -first)
+    # Tokens that are a part of a character's bytes cannot be joined.
+    if not isinstance(text, str) or not text.startswith(sent):
+        raise ValueError("it does not echo the prompt that was sent")
+    if _fit(tokens, offsets, text):
+        ends = [*offsets[1:], len(text)]
+        return [(begin, max(end, begin + 1)) for begin, end in zip(offsets, ends, strict=True)]
+    return _match_from_both_ends(tokens, text, edges)
+
+
+def _lay_out(tokens: Sequence[str], begin: int) -> list[Span]:
+    """Return the spans of consecutive tokens. One without a text belongs to what follows it."""
+    spans = []
+    for token in tokens:
+        spans.append((begin, begin + max(1, len(token))))
+        begin += len(token)
+    return spans
+
+
+def _fit(tokens: Sequence[str], offsets: Any, text: str) -> bool:
+    """Return whether all tokens that are whole characters are where the offsets say."""
+    if not isinstance(offsets, list) or len(offsets) != len(tokens):
+        return False
+    if any(type(offset) is not int or not 0 <= offset <= len(text) for offset in offsets):
+        return False
+    ends = [*offsets[1:], len(text)]
+    return offsets == sorted(offsets) and all(
+        text[begin:end] == token
+        for token, begin, end in zip(tokens, offsets, ends, strict=True)
+        if not any(mark in token for mark in _NOT_DECODED)
+    )
+
+
+def _match_from_both_ends(tokens: Sequence[str], text: str, edges: Span) -> list[Span]:
+    """Return the spans of the first and last tokens by their texts. The others share what is
+    between these."""
+    first, begin = 0, 0
+    while first < len(tokens) and text.startswith(tokens[first], begin):
+        begin += len(tokens[first])
+        first += 1
+    last, end = len(tokens), len(text)
+    while last > first and text.endswith(tokens[last - 1], begin, end):
+        last -= 1
+        end -= len(tokens[last])
+    if any(begin < edge < end for edge in edges):
+        raise ValueError("where the choice begins or ends among its tokens is unknown")
+    if not any(mark in token for token in tokens[first:last] for mark in _NOT_DECODED):
+        raise ValueError("its tokens are not those of the prompt that was sent")
+    shared = [(begin, end)] * (last - first)
+    return [*_lay_out(tokens[:first], 0), *shared, *_lay_out(tokens[last:], end)]

@@ -1,0 +1,70 @@
+"""Keys of endpoints: read from the environment, checked, and hidden in everything that is written.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import urllib.parse
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tasktransfer.errors import ConfigError
+
+HIDDEN = "(key)"
+"""Stands in place of a key."""
+SHORTEST_SECRET = 8
+"""Characters. A shorter key (``EMPTY``, ``none``) is a placeholder, and may be a word of an
+answer."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key. Nothing prints its value."""
+
+    value: str = field(repr=False)
+
+    @cached_property
+    def _spellings(self) -> tuple[str, ...]:
+        """The value in every form in which a server may repeat it, the longest first."""
+        plain = {self.value, " ".join(self.value.split())}
+        escaped = {json.dumps(text)[1:-1] for text in plain} | {repr(text)[1:-1] for text in plain}
+        escaped |= {json.dumps(text)[1:-1] for text in escaped}
+        quoted = {urllib.parse.quote(text, safe=safe) for text in plain for safe in ("", "/")}
+        quoted |= {urllib.parse.quote_plus(text) for text in plain}
+        for mark in "\"'":
+            plain |= {text.replace(mark, 2 * mark) for text in plain}
+        marked = {html.escape(text, quote=quote) for text in plain for quote in (True, False)}
+        return tuple(sorted(plain | escaped | quoted | marked, key=len, reverse=True))
+
+    def hide(self, text: str) -> str:
+        """Return a text for a message without the key."""
+        for spelling in self._spellings:
+            text = text.replace(spelling, HIDDEN)
+        return text
+
+    def hide_in_answer(self, text: str) -> str:
+        """Return a model's answer without the key. A placeholder stays: it may be the answer."""
+        return text if len(self.value) < SHORTEST_SECRET else self.hide(text)
+
+
+def read_key(variable: str | None) -> Key | None:
+    """Return the key in an environment variable, without blanks around it; None if there is none.
+
+    Raises:
+        ConfigError: the value cannot be a key. The message names the variable, never the value.
+    """
+    value = os.environ.get(variable, "").strip() if variable else ""
+    if variable is None or not value:
+        return None
+    strange = next((n for n, c in enumerate(value) if not (c.isascii() and c.isprintable())), None)
+    if strange is not None:
+        raise ConfigError(
+            f"{variable}: character {strange + 1} of {len(value)} in this environment variable is "
+            "a line end, a control character or outside ASCII, so the value is not a key. Set it "
+            "again, without anything around the key"
+        )
+    return Key(value)

@@ -1,0 +1,67 @@
+"""Permissions of endpoints: which environment variable is sent as a key, and to which host.
+
+A config can come from someone else, so it cannot grant this by itself: the user lists variables and
+hosts in the environment. Standard library only.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import socket
+import urllib.parse
+from collections.abc import Iterator
+
+KEY_VARIABLES = "TASKTRANSFER_KEY_VARIABLES"
+"""Lists the environment variables whose values may be sent as keys."""
+HTTP_HOSTS = "TASKTRANSFER_HTTP_HOSTS"
+"""Lists other machines that may be asked by http://, without encryption."""
+COMMON_VARIABLE, ITS_HOST = "OPENAI_API_KEY", "api.openai.com"
+"""This variable needs no permission for its own host and for this machine."""
+
+
+def is_this_machine(url: str) -> bool:
+    """Return whether requests to a URL stay on this machine."""
+    host = _host(url)
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host in ("localhost", socket.gethostname().casefold())
+    return address.is_loopback or address.is_unspecified
+
+
+def find_refusals(url: str, variable: str | None) -> Iterator[str]:
+    """Yield why an endpoint must not be asked in this environment; nothing if it may be."""
+    host = _host(url)
+    is_plain = url.casefold().startswith("http:") and not is_this_machine(url)
+    if is_plain and host not in _listed(HTTP_HOSTS):
+        yield (
+            f"{url} is not encrypted, and {host} is not this machine. Use https://, or allow it: "
+            f"export {HTTP_HOSTS}={host}"
+        )
+    if variable is None or not os.environ.get(variable, "").strip():
+        return
+    usual = variable == COMMON_VARIABLE and (is_this_machine(url) or host == ITS_HOST)
+    if not usual and variable.casefold() not in _listed(KEY_VARIABLES):
+        yield (
+            f"the key in the environment variable {variable} would be sent to {host}. Allow it: "
+            f"export {KEY_VARIABLES}={variable}; or name another variable by key_variable (null: "
+            "no key is sent)"
+        )
+
+
+def describe_key(variable: str | None) -> str:
+    """Return which key is sent, for people."""
+    if variable is None:
+        return "without a key"
+    is_set = bool(os.environ.get(variable, "").strip())
+    return f"with the key in {variable}" + ("" if is_set else " (not set: without a key)")
+
+
+def _listed(name: str) -> set[str]:
+    return {part.casefold() for part in re.split(r"[,\s]+", os.environ.get(name, "")) if part}
+
+
+def _host(url: str) -> str:
+    return (urllib.parse.urlsplit(url).hostname or "").rstrip(".").casefold()

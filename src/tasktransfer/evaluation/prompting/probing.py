@@ -1,0 +1,165 @@
+"""Probe an endpoint with prompts whose answer is known, before the first real prompt.
+
+A refusal is believed only if the endpoint answers another probe and then refuses again: a server
+that still loads its model, or a proxy between, refuses everything for a while.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tasktransfer.errors import EndpointError
+from tasktransfer.evaluation.prompting.answers import read_completion, read_echo, read_message
+from tasktransfer.evaluation.prompting.client import (
+    LASTING,
+    Client,
+    RefusedError,
+    UnreadableError,
+)
+from tasktransfer.evaluation.prompting.probes import CHAT, COMPLETIONS, Facts, Way
+from tasktransfer.tasks.asking import Prompt
+
+KNOWN = ("The capital of France is", " Paris")
+QUESTION = Prompt(("Answer with one word. What is the capital of France?\nAnswer:",))
+FEW = 16
+"""Tokens of a probe's answer."""
+THOUGHTS = 2048
+"""Tokens for the thoughts of a model that thinks, unless thinking_tokens says another number."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Probes the model that ``client`` knows as ``served``.
+
+    ``chat``: whether prompts are a chat; None if the endpoint decides. ``thinking_tokens``: of the
+    config.
+    """
+
+    client: Client
+    served: str
+    chat: bool | None
+    thinking_tokens: int | None
+
+    def scores(self, find_way: Callable[[], Any]) -> Facts:
+        """Probe whether the endpoint echoes a prompt with its log-probabilities.
+
+        Args:
+            find_way: raises EndpointError if the endpoint does not answer at all.
+        """
+        if self._refusal_of_echo() is None:
+            return {"offered": True, "saw": f"the log-probability of{KNOWN[1]!r}"}
+        find_way()
+        reason = self._refusal_of_echo()
+        if reason is None:
+            return {"offered": True, "saw": f"the log-probability of{KNOWN[1]!r}"}
+        return {"offered": False, "saw": reason}
+
+    def _refusal_of_echo(self) -> str | None:
+        body = echo_body(self.served, *KNOWN)
+        try:
+            self.client.ask(
+                COMPLETIONS,
+                body,
+                lambda c: read_echo(c, *KNOWN, whole=True),
+                patient=False,
+                is_offered=False,
+            )
+        except RefusedError as error:
+            if error.status not in LASTING:
+                raise error.as_endpoint_error() from error
+            return str(error)
+        except UnreadableError as error:
+            return str(error)
+        return None
+
+    def way(self) -> Facts:
+        """Probe how the endpoint generates answers."""
+        if self.chat is not None:
+            try:
+                return self._try(CHAT if self.chat else COMPLETIONS)
+            except RefusedError as error:
+                raise error.as_endpoint_error() from error
+        try:
+            return self._try(CHAT)
+        except RefusedError as error:
+            refusal = error
+        try:
+            other = self._try(COMPLETIONS)
+        except RefusedError as error:
+            raise EndpointError(
+                f"{refusal}; {error}; check endpoint and served of this prompted model"
+            ) from error
+        try:
+            return self._try(CHAT)
+        except RefusedError:
+            return other
+
+    def _try(self, path: str) -> Facts:
+        """Probe a path, without what the endpoint says it does not take.
+
+        Raises:
+            RefusedError: it is not offered.
+            EndpointError: it answers nothing that can be read.
+        """
+        way, allowed = Way(path), self.thinking_tokens or 0
+        while True:
+            try:
+                answer = self._ask(way, FEW + allowed)
+                break
+            except RefusedError as error:
+                simpler = _without_refused(way, error.words)
+                if simpler is None:
+                    if error.status not in LASTING:
+                        raise error.as_endpoint_error() from error
+                    raise
+                way = simpler
+        if "thoughts" in answer or "unread" in answer:
+            way = replace(way, thinks=True)
+            if self.thinking_tokens is None:
+                allowed = THOUGHTS
+                answer = self._ask(way, FEW + allowed)
+        if "unread" in answer:
+            raise EndpointError(
+                f"{self.client.url}: {self.served} thinks, or answers nothing: {answer['unread']}; "
+                f"{allowed:,} tokens were left for its thoughts. Raise "
+                "thinking_tokens of this prompted model, or switch thinking off at the server"
+            )
+        return {**way.as_facts(), "saw": self.client.hide(answer["text"])}
+
+    def _ask(self, way: Way, most: int) -> dict[str, Any]:
+        body = generation_body(self.served, way, QUESTION, most)
+        try:
+            return self.client.ask(way.path, body, reader_for(way), is_offered=False)
+        except UnreadableError as error:
+            raise EndpointError(str(error)) from error
+
+
+def _without_refused(way: Way, words: str) -> Way | None:
+    """Return a way without the parameter that an endpoint refuses; None if its words name none."""
+    if way.tokens_key == "max_tokens" and re.search("max_(completion_)?tokens", words):
+        return replace(way, tokens_key="max_completion_tokens")
+    if way.temperature and "temperature" in words:
+        return replace(way, temperature=False)
+    return None
+
+
+def reader_for(way: Way) -> Callable[[Any], dict[str, Any]]:
+    """Return what reads the answers of a way."""
+    return read_message if way.path == CHAT else read_completion
+
+
+def generation_body(served: str, way: Way, prompt: Prompt, most: int) -> dict[str, Any]:
+    """Return the request that has an answer generated, of ``most`` tokens."""
+    text = {"messages": prompt.messages} if way.path == CHAT else {"prompt": prompt.text}
+    temperature = {"temperature": 0} if way.temperature else {}
+    return {"model": served, **temperature, **text, way.tokens_key: most}
+
+
+def echo_body(served: str, prompt: str, choice: str) -> dict[str, Any]:
+    """Return the request for the log-probabilities of a prompt and a choice behind it."""
+    # One token more: not every endpoint lets a text be read without any.
+    more = {"max_tokens": 1, "echo": True, "logprobs": 1}
+    return {"model": served, "temperature": 0, "prompt": prompt + choice, **more}

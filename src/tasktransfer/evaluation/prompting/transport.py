@@ -1,0 +1,173 @@
+"""One HTTP request and its response, bounded in time and size. Standard library only.
+
+urllib bounds the time of each read alone, so a server that sends a byte now and then holds a
+request for days. Here a timer shuts the connection at the end of the request's time.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from email.message import Message
+from functools import cache, partial
+from typing import Any
+
+from tasktransfer.evaluation.prompting.permissions import is_this_machine
+
+
+class TransportError(Exception):
+    """A request that got no whole response."""
+
+
+class LateError(TransportError):
+    """A request whose response was not whole in time."""
+
+
+class TooLargeError(Exception):
+    """A response that is larger than any answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response of any status."""
+
+    status: int
+    headers: Message
+    content: bytes
+
+
+def post(
+    url: str, content: bytes, headers: Mapping[str, str], seconds: float, most: int
+) -> Response:
+    """Send a request and read its response.
+
+    Args:
+        seconds: for all of it: connection, request and response.
+        most: bytes of a response.
+
+    Raises:
+        LateError, TransportError: there is no whole response.
+        TooLargeError: it is larger than ``most``.
+    """
+    request = urllib.request.Request(url, content, dict(headers))
+    with _deadline(seconds) as deadline:
+        try:
+            with _opener(url, deadline).open(request, timeout=seconds) as response:
+                read = response.read(most + 1)
+                cut_off = response.length not in (None, 0) and len(read) <= most
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            late = deadline.is_over or _is_timeout(error)
+            reason = getattr(error, "reason", error)
+            raise LateError if late else TransportError(str(reason) or repr(reason)) from error
+        if deadline.is_over:  # a response without a length looks whole
+            raise LateError
+    if len(read) > most:
+        raise TooLargeError
+    if cut_off:
+        raise TransportError("the connection ended in the middle of the response")
+    return Response(response.status, response.headers, read)
+
+
+def _is_timeout(error: Exception) -> bool:
+    return isinstance(error, TimeoutError) or isinstance(
+        getattr(error, "reason", None), TimeoutError
+    )
+
+
+class _Deadline:
+    """Shuts a connection when its time is over."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._socket: socket.socket | None = None
+
+    def watch(self, connection: socket.socket) -> None:
+        self._socket = connection
+        if self.is_over:
+            self.end()
+
+    def end(self) -> None:
+        self.is_over = True
+        if self._socket is not None:
+            with suppress(OSError):
+                # Of the base class: an SSL socket would forget its state, which a read still uses.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+@contextmanager
+def _deadline(seconds: float) -> Iterator[_Deadline]:
+    deadline = _Deadline()
+    timer = threading.Timer(seconds, deadline.end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield deadline
+    finally:
+        timer.cancel()
+
+
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, deadline: _Deadline, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._deadline = deadline
+
+    def connect(self) -> None:
+        super().connect()
+        self._deadline.watch(self.sock)
+
+
+class _SecureConnection(http.client.HTTPSConnection):
+    def __init__(self, deadline: _Deadline, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._deadline = deadline
+
+    def connect(self) -> None:
+        super().connect()
+        self._deadline.watch(self.sock)
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, deadline: _Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(partial(_Connection, self._deadline), request)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, deadline: _Deadline) -> None:
+        super().__init__(context=_certificates())
+        self._deadline = deadline
+
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        secure = partial(_SecureConnection, self._deadline)
+        return self.do_open(secure, request, context=_certificates())
+
+
+class _AnyStatus(urllib.request.HTTPErrorProcessor):
+    """Returns every response as it is. A redirection, which would carry the key to another host, is
+    therefore not followed."""
+
+    def http_response(self, request: Any, response: Any) -> Any:
+        return response
+
+    https_response = http_response
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def _opener(url: str, deadline: _Deadline) -> urllib.request.OpenerDirector:
+    # No proxy leads to this machine.
+    proxies = [urllib.request.ProxyHandler({})] if is_this_machine(url) else []
+    return urllib.request.build_opener(_AnyStatus, _Http(deadline), _Https(deadline), *proxies)

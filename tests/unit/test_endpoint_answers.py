@@ -1,0 +1,133 @@
+"""What is read of an endpoint's answers: echoes letter by letter, and texts behind thoughts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from language_server import chat_answer
+from tasktransfer.evaluation.prompting.answers import read_completion, read_echo, read_message
+
+PROMPT, CHOICE = "Is it late?", " yes indeed"
+
+
+def echo(tokens: list[str], values: list[Any] | None = None, **more: Any) -> dict[str, Any]:
+    """An echo in which the n-th token has the log-probability -n."""
+    values = [None, *(-float(n) for n in range(1, len(tokens)))] if values is None else values
+    scores = {"tokens": tokens, "token_logprobs": values, "text_offset": more.pop("offsets", None)}
+    text = more.pop("text", "".join(tokens))
+    return {"choices": [{"text": text, "logprobs": {**scores, **more}}]}
+
+
+PLAIN = ["Is", " it", " late", "?", " yes", " indeed", " more"]
+
+
+@pytest.mark.parametrize(
+    ("content", "total", "tokens"),
+    [
+        (echo(PLAIN), -9, 2),
+        # A first token that is not part of the text, as vLLM reports it.
+        (echo(["<s>", *PLAIN], offsets=[0, 3, 5, 8, 13, 14, 18, 25]), -11, 2),
+        # A token that holds the end of the prompt and the beginning of the choice.
+        (echo(["Is it late", "? y", "es", " indeed", "!"]), -6, 3),
+    ],
+)
+def test_an_echo_is_read_by_its_letters(content: Any, total: float, tokens: int) -> None:
+    read = read_echo(content, PROMPT, CHOICE)
+    assert (read["total"], read["tokens"]) == (total, tokens)
+
+
+def test_tokens_that_are_parts_of_characters_are_placed() -> None:
+    prompt, choice = "So 😀 then?", " 名 yes"
+    tokens = ["So", " ", "\ufffd", "\ufffd", " then", "?", " ", "\ufffd", "\ufffd", " yes", " x"]
+    text = prompt + choice + " x"
+    offsets = [0, 2, 3, 3, 4, 9, 10, 11, 11, 12, 16]
+    assert read_echo(echo(tokens, text=text, offsets=offsets), prompt, choice)["tokens"] == 4
+    # Offsets that count each part as a letter: then only where one is in doubt is nothing read.
+    drifted = [0, 2, 3, 4, 5, 10, 11, 12, 13, 14, 18]
+    before = ["So", " ", "\ufffd", "\ufffd", " then", "?", " yes", " x"]
+    content = echo(before, text="So 😀 then? yes x", offsets=drifted[:8])
+    assert read_echo(content, prompt, " yes")["total"] == -6
+    with pytest.raises(ValueError, match="begins or ends"):
+        read_echo(echo(tokens, text=text, offsets=drifted), prompt, choice)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        echo([" ."], [-0.5], text=" .", offsets=[0]),  # echo was ignored
+        echo([" ."], [-0.5], text=PROMPT + CHOICE + " .", offsets=[len(PROMPT + CHOICE)]),
+        echo(["Is", " it", " late", "?", " no", " indeed", " more"]),  # another choice
+        echo([*PLAIN[1:]]),  # the beginning is lost
+        echo(PLAIN, [*[None] * 6, -0.4]),  # of the generated token alone
+        echo(PLAIN, [None, -1, -1, -1, -1, float("nan"), -1]),
+        echo(PLAIN, [None, -1, -1, -1, -1, 0.5, -1]),
+        echo(PLAIN, [-1.0] * 6),
+        echo([""] * 7, text=PROMPT + CHOICE + " more", offsets=[0] * 7),
+        {"choices": [{"text": PROMPT, "logprobs": {"content": [{"token": " .", "logprob": -1}]}}]},
+        {"choices": [{"text": PROMPT, "logprobs": None}]},
+        {"choices": [None]},
+        {"choices": []},
+        ["choices"],
+        None,
+    ],
+)
+def test_what_is_not_the_echo_of_what_was_sent_is_not_read(content: Any) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        read_echo(content, PROMPT, CHOICE, whole=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "thoughts"),
+    [
+        ("yes", "yes", False),
+        ("<think>\nno, or\n</think>\n\nyes", "\n\nyes", True),
+        ("<thinking>no</thinking>yes", "yes", True),
+        ("thoughts whose beginning is in the template </think> yes", " yes", True),
+        ("<think>a</think><think>b</think>yes", "yes", True),
+        ("yes <think>or not", "yes ", True),
+        ("[THINK]no[/THINK]yes", "yes", True),
+        ([{"type": "thinking", "thinking": [1]}, {"type": "text", "text": "yes"}], "yes", True),
+        ([{"type": "text", "text": "ye"}, {"type": "text", "text": "s"}], "yes", False),
+    ],
+)
+def test_thoughts_are_not_an_answer(content: Any, text: str, thoughts: bool) -> None:
+    read = read_message(chat_answer(content))
+    assert (read["text"], "thoughts" in read, "unread" in read) == (text, thoughts, False)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (chat_answer("<think>\nLet me see", "length"), "tokens ended"),
+        (chat_answer("<think>Let me see"), "nothing follows its thoughts"),
+        (chat_answer(None, "length", reasoning_content="Let me"), "tokens ended"),
+        (chat_answer(None, reasoning="Let me"), "nothing follows its thoughts"),
+        (chat_answer("", "length"), "tokens ended"),
+        (chat_answer(None, "content_filter"), "filtered"),
+        (chat_answer(None), "null"),
+    ],
+)
+def test_an_answer_that_says_nothing_is_unread(content: Any, why: str) -> None:
+    assert why in read_message(content)["unread"]
+
+
+def test_blanks_and_refusals_are_answers() -> None:
+    assert "unread" not in read_completion(
+        {"choices": [{"text": "\n\n", "finish_reason": "length"}]}
+    )
+    assert read_message(chat_answer(None, refusal="I cannot help"))["text"] == "I cannot help"
+
+
+@pytest.mark.parametrize("content", [chat_answer(7), {"choices": [{}]}, {"choices": {}}, {}, 3])
+def test_other_answers_are_refused(content: Any) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        read_message(content)
+
+
+def test_counts_of_tokens_are_whole_numbers() -> None:
+    content = {**chat_answer("yes"), "usage": {"prompt_tokens": -4, "completion_tokens": True}}
+    assert read_message(content) == {"text": "yes"}
+    content["usage"] = {"prompt_tokens": 10**40, "completion_tokens": 3}
+    assert read_message(content) == {"text": "yes", "completion_tokens": 3}

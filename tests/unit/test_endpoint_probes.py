@@ -1,0 +1,288 @@
+"""What an endpoint can do is probed before the first prompt, stored, and changed by no failure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from language_server import Body, Reply, Server, chat_answer, refusal, serving
+from tasktransfer.config import EndpointConfig
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.errors import EndpointError
+from tasktransfer.evaluation.prompting import client
+from tasktransfer.evaluation.prompting.endpoint import EndpointModel, open_endpoint
+from tasktransfer.evaluation.prompting.model import Unread
+from tasktransfer.evaluation.prompting.probes import FILE, Probes
+from tasktransfer.tasks.asking import Asked, Prompt
+
+MODEL = ModelSpec("smol", "decoder", "served:org/smol", 512)
+ASKED = [Asked(Prompt((f"Question {n}: is it?",)), 0, ("yes it is", "no")) for n in range(4)]
+PROMPTS = [each.prompt for each in ASKED]
+PAGE = Reply(b"<html><body>404 page not found</body></html>", 404, {"Content-Type": "text/html"})
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def model(server: Server, folder: Path, **more: Any) -> EndpointModel:
+    chat, thinking = more.pop("chat", "auto"), more.pop("thinking_tokens", None)
+    config = EndpointConfig(
+        endpoint=server.url, **{"retries": 2, "timeout": 5.0, "concurrency": 1, **more}
+    )
+    return open_endpoint(config, MODEL, folder, chat, thinking_tokens=thinking)
+
+
+def is_echo(body: Body) -> bool:
+    return bool(body.get("echo"))
+
+
+def words_of(body: Body) -> str:
+    return str(body["prompt"] if "prompt" in body else body["messages"][-1]["content"])
+
+
+def once(reply: Reply, condition: Callable[[str, Body], bool]) -> Callable[[str, Body], Any]:
+    """A reply to the first request of a kind alone."""
+    left = [reply]
+
+    def behave(path: str, body: Body) -> Reply | None:
+        return left.pop() if left and condition(path, body) else None
+
+    return behave
+
+
+def generated_token(path: str, body: Body) -> Reply | None:
+    """A proxy that drops ``echo``: the generated token alone, from the beginning of the text."""
+    if not is_echo(body):
+        return None
+    scores = {"tokens": [" ."], "token_logprobs": [-0.7], "text_offset": [0]}
+    return Reply({"choices": [{"text": " .", "logprobs": scores}]})
+
+
+def without_prompt_scores(path: str, body: Body) -> Reply | None:
+    if not is_echo(body):
+        return None
+    tokens = [*re.findall(r"\s*\S+", body["prompt"]), " x"]
+    scores = {"tokens": tokens, "token_logprobs": [None] * (len(tokens) - 1) + [-0.4]}
+    return Reply({"choices": [{"text": body["prompt"] + " x", "logprobs": scores}]})
+
+
+def other_prompt(path: str, body: Body) -> Reply | None:
+    """A template around the prompt: its tokens are scored, and are not the text that was sent."""
+    if not is_echo(body):
+        return None
+    tokens = re.findall(r"\s*\S+", f"[INST] {body['prompt']} [/INST] x")
+    scores = {"tokens": tokens, "token_logprobs": [-0.1] * len(tokens)}
+    return Reply({"choices": [{"text": "".join(tokens), "logprobs": scores}]})
+
+
+@pytest.mark.parametrize("behave", [generated_token, without_prompt_scores, other_prompt])
+def test_a_choice_is_scored_only_by_its_own_echo(tmp_path: Path, behave: Any) -> None:
+    with serving(Server(behave=behave)) as server:
+        endpoint = model(server, tmp_path)
+        assert not endpoint.gives_likelihoods
+        assert "no log-likelihoods" in endpoint.notes(chooses=True)[0]
+    # An endpoint that changes so later is an error, and never a number.
+    with serving() as server:
+        endpoint = model(server, tmp_path / "later", retries=0)
+        assert endpoint.gives_likelihoods
+        server.behave = behave
+        with pytest.raises(EndpointError, match="probe-again"):
+            endpoint.likelihoods(ASKED)
+
+
+NOT_YET = refusal("The model is loading", 404, 404)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        PAGE,
+        NOT_YET,
+        Reply(b"<html>Bad gateway</html>", 502),
+        Reply({"choices": []}),
+        Reply(b"<html>log in</html>"),
+    ],
+)
+def test_one_failure_decides_nothing(tmp_path: Path, reply: Reply) -> None:
+    with serving(Server(behave=once(reply, lambda *_: True))) as server:
+        endpoint = model(server, tmp_path / "a")
+        assert endpoint.gives_likelihoods
+    with serving(Server(scores=False, behave=once(reply, lambda *_: True))) as server:
+        assert model(server, tmp_path / "b", chat="auto").way.path == "chat/completions"
+    with serving(Server(scores=False)) as server:
+        endpoint = model(server, tmp_path / "c")
+        assert endpoint.write(PROMPTS[:1], 5, ()) == ["yes"]
+        server.behave = once(reply, lambda *_: True)
+        if reply is not NOT_YET:
+            assert endpoint.write(PROMPTS[1:], 5, ()) == ["yes"] * 3
+        assert {path for path, _ in server.requests} == {"/v1/chat/completions"}
+
+
+def is_third(path: str, body: Body) -> bool:
+    return "Question 2" in words_of(body)
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (
+            refusal("This model's maximum context length is 9 tokens, and 12 were sent"),
+            "max_length",
+        ),
+        (refusal("the request exceeds the available context size"), "max_length"),
+        (refusal("Something else"), "Something else"),
+        (refusal("Incorrect API key", "invalid_api_key", 401), "OPENAI_API_KEY is not set"),
+        (Reply({"detail": "Not Found"}, 404), "Not Found"),
+        (PAGE, "page not found"),
+    ],
+)
+@pytest.mark.parametrize("scores", [True, False])
+def test_a_refused_prompt_ends_the_job_and_changes_no_way(
+    tmp_path: Path, reply: Reply, words: str, scores: bool
+) -> None:
+    with serving(Server(scores=scores)) as server:
+        endpoint = model(server, tmp_path)
+        assert endpoint.gives_likelihoods == scores
+        server.behave = lambda path, body: reply if is_third(path, body) else None
+        ask = (lambda e: e.likelihoods(ASKED)) if scores else (lambda e: e.write(PROMPTS, 5, ()))
+        with pytest.raises(EndpointError, match=words):
+            ask(endpoint)
+        ways = {
+            (path, is_echo(body)) for path, body in server.requests if "Question" in words_of(body)
+        }
+        assert ways == {("/v1/completions", True) if scores else ("/v1/chat/completions", False)}
+        assert {*server.asked.values()} == {1}
+        server.behave = lambda *_: None
+        ask(model(server, tmp_path))
+        assert {*server.asked.values()} == {1}, "finished answers are kept"
+
+
+@pytest.mark.parametrize("scores", [True, False])
+def test_a_filtered_prompt_is_unread_by_itself(tmp_path: Path, scores: bool) -> None:
+    reply = refusal("The response was filtered due to the content policy", "content_filter")
+    with serving(Server(scores=scores)) as server:
+        endpoint = model(server, tmp_path)
+        assert endpoint.gives_likelihoods == scores
+        server.behave = lambda path, body: reply if is_third(path, body) else None
+        told: Any = endpoint.likelihoods(ASKED) if scores else endpoint.write(PROMPTS, 5, ())
+        assert [isinstance(each, Unread) for each in told] == [False, False, True, False]
+        assert "filtered due to the content policy" in told[2].reason
+
+
+def without(parameter: str, hint: str) -> Callable[[str, Body], Reply | None]:
+    def behave(path: str, body: Body) -> Reply | None:
+        return refusal(hint, "unsupported_parameter") if parameter in body else None
+
+    return behave
+
+
+def test_parameters_that_an_endpoint_refuses_are_left_out(tmp_path: Path) -> None:
+    def behave(path: str, body: Body) -> Reply | None:
+        hint = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        return without("max_tokens", hint)(path, body) or without(
+            "temperature", "Unsupported value: 'temperature' does not support 0 with this model."
+        )(path, body)
+
+    with serving(Server(scores=False, behave=behave)) as server:
+        endpoint = model(server, tmp_path)
+        assert endpoint.write(PROMPTS, 5, ()) == ["yes"] * 4
+        assert server.requests[-1][1].keys() == {"model", "messages", "max_completion_tokens"}
+        assert len([path for path, _ in server.requests]) == 3 + 4
+        (note,) = endpoint.notes(chooses=False)
+        assert "max_completion_tokens" in note and "temperature" in note
+        again = model(server, tmp_path)
+        again.write([Prompt(("another",))], 5, ())
+        assert len(server.requests) == 3 + 4 + 1, "the probe is stored"
+
+
+def test_thoughts_get_tokens_and_are_no_answer(tmp_path: Path) -> None:
+    def thinking(path: str, body: Body) -> Reply:
+        text = "<think>\nLet me see whether" + " it is" * 40
+        return Reply(
+            chat_answer(text, "length")
+            if body["max_tokens"] < 100
+            else chat_answer(f"{text}</think>\n\nYes.")
+        )
+
+    with serving(Server(behave=thinking)) as server:
+        endpoint = model(server, tmp_path / "auto")
+        assert endpoint.write(PROMPTS, 5, ("\n",)) == ["Yes."] * 4
+        assert server.requests[-1][1]["max_tokens"] == 5 + 2048
+        assert endpoint.counts()["answers_with_thoughts"] == 4
+        assert "thinks first" in endpoint.notes(chooses=False)[0]
+        named = model(server, tmp_path / "named", thinking_tokens=300)
+        assert named.write(PROMPTS, 5, ("\n",)) == ["Yes."] * 4
+        assert server.requests[-1][1]["max_tokens"] == 5 + 300
+        with pytest.raises(EndpointError, match="Raise thinking_tokens"):
+            model(server, tmp_path / "none", thinking_tokens=0).write(PROMPTS, 5, ())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        chat_answer("<think>and on and on", "length"),
+        chat_answer(None, "length", reasoning_content="and on and on"),
+        chat_answer("", "length"),
+        chat_answer(None),
+    ],
+)
+def test_a_model_that_only_thinks_is_refused_with_the_remedy(tmp_path: Path, answer: Body) -> None:
+    with serving(Server(scores=False, behave=lambda *_: Reply(answer))) as server:
+        with pytest.raises(EndpointError, match="thinking_tokens of this prompted model"):
+            model(server, tmp_path).write(PROMPTS, 5, ())
+        assert not (tmp_path / FILE).exists()
+
+
+def test_an_endpoint_that_fails_at_echo_is_asked_to_generate(tmp_path: Path) -> None:
+    def behave(path: str, body: Body) -> Reply | None:
+        return refusal("logprobs need logits_all", status=500) if is_echo(body) else None
+
+    with serving(Server(behave=behave)) as server:
+        endpoint = model(server, tmp_path)
+        assert not endpoint.gives_likelihoods
+        assert "logits_all" in " ".join(endpoint.notes(chooses=True))
+
+
+def test_nothing_is_stored_of_an_endpoint_that_cannot_be_reached(tmp_path: Path) -> None:
+    replies = [refusal("no such model `m`", 404, 404), refusal("bad key", status=401),
+               Reply(b"<html>down</html>", 503)]  # fmt: skip
+    for reply in replies:
+        with serving(Server(behave=lambda *_, said=reply: said)) as server:
+            endpoint = model(server, tmp_path)
+            with pytest.raises(EndpointError, match=r"no such model|bad key|down"):
+                _ = endpoint.gives_likelihoods
+    assert not (tmp_path / FILE).exists()
+
+
+def test_a_probe_is_stored_described_and_forgotten(tmp_path: Path) -> None:
+    with serving(Server(scores=False)) as server:
+        endpoint = model(server, tmp_path)
+        assert not endpoint.gives_likelihoods
+    with serving() as server:
+        assert not model(server, tmp_path).gives_likelihoods, "stored"
+        assert server.requests == []
+        probes = Probes(tmp_path)
+        text = " ".join(probes.describe())
+        assert "choices are not scored" in text and "/chat/completions" in text
+        assert probes.forget() and not probes.forget()
+        assert model(server, tmp_path).gives_likelihoods
+
+
+def test_a_stored_probe_that_cannot_be_read_is_made_again(tmp_path: Path) -> None:
+    for content in ("{", "[]", '{"scores": 1, "way": {"path": 3}}', json.dumps({"scores": {}})):
+        (tmp_path / FILE).write_text(content)
+        with serving() as server:
+            endpoint = model(server, tmp_path)
+            assert endpoint.gives_likelihoods
+            assert endpoint.write(PROMPTS[:1], 5, ()) == ["yes"]
+        (tmp_path / FILE).unlink()
+        for file in tmp_path.glob("*.jsonl"):
+            file.unlink()
