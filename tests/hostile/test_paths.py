@@ -70,6 +70,12 @@ COMMANDS = {
     ),
     "pack": "merge odd.parquet",
     "shards": "import odd.folder",
+    "data": "data check odd.jsonl",
+    "data of init": "init --file odd.csv --label x --model tiny --hours 1 --out out",
+    "data of a config": (
+        "validate --set 'datasets={T: {files: odd.json, dialogue: {text: text}, "
+        "tasks: {x: {kind: reply}}}}'"
+    ),
     "licences": "pack --out pack.parquet --provenance odd.txt",
     "submission": "score odd.zip --data .",
     "stage": "train --stage @odd.json --encoded . --base . --out out",

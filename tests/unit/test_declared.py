@@ -30,7 +30,10 @@ from tasktransfer.datasets import DATASETS, dataset_problems, declare
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.reader import declared_dataset
 from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.datasets.declared.source import source_of
+from tasktransfer.datasets.file_digests import combined
 from tasktransfer.errors import DataError
+from tasktransfer.files import sha256_of
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.checks import instance_problem
 
@@ -348,3 +351,118 @@ def test_the_outside_dataset_as_a_declaration(tmp_path: Path) -> None:
 
 def read_lines(file: Path) -> list[Json]:
     return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+# --- paths and patterns ---------------------------------------------------------------------------
+
+
+def test_a_path_that_exists_is_no_pattern(tmp_path: Path, expected: Any) -> None:
+    """Brackets, quotes, blanks, braces and wildcards are in names of files and folders."""
+    folder = tmp_path / "Ann's [1] {x} $data*"
+    folder.mkdir()
+    declaration = written(folder, "json lines")
+    for split, place in list(declaration["files"].items()):
+        declaration["files"][split] = str(Path(place).rename(folder / f"{split}[0]*.jsonl"))
+        as_jsonl(folder / f"{split}0.jsonl", [])  # what a pattern of that name would find
+    assert plain(instances(made(declaration))) == expected
+
+
+def test_a_pattern_is_the_files_that_it_names(tmp_path: Path, expected: Any) -> None:
+    folder = tmp_path / "a [1]"
+    folder.mkdir()
+    declaration = written(folder, "json lines")
+    for number in range(3):
+        as_jsonl(folder / f"train-{number}-of-3.jsonl", WORLD["train"][3 * number : 3 * number + 3])
+    (folder / "._train-0-of-3.jsonl").write_bytes(b"\0of a Mac")
+    declaration["files"]["train"] = f"{folder}/*train-?-of-*.jsonl"
+    assert plain(instances(made(declaration))) == expected
+    for pattern in ("train-?.jsonl", "nothing-*.jsonl", "b [1]/train-*.jsonl"):
+        declaration["files"]["train"] = f"{folder}/{pattern}"
+        with pytest.raises(DataError, match=r"no file matches this pattern, and .*files\.train"):
+            made(declaration)
+    declaration["files"]["train"] = f"{folder}/train-[01]-of-3.jsonl"
+    with pytest.raises(DataError, match=r"train-\[01\]-of-3\.jsonl: is missing"):
+        made(declaration)
+
+
+def test_a_file_is_of_one_split(tmp_path: Path) -> None:
+    declaration = written(tmp_path, "json lines")
+    (tmp_path / "copy.jsonl").symlink_to(declaration["files"]["train"])
+    declaration["files"]["dev"] = str(tmp_path / "copy.jsonl")
+    with pytest.raises(DataError, match=r"files\.train and .*files\.dev both name it"):
+        made(declaration)
+    declaration["files"]["dev"] = str(tmp_path / ("x" * 300))
+    with pytest.raises(ValueError, match="a name of 300 bytes"):
+        made(declaration)
+
+
+# --- how a file is read ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_plain"),
+    [
+        (("text\tlabel", "this is SPLIT\tx", "that is SPLIT\ty"), True),
+        (("text\tlabel", '"this" is SPLIT\tx', "that is SPLIT\ty"), False),
+        (("\ttext\tlabel", "0\tthis is SPLIT\tx", "1\tthat is SPLIT\ty"), False),
+        (("a, b, c, text\tlabel", "this is SPLIT\tx", "that is SPLIT\ty"), False),
+    ],
+    ids=["plain", "quotation marks", "index", "separator"],
+)
+def test_a_reading_that_the_header_does_not_tell_is_in_the_digest(
+    lines: tuple[str, ...], is_plain: bool, tmp_path: Path
+) -> None:
+    """Who read such a file otherwise, as earlier versions did, had other instances of it."""
+    files = {}
+    for split in SPLITS:
+        files[split] = tmp_path / f"{split}.tsv"
+        files[split].write_text("".join(f"{line.replace('SPLIT', split)}\n" for line in lines))
+    tasks = {"x": {"kind": "dialogue_classification", "label": "label"}}
+    declaration = {
+        "files": {split: str(file) for split, file in files.items()},
+        "dialogue": {"text": lines[0].split("\t")[-2]},
+        "tasks": tasks,
+    }
+    source = source_of(Declaration.model_validate(declaration), "datasets.Own")
+    content = combined({f"{split}/0/": sha256_of(file) for split, file in files.items()})
+    for memo in (None, tmp_path / "memo.json", tmp_path / "memo.json"):
+        assert (source.digest(memo) == content) == is_plain
+    assert made(declaration).tasks["x"].labels == ("x", "y")
+
+
+def test_labels_of_parquet_have_their_names(tmp_path: Path) -> None:
+    names = library.ClassLabel(names=["no", "yes"])
+    turns = library.List({"said": library.Value("string"), "polite": names})
+    features = library.Features({"turns": turns, "label": names, "all": library.Sequence(names)})
+    files = {}
+    for split in SPLITS:
+        rows = [
+            {
+                "turns": [{"said": f"{split} {n}", "polite": n % 2}, {"said": "ok", "polite": -1}],
+                "label": n % 2,
+                "all": [0, 1][: 1 + n % 2],
+            }
+            for n in range(6)
+        ]
+        files[split] = str(tmp_path / f"{split}.parquet")
+        library.Dataset.from_list(rows, features=features).to_parquet(files[split])
+    tasks = {
+        "label": {"kind": "dialogue_classification", "label": "label"},
+        "polite": {"kind": "utterance_classification", "label": "turns[].polite"},
+        "all": {"kind": "multi_label", "label": "all"},
+    }
+    dialogue_section = {"turns": "turns", "text": "said"}
+    dataset = made({"files": files, "dialogue": dialogue_section, "tasks": tasks})
+    assert all(dataset.tasks[task].labels == ("no", "yes") for task in tasks)
+    assert [row.target for row in instances(dataset)["polite-train"]] == [("no",), ("yes",)] * 3
+
+
+def test_a_cache_that_cannot_be_written_is_named_and_not_the_dataset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", tmp_path / "file" / "cache")
+    declaration = written(tmp_path, "json lines") | {"hub": "shop/nothing"}
+    del declaration["files"]
+    with pytest.raises(DataError, match=r"file/cache: the cache of datasets cannot be .*HF_HOME"):
+        made(declaration)

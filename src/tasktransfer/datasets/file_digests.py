@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
+from tasktransfer.files.regular import open_regular
 
 MEMO_VERSION = 1
 SETTLED_NS = 2_000_000_000
@@ -93,7 +94,7 @@ class Digests:
 
 
 def _hash(file: Path) -> str:
-    with file.open("rb") as stream:
+    with open_regular(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

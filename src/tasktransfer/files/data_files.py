@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import lzma
 import tarfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -19,25 +20,41 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.csv_file import open_csv
 from tasktransfer.files.fields import Location, Table
+from tasktransfer.files.regular import open_regular
 from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip
+from tasktransfer.files.text_stream import MAX_LENGTH, MAX_RATIO, RATIO_FREE_BYTES, TextLines
 
 AGAIN = "mend it, or fetch the file again"
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # UTF-32's begins with one of them, or with NULs
-_ZIP = Limits(total=2**30, members=10_000)
+_ZIP = Limits(total=2**30, members=10_000, ratio=MAX_RATIO)
+_CHUNK = 2**20
+MAX_BYTES = 2**30
+"""Of a file that is read as a whole."""
 
 
 # --- bytes and text -----------------------------------------------------------------------------
 
 
 def content_of(file: Path) -> bytes:
-    """All bytes of a file. Raises DataError if it cannot be read."""
+    """Return all bytes of a file. Raises DataError if it cannot be read or is too large."""
+    chunks, size, blank = list[bytes](), 0, 0
     try:
-        return file.read_bytes()
+        with open_regular(file) as stream:
+            while chunk := stream.read(_CHUNK):
+                size += len(chunk)
+                blank = blank + len(chunk) if chunk.isspace() else 0
+                if size > MAX_BYTES or blank > MAX_LENGTH:
+                    what = (
+                        f"holds more than {MAX_BYTES:,} bytes" if size > MAX_BYTES else "is blank"
+                    )
+                    raise DataError(f"{file}: {what}; fetch it again")
+                chunks.append(chunk)
     except FileNotFoundError:
         raise DataError(f"{file}: is missing; put the file there") from None
     except OSError as error:
         remedy = "give a readable file"
         raise DataError(f"{file}: cannot be read ({error.strerror}); {remedy}") from error
+    return b"".join(chunks)
 
 
 def in_zip(file: Path, name: str) -> bytes:
@@ -58,11 +75,16 @@ def in_tar(file: Path, name: str) -> bytes:
     """The file of a name, in whatever folder of a tar that may be compressed. Raises as
     ``in_zip``."""
     try:
-        with tarfile.open(file) as archive:
+        with open_regular(file) as packed, tarfile.open(fileobj=packed) as archive:
             for member in archive:
                 if Path(member.name).name == name and (stream := archive.extractfile(member)):
+                    if member.size > max(RATIO_FREE_BYTES, MAX_RATIO * file.stat().st_size):
+                        raise DataError(
+                            f"{file}: {name} is {member.size:,} bytes, more than {MAX_RATIO} times "
+                            "the archive's size; fetch it again"
+                        )
                     return stream.read()
-    except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError) as error:
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, tarfile.TarError) as error:
         what = str(error).partition("\n")[0]
         raise DataError(f"{file}: cannot be read ({what}); fetch it again") from None
     raise DataError(f"{file}: holds no {name}; fetch it again")
@@ -83,18 +105,19 @@ def decoded(content: bytes, file: str | Path) -> str:
 
 
 def text_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers from 1. Raises DataError as ``decoded``.
+    """Yield the lines of a file with their numbers from 1, a piece of the file at a time.
 
     A line ends at a line feed alone: a text may hold other characters that end lines elsewhere.
+
+    Raises:
+        DataError: as ``open_text``, or a line is too long, or too many are empty.
     """
-    return _lines(decoded(content_of(file), file))
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return ((number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1))
+    lines = TextLines(file)
+    for number, line in lines:
+        text = line.removesuffix("\n").removesuffix("\r")
+        if not text:
+            lines.skip_empty(number)
+        yield number, text
 
 
 # --- JSON ---------------------------------------------------------------------------------------
