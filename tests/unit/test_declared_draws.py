@@ -340,6 +340,12 @@ def test_many_labels_are_refused_or_read(tmp_path: Path) -> None:
         made(tmp_path, dialogues(10_000, [f"label {n}" for n in range(10_000)]))
 
 
+def test_a_label_that_tables_write_for_a_missing_value_is_noted(tmp_path: Path) -> None:
+    made(tmp_path, dialogues(60, ["nan", "b", "c"]))
+    checked = check_files([tmp_path / "own.jsonl"], "Own")
+    assert any("'nan' (20) may stand for no answer" in note for note in checked.notes)
+
+
 def test_merging_is_the_same_in_any_order() -> None:
     labels = ["1.0", "cafe\u0301", "1", "café", "x"]
     assert merge_spellings(labels) == merge_spellings(labels[::-1])

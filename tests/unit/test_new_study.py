@@ -63,6 +63,34 @@ def test_what_is_given_is_not_asked_and_a_wrong_answer_is_refused(tmp_path: Path
     assert not (tmp_path / "config.yaml").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a: b", "--name 'a: b': is part of file names"),
+        ("\x1b[1m", "--name '\\x1b[1m': is part of file names"),
+        ("-x", "--name '-x': is part of file names"),
+        ("Friends", "--name Friends: is a dataset of the package"),
+    ],
+)
+def test_a_name_that_no_dataset_can_have_is_refused(
+    name: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_text(lines([dialogue("a", number) for number in range(12)]))
+    for command in (["init", "--file"], ["data", "check"]):
+        assert main([*command, str(file), f"--name={name}"]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_a_file_named_like_a_dataset_of_the_package_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "friends.jsonl"
+    file.write_text(lines([dialogue("a", number) for number in range(12)]))
+    assert main(["data", "check", str(file)]) == 0
+    assert "OwnFriends" in yaml.safe_load(capsys.readouterr().out)["datasets"]
+
+
 def test_without_a_terminal_nothing_is_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

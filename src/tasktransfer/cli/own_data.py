@@ -31,7 +31,7 @@ def data_check(chosen: argparse.Namespace) -> None:
     """Guess how a config declares files of your own, and say what is wrong with them."""
     from tasktransfer.datasets.declared.check import check_files
 
-    name = chosen.name or name_of(chosen.files)
+    name = _name(chosen.name, chosen.files)
     tokens = _tokens(chosen.model) if chosen.model else None
     checked = check_files(chosen.files, name, chosen.max_length, tokens)
     if chosen.json:
@@ -54,6 +54,23 @@ def _as_json(checked: Checked) -> dict[str, Any]:
     declared = yaml.safe_load(checked.text)
     found = {"notes": checked.notes, "problems": checked.problems, "dialogue": checked.dialogue}
     return {"declared": declared, **found}
+
+
+def _name(chosen: str | None, files: Sequence[Path]) -> str:
+    """Return the name of a dataset. Raises ConfigError if the one that is chosen cannot be used."""
+    from tasktransfer.datasets import DATASETS, NAME
+
+    taken = {dataset.name for dataset in DATASETS.values() if not dataset.has_own_files}
+    if chosen is None:
+        name = name_of(files)
+        return f"Own{name}" if name in taken else name
+    if not NAME.fullmatch(chosen):
+        raise ConfigError(
+            f"--name {chosen!r}: is part of file names; use letters, digits, '_' and '-'"
+        )
+    if chosen in taken:
+        raise ConfigError(f"--name {chosen}: is a dataset of the package; give another name")
+    return chosen
 
 
 def name_of(files: Sequence[Path]) -> str:
@@ -100,7 +117,7 @@ def init(chosen: argparse.Namespace) -> None:
     from tasktransfer.datasets.declared.check import check_files
 
     files = chosen.file or [Path(_asked("--file", "File with your dialogues"))]
-    name = chosen.name or name_of(files)
+    name = _name(chosen.name, files)
     checked = check_files(files, name)
     if checked.problems:
         raise DataError("\n".join(map(escape_line, checked.problems)))

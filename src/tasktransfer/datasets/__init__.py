@@ -21,6 +21,9 @@ from tasktransfer.tasks.checks import card_problems
 PACKAGE: tuple[Dataset, ...] = (DAILYDIALOG, FRIENDS)
 """The datasets that come with the package."""
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+"""Of a dataset: it is part of file names."""
+
 DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in PACKAGE}
 """Name → dataset: those of the package, those that ``add`` has added in this process, and those
 that the study declares which is in use (``declare``)."""
@@ -73,7 +76,7 @@ def declare(datasets: Iterable[Dataset]) -> None:
 
 def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterator[str]:
     """What is wrong with a dataset by itself and beside others, each as ``<field>: <problem>``."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", dataset.name):
+    if not NAME.fullmatch(dataset.name):
         yield f"name: {dataset.name!r} is part of file names; use letters, digits, '_' and '-'"
     if not dataset.cards:
         yield "cards: none; give a task at least"

@@ -25,7 +25,11 @@ from tasktransfer.datasets.declared.scopes import guess_scope, read_texts
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import source_of
 from tasktransfer.datasets.declared.source_row import SourceRow
-from tasktransfer.datasets.declared.spellings import describe_spellings, merge_spellings
+from tasktransfer.datasets.declared.spellings import (
+    describe_missing,
+    describe_spellings,
+    merge_spellings,
+)
 from tasktransfer.datasets.declared.survey import (
     TOKENS_A_WORD,
     WITHOUT_LABELS,
@@ -319,6 +323,7 @@ class _Check:
             if section.kind in WITHOUT_LABELS:
                 continue
             self._merge_spellings(task)
+            self.notes += describe_missing(task, sum(by_split.values(), Counter[str]()))
             train = by_split.get("train", Counter())
             for split, counts in by_split.items():
                 for label in counts.keys() - train.keys():

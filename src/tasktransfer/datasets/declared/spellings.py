@@ -18,6 +18,9 @@ _VARIATION_SELECTORS = range(0xFE00, 0xFE10)
 SHOWN = 5
 """Labels that a note lists."""
 
+MISSING_WORDS = frozenset({"nan", "null", "n/a", "#n/a", "<na>"})
+"""Texts that tables have for a missing value, in small letters."""
+
 Spellings = Mapping[str, str]
 """Spelling → the label that it is read as, without spellings that are read as they are."""
 
@@ -75,6 +78,16 @@ def describe_spellings(task: str, spellings: Spellings) -> Iterator[str]:
             f"{label!r:.60}, from which the spelling differs in what cannot be seen or in how a "
             "value is written"
         )
+
+
+def describe_missing(task: str, counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a note for each label that tables write for a missing value."""
+    for label, count in counts.items():
+        if label.casefold() in MISSING_WORDS:
+            yield (
+                f"{task}: label {label!r} ({count:,}) may stand for no answer; if so, set missing: "
+                f"skip and missing_values: [{label!r}]"
+            )
 
 
 def list_labels(labels: Collection[str]) -> str:
