@@ -16,6 +16,7 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
 from tasktransfer.evaluation.prompting.ask import asking
+from tasktransfer.evaluation.prompting.chat_template import ChatTemplate
 from tasktransfer.evaluation.prompting.load import load_asked
 from tasktransfer.evaluation.prompting.local import CausalModel
 from tasktransfer.evaluation.prompting.seq2seq import Seq2SeqModel
@@ -52,6 +53,10 @@ def decoder(load: Loader, models_folder: Path) -> CausalModel:
     return model
 
 
+def chat_of(model: CausalModel, template: str) -> ChatTemplate:
+    return ChatTemplate(model.texts.tokenizer, template, "here", False, ())
+
+
 def loop(model: CausalModel, asked: Asked) -> list[tuple[float, int]]:
     """The plain way: every choice with its whole prompt, one after the other."""
     told = []
@@ -75,14 +80,14 @@ def loop(model: CausalModel, asked: Asked) -> list[tuple[float, int]]:
 def test_scores_are_those_of_a_plain_loop(
     decoder: CausalModel, models_folder: Path, dataset: str, task: str, chat: bool
 ) -> None:
-    decoder.texts.tokenizer.chat_template, decoder.texts.chat = CHAT, chat
+    decoder.texts.chat = chat_of(decoder, CHAT) if chat else None
     asked = questions(decoder, models_folder, dataset, task)
     told = decoder.likelihoods(asked)
     for one, scored in zip(asked, told, strict=True):
         for (total, tokens), likelihood in zip(loop(decoder, one), scored, strict=True):
             assert likelihood.total == pytest.approx(total, abs=ROUNDING * max(1, tokens))
             assert likelihood.tokens == tokens > 0
-    decoder.texts.chat = False
+    decoder.texts.chat = None
 
 
 def test_batches_order_and_shared_beginnings_change_nothing(
@@ -129,11 +134,11 @@ def test_what_is_written_is_what_transformers_writes(
 
 def test_a_token_that_takes_the_end_of_the_prompt_is_counted(decoder: CausalModel) -> None:
     asked = Asked(Prompt(("hello th",)), 0, ("ere", "e"))
-    decoder.texts.chat, decoder.texts.tokenizer.chat_template = True, "{{ messages[0].content }}"
+    decoder.texts.chat = chat_of(decoder, "{{ messages[0].content }}")
     (scored,) = decoder.likelihoods([asked])
     for (total, tokens), likelihood in zip(loop(decoder, asked), scored, strict=True):
         assert (likelihood.tokens, likelihood.total) == (tokens, pytest.approx(total, abs=1e-4))
-    decoder.texts.chat = False
+    decoder.texts.chat = None
 
 
 DECODERS = {"gpt2": {}, "llama": {}, "qwen3": {}, "opt": {}, "gpt_neox": {},

@@ -24,6 +24,8 @@ from tasktransfer.files.progress import with_progress
 
 if TYPE_CHECKING:
     from tasktransfer.config import ModelConfig
+    from tasktransfer.core.specs import ModelSpec
+    from tasktransfer.results.study import Study
 
 DEVICES: dict[str | None, Literal["cpu", "cuda"] | None] = {"cpu": "cpu", "gpu": "cuda", None: None}
 
@@ -111,6 +113,7 @@ def validate(chosen: argparse.Namespace) -> None:
             print(f"not checked: {escape_text(text)}")
     if not chosen.config_only:
         _validate_models(study.config.models)
+        _validate_prompts(study)
     refuse_endpoints(study.config)
     name, notes = study.config.study, [*design.notes(study.config)]
     if chosen.probe_again:
@@ -140,6 +143,27 @@ def _validate_models(models: Sequence[ModelConfig]) -> None:
             refused.append(str(error))
     if refused:
         raise ModelError("\n".join(refused))
+
+
+def _validate_prompts(study: Study) -> None:
+    """Render prompts for the prompted models in folders, with their chat templates."""
+    from tasktransfer.core.nodes import Outcome
+    from tasktransfer.errors import tell_note
+
+    cases: dict[tuple[str, Any, bool], ModelSpec] = {}
+    for node in study.plan.evaluations:
+        if node.asked is not None and isinstance(node.of, Outcome) and node.of.model is not None:
+            model, chat = node.of.model, node.asked.get("chat", "auto")
+            if not model.served and Path(study.base_model(model.name)).is_dir():
+                cases[model.name, chat, bool(node.asked["shots"])] = model
+    notes: list[str] = []
+    for (name, chat, examples), model in cases.items():
+        from tasktransfer.evaluation.prompting.load import check_prompts
+
+        seen = check_prompts(model, study.base_model(name), chat, examples=examples)
+        notes += [f"model {name}: {note}" for note in seen]
+    for note in dict.fromkeys(notes):
+        tell_note(note)
 
 
 def check_checkpoint(model: ModelConfig, start: str) -> None:

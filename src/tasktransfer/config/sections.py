@@ -197,6 +197,11 @@ class ModelConfig(Section):
         return self.recipe is None and self.checkpoint not in (TINY, BUILT)
 
     @property
+    def is_only_prompted(self) -> bool:
+        """Whether the study prompts the model as it was released, and does not train it."""
+        return False
+
+    @property
     def loaded_as(self) -> Family:
         """The family of its checkpoint: a dual encoder begins as two copies of an encoder."""
         return "encoder" if self.family == "dual_encoder" else self.family

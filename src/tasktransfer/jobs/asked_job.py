@@ -81,8 +81,6 @@ def told(study: Study, node: Evaluation, threads: int) -> Told:
     assert node.asked is not None
     instances = judged_instances(study, node)
     task = get_task(node.data.name, node.task)
-    from tasktransfer.evaluation.prompting.endpoint import EndpointModel  # noqa: PLC0415
-
     how = asking(study, node, model_of(study, node, threads))
     known: Sequence[str] = ()
     if task.kind == "open_labels":
@@ -91,9 +89,10 @@ def told(study: Study, node: Evaluation, threads: int) -> Told:
     given = how.answered(instances, known)
     counts = {"questions": given.questions, "unreadable": given.unreadable, **how.model.counts()}
     setup: Setup | None = getattr(how.model, "setup", None)
-    notes = note_unreadable(given, node, study)
-    if isinstance(how.model, EndpointModel):
-        notes = [*how.model.notes(chooses=chosen_from(task)), *notes]
+    notes = [
+        *how.model.notes(chooses=chosen_from(task)),
+        *note_unreadable(given, node, study),
+    ]
     return Told(task, instances, given, counts, notes, setup)
 
 

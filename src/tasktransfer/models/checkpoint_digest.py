@@ -28,22 +28,28 @@ CHECKPOINT_FILES = frozenset(
     }
 )
 """The files of a local checkpoint, beside its ``*.safetensors``, that change its numbers."""
+TEMPLATE_FILE = "chat_template.jinja"
+"""The chat template, which changes the numbers of a prompted model alone."""
 
 
-def directory_digest(path: Path | str, memo: Path | None = None) -> str:
+def directory_digest(path: Path | str, memo: Path | None = None, *, prompted: bool = False) -> str:
     """Digest (sha256, hex) of a local checkpoint folder.
 
     Taken over the names and contents of its config, tokenizer files and ``*.safetensors``;
     top-level files only, other files do not count. Raises ModelError where the folder, its
     ``config.json`` or its weights are missing.
+
+    Args:
+        prompted: whether the model is prompted and not trained: its chat template counts too.
     """
+    names = CHECKPOINT_FILES | ({TEMPLATE_FILE} if prompted else set())
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such checkpoint folder; give a folder or a model's name")
     files = {
         file.name: file
         for file in folder.iterdir()
-        if (file.name in CHECKPOINT_FILES or file.suffix == ".safetensors") and file.is_file()
+        if (file.name in names or file.suffix == ".safetensors") and file.is_file()
     }
     if "config.json" not in files:
         raise ModelError(

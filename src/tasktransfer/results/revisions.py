@@ -243,7 +243,12 @@ class _Inputs:
             return self._absent(model.checkpoint, error)
         one_file = is_gguf(model.checkpoint)
         path = Path(on_disk(model.checkpoint))
-        digest = (file_digest if one_file else directory_digest)(path, self.memo)
+        prompted = model.is_only_prompted
+        digest = (
+            file_digest(path, self.memo)
+            if one_file
+            else directory_digest(path, self.memo, prompted=prompted)
+        )
         self.seen[model.checkpoint] = f"sha256:{digest}"
         return self.seen[model.checkpoint]
 

@@ -168,6 +168,11 @@ class TransferModel(ModelConfig):
         default=True,
         description="whether the study trains it; false: it is only asked (prompted)",
     )
+
+    @property
+    def is_only_prompted(self) -> bool:
+        return not self.trained
+
     reads: Literal["pooler", "first_token", "mean"] = Field(
         default="pooler",
         description="what an encoder's heads read: the pooler's output, as in the paper, the first "

@@ -10,12 +10,16 @@ import torch
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.encoding.tokenizer import check_vocabulary, load_tokenizer
 from tasktransfer.errors import ModelError
+from tasktransfer.evaluation.prompting.chat_template import open_template
 from tasktransfer.evaluation.prompting.local import CausalModel
 from tasktransfer.evaluation.prompting.model import Chat
 from tasktransfer.evaluation.prompting.seq2seq import Seq2SeqModel
 from tasktransfer.evaluation.prompting.texts import Texts
 from tasktransfer.models.checkpoint import load_pretrained
+from tasktransfer.tasks.asking import Prompt
 from tasktransfer.training.hardware import Hardware
+
+PLAIN = "an encoder-decoder is asked in plain text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +37,43 @@ def load_texts(model: ModelSpec, start: str, revision: str | None, chat: Chat = 
 
     Args:
         start: Hugging Face name or folder.
-        chat: whether prompts are put as its chat template has them; ``auto``: where it has one.
+        chat: whether its chat template renders prompts; ``auto``: if it has one.
 
     Raises:
-        ModelError: it is an encoder, has no chat template where one is asked for, or its tokenizer
-            cannot be read.
+        ModelError: it is an encoder, lacks the chat template that ``chat`` asks for or has a broken
+            one, or its tokenizer cannot be read.
     """
     if model.family not in ("decoder", "encoder_decoder"):
         raise ModelError(f"{start}: an encoder writes nothing and cannot be asked; take a decoder")
     tokenizer = load_tokenizer(start, revision, model.family)
-    has = bool(tokenizer.chat_template) and model.family == "decoder"
-    if chat == "yes" and not has:
+    if model.family == "encoder_decoder":
+        if chat == "yes":
+            raise ModelError(f"{start}: {PLAIN}; set chat: auto for this prompted model")
+        notes = (f"it has a chat template, but {PLAIN}",) if tokenizer.chat_template else ()
+        return Texts(tokenizer, model.max_length, notes=notes)
+    if chat == "yes" and not tokenizer.chat_template:
         raise ModelError(f"{start}: has no chat template; set chat: auto for this prompted model")
-    return Texts(tokenizer, model.max_length, has if chat == "auto" else chat == "yes")
+    if chat == "no" or not tokenizer.chat_template:
+        return Texts(tokenizer, model.max_length)
+    template = open_template(tokenizer, start)
+    return Texts(tokenizer, model.max_length, template, template.notes)
+
+
+def check_prompts(model: ModelSpec, start: str, chat: Chat, *, examples: bool) -> tuple[str, ...]:
+    """Render a prompt as the model would read it; return what a record would note about it.
+
+    Args:
+        start: folder of the checkpoint.
+        chat: see ``load_texts``.
+        examples: whether prompts have examples, which are turns of the assistant.
+
+    Raises:
+        ModelError: see ``load_texts`` and ``Texts.text``.
+    """
+    texts = load_texts(model, start, None, chat)
+    turns = ("A question.", "An answer.", "Another question.")
+    texts.text(Prompt(turns if examples else turns[:1]))
+    return texts.notes
 
 
 def load_asked(

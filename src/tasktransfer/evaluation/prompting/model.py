@@ -46,6 +46,14 @@ class AskedModel(Protocol):
         """Whether it says how likely a choice is; otherwise it can only write."""
         ...
 
+    def notes(self, *, chooses: bool) -> list[str]:
+        """Return what a record should note about how the model was asked.
+
+        Args:
+            chooses: whether answers are choices.
+        """
+        ...
+
     def length(self, prompt: Prompt) -> int:
         """Tokens of a prompt; of a model whose tokenizer is not here an estimate."""
         ...

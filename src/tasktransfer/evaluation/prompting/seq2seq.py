@@ -36,6 +36,9 @@ class Seq2SeqModel:
     def max_length(self) -> int:
         return self.texts.max_length
 
+    def notes(self, *, chooses: bool) -> list[str]:
+        return list(self.texts.notes)
+
     def length(self, prompt: Prompt) -> int:
         return self.texts.length(prompt) + 1  # the end
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasktransfer.encoding.middle import keep_both_ends
+from tasktransfer.evaluation.prompting.chat_template import ChatTemplate
 from tasktransfer.tasks.asking import Asked, Prompt
 
 Ids = list[int]
@@ -22,22 +23,23 @@ class TokenRow:
 
 @dataclass
 class Texts:
-    """A tokenizer. ``max_length``: tokens of prompt and answer; ``chat``: prompts are put as its
-    chat template has them. What it says of a model that is loaded is true before it is, too."""
+    """A tokenizer. ``max_length``: tokens of prompt and answer; ``chat``: the template that renders
+    prompts, None if they are plain text; ``notes``: what a record says about them. What it says of
+    a model that is loaded is true before it is, too."""
 
     tokenizer: Any
     max_length: int
-    chat: bool
+    chat: ChatTemplate | None = None
+    notes: tuple[str, ...] = ()
     gives_likelihoods: bool = True
 
     def text(self, prompt: Prompt) -> str:
-        """What the model is given to read."""
-        if not self.chat:
-            return prompt.text
-        rendered: str = self.tokenizer.apply_chat_template(
-            prompt.messages, tokenize=False, add_generation_prompt=True
-        )
-        return rendered
+        """Return the text that the model reads.
+
+        Raises:
+            ModelError: the chat template does not render the prompt whole.
+        """
+        return self.chat.render(prompt) if self.chat else prompt.text
 
     def ids(self, texts: Sequence[str]) -> list[Ids]:
         """Token ids of whole texts. (A chat template writes special tokens itself.)"""

@@ -1,0 +1,293 @@
+"""Chat templates: prompts are rendered whole, on every day the same, and a broken template is
+refused before anything is asked."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from small_models import Loader
+from tasktransfer import cli
+from tasktransfer.core.specs import Family, ModelSpec
+from tasktransfer.designs import open_study
+from tasktransfer.errors import ModelError
+from tasktransfer.evaluation.prompting import chat_template
+from tasktransfer.evaluation.prompting.load import load_texts
+from tasktransfer.evaluation.prompting.template_process import render_chats
+from tasktransfer.tasks.asking import Prompt
+
+PLAIN = "{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}[assistant]"
+PARTS = (
+    "{% for m in messages %}[{{ m.role }}]{% for part in m.content %}"
+    "{% if part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}{% endfor %}"
+)
+BOTH = (
+    "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
+    "{{ m.content[0].text }}?{% endif %}{% endfor %}"
+)
+DATED = "Today is {{ strftime_now('%-d %B %Y (%A)') }}.\n" + PLAIN
+FEW = Prompt(("Is it late?", "Yes it is", "Dialogue:  A: hi\n B: <ho>"))
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Templates are tried here: a process for each takes seconds."""
+
+    def probe(request: str) -> tuple[list[Any], None]:
+        return render_chats(**json.loads(request)), None
+
+    monkeypatch.setattr(chat_template, "probe", probe)
+    chat_template.choose_form.cache_clear()
+
+
+def copied(folder: Path, to: Path, template: Any, file: str = "tokenizer_config.json") -> Path:
+    """A copy of a checkpoint's folder with a chat template."""
+    to.mkdir(parents=True, exist_ok=True)
+    for each in folder.iterdir():
+        if each.is_file() and each.name != "chat_template.jinja":
+            (to / each.name).write_bytes(each.read_bytes())
+    if file == "tokenizer_config.json":
+        config = json.loads((to / file).read_text())
+        (to / file).write_text(json.dumps({**config, "chat_template": template}))
+    else:
+        (to / file).write_text(template)
+    return to
+
+
+@pytest.fixture
+def decoder(load: Loader, models_folder: Path) -> Path:
+    return models_folder / "decoder"
+
+
+def texts_of(folder: Path, chat: Any = "auto", family: Family = "decoder") -> Any:
+    return load_texts(ModelSpec("m", family, "w", 512), str(folder), None, chat)
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "chat_template.jinja"])
+@pytest.mark.parametrize("template", [PLAIN, PARTS, BOTH])
+def test_the_text_is_in_the_prompt(template: str, file: str, decoder: Path, tmp_path: Path) -> None:
+    texts = texts_of(copied(decoder, tmp_path / "m", template, file))
+    rendered = texts.text(FEW)
+    assert all(turn in rendered for turn in FEW.turns)
+    assert "?Dialogue" not in rendered  # plain text, if a template takes both
+    assert texts.notes == ((chat_template.PARTS_NOTE,) if template == PARTS else ())
+
+
+CHANGED = {
+    "drops all": "{{ bos_token }}Answer:",
+    "lower case": "{% for m in messages %}{{ m.content | lower }}{% endfor %}",
+    "cut": "{% for m in messages %}{{ m.content[:200] }}{% endfor %}",
+    "first line": "{% for m in messages %}{{ m.content.split('\\n')[0] }}{% endfor %}",
+    "escaped": "{% for m in messages %}{{ m.content | e }}{% endfor %}",
+    "as JSON": "{{ messages | tojson }}",
+    "without digits": "{% for m in messages %}{{ m.content | replace('1', '') }}{% endfor %}",
+    "syntax": "{% for m in messages %}{{ m.content }",
+    "not closed": "{% for m in messages %}{{ m.content }}",
+    "raises": "{% for m in messages %}{{ raise_exception('no ' + m.role) }}{% endfor %}",
+    "missing variable": "{{ documents[0].text }}{{ messages[0].content }}",
+    "missing function": "{{ now().year }}{{ messages[0].content }}",
+    "missing filter": "{{ messages[0].content | markdown }}",
+    "only system": "{% for m in messages if m.role == 'system' %}{{ m.content }}{% endfor %}",
+    "division": "{{ 1 / 0 }}",
+    "recursion": "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}",
+    "long": "{{ messages[0].content }}{{ 'no' * 200000 }}",
+    "forbidden": "{{ messages[0].content.__class__.__mro__ }}",
+    "by chance": "{{ range(10**5) | random }}{% for m in messages %}{{ m.content }}{% endfor %}",
+    "blank": "  \n",
+    "number": 7,
+    "named": [{"name": "tool_use", "template": PLAIN}, {"name": "rag", "template": PLAIN}],
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("case", CHANGED)
+def test_a_template_that_changes_the_text_or_fails_is_refused(
+    case: str, decoder: Path, tmp_path: Path
+) -> None:
+    folder = copied(decoder, tmp_path / "m", CHANGED[case])
+    with pytest.raises(ModelError, match=r"tokenizer_config.json: the chat template .*chat: no"):
+        texts_of(folder)
+    assert texts_of(folder, "no").text(FEW) == FEW.text
+
+
+@pytest.mark.usefixtures("in_process")
+def test_the_default_of_several_templates_is_taken(decoder: Path, tmp_path: Path) -> None:
+    named = [{"name": "tool_use", "template": "?"}, {"name": "default", "template": PLAIN}]
+    texts = texts_of(copied(decoder, tmp_path / "m", named))
+    assert texts.text(FEW).endswith("[assistant]")
+
+
+@pytest.mark.usefixtures("in_process")
+def test_every_prompt_is_checked(decoder: Path, tmp_path: Path) -> None:
+    """A template may take what a text holds for a mark of its own."""
+    template = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}"
+    texts = texts_of(copied(decoder, tmp_path / "m", template))
+    assert texts.text(Prompt(("Hello",))) == "Hello"
+    with pytest.raises(ModelError, match=r"leaves out or changes .*'A: </think> B: no'"):
+        texts.text(Prompt(("A: </think> B: no",)))
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_template_without_an_assistant_renders_prompts_without_examples(
+    decoder: Path, tmp_path: Path
+) -> None:
+    template = PLAIN.replace("%}[", "%}{{ raise_exception('!') if m.role == 'assistant' }}[", 1)
+    texts = texts_of(copied(decoder, tmp_path / "m", template))
+    assert "Hello" in texts.text(Prompt(("Hello",)))
+    with pytest.raises(ModelError, match="cannot render a prompt: TemplateError: !"):
+        texts.text(FEW)
+
+
+@pytest.mark.usefixtures("in_process")
+def test_an_encoder_decoder_is_asked_in_plain_text(
+    load: Loader, models_folder: Path, tmp_path: Path
+) -> None:
+    folder = copied(models_folder / "encoder_decoder", tmp_path / "m", PLAIN)
+    texts = texts_of(folder, family="encoder_decoder")
+    assert texts.text(FEW) == FEW.text
+    assert texts.notes == ("it has a chat template, but an encoder-decoder is asked in plain text",)
+    with pytest.raises(ModelError, match="asked in plain text; set chat: auto"):
+        texts_of(folder, "yes", "encoder_decoder")
+
+
+# --- dates --------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_template_that_asks_for_the_date_gets_the_same_on_every_day(
+    decoder: Path, tmp_path: Path
+) -> None:
+    texts = texts_of(copied(decoder, tmp_path / "m", DATED))
+    assert texts.text(FEW).startswith("Today is 26 July 2024 (Friday).\n[user] Is it late?")
+    (note,) = texts.notes
+    assert "date" in note and "26 July 2024" in note
+
+
+FORMATS = [f"%{code}" for code in "aAbBcdFgGHIjmMpSTuUVwWxXyY"]
+FORMATS += ["%d %b %Y", "%Y-%m-%d", "%-d/%-m", "100 %%", "%%d", "%B %d, %Y", "at %H:%M", "no"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_pinned_date_is_formatted_as_python_does(form: str) -> None:
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    template = chat_template.pin_date(f"{{{{ strftime_now({form!r}) }}}}")
+    expected = chat_template.TEMPLATE_DATE.strftime(form)
+    assert environment.from_string(template).render() == expected
+
+
+@pytest.mark.parametrize(
+    "begin", ["", "\n", "  {% if true %}yes{% endif %}\n", "{% set a = 1 %}\n"]
+)
+def test_pinning_changes_nothing_else(begin: str) -> None:
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    environment.globals["strftime_now"] = chat_template.TEMPLATE_DATE.strftime
+    template = begin + "{{ 'with' if strftime_now is defined }} {{ strftime_now('%Y') }}\n x"
+    pinned = chat_template.pin_date(template)
+    assert pinned != template
+    texts = [environment.from_string(each).render() for each in (template, pinned)]
+    assert texts[0] == texts[1]
+    assert chat_template.pin_date(PLAIN) == PLAIN
+
+
+def test_the_date_is_not_todays() -> None:
+    assert datetime(2025, 1, 1) > chat_template.TEMPLATE_DATE
+
+
+# --- the process that tries templates -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        pytest.param(PARTS, None, id="good"),
+        pytest.param(
+            "{% for a in range(9**5) %}{% for b in range(9**5) %}{% endfor %}{% endfor %}",
+            "does not end within",
+            id="endless",
+        ),
+        pytest.param("{{ 'a' * 10**9 }}", "cannot render a prompt: MemoryError", id="large"),
+    ],
+)
+def test_a_template_has_limited_time_and_memory(template: str, problem: str | None) -> None:
+    chat_template.choose_form.cache_clear()
+    begin = time.monotonic()
+    parts, told = chat_template.choose_form(template, "{}")
+    assert (told is None) if problem is None else (problem in str(told))
+    assert parts == (template == PARTS)
+    assert time.monotonic() - begin < chat_template.LONGEST_WAIT
+
+
+# --- studies ------------------------------------------------------------------------------------
+
+
+def write_study(folder: Path, model: Path, **prompted: Any) -> None:
+    study = {
+        "study": "s",
+        "data": {"tiny_world": {"dialogues": 120}},
+        "datasets": {"DailyDialog": {"tasks": ["emotion_recognition"]}},
+        "models": [
+            {
+                "name": "chat",
+                "family": "decoder",
+                "checkpoint": str(model),
+                "trained": False,
+                "max_length": 512,
+            }
+        ],
+        "algorithms": ["baseline"],
+        "prompted": [{"model": "chat", "shots": 0, **prompted}],
+    }
+    (folder / "study.yaml").write_text(yaml.safe_dump(study))
+
+
+@pytest.mark.usefixtures("in_process")
+def test_validate_tries_the_templates_of_prompted_models(
+    decoder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_study(tmp_path, copied(decoder, tmp_path / "good", DATED))
+    assert cli.main(["validate", "--config", "study.yaml"]) == 0
+    assert "model chat: its chat template asks for today's date" in capsys.readouterr().err
+    broken = copied(decoder, tmp_path / "broken", CHANGED["syntax"], "chat_template.jinja")
+    write_study(tmp_path, broken)
+    assert cli.main(["validate", "--config", "study.yaml"]) == 4
+    error = capsys.readouterr().err
+    assert f"{broken}/chat_template.jinja: the chat template cannot" in error
+    write_study(tmp_path, broken, chat="no")
+    assert cli.main(["validate", "--config", "study.yaml"]) == 0
+    only_user = PLAIN.replace("%}[", "%}{{ raise_exception('!') if m.role == 'assistant' }}[", 1)
+    write_study(tmp_path, copied(decoder, tmp_path / "user", only_user))
+    assert cli.main(["validate", "--config", "study.yaml"]) == 0
+    write_study(tmp_path, tmp_path / "user", shots=[0, 2])
+    assert cli.main(["validate", "--config", "study.yaml"]) == 4
+
+
+def test_another_template_is_another_evaluation(
+    decoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a prompted model; trainings do not read it."""
+    monkeypatch.chdir(tmp_path)
+
+    def digests(template: str, *, trained: bool) -> tuple[str, ...]:
+        folder = copied(decoder, tmp_path / "m", template, "chat_template.jinja")
+        write_study(tmp_path, folder)
+        study = yaml.safe_load(Path("study.yaml").read_text())
+        study["models"][0]["trained"] = trained
+        if trained:
+            del study["prompted"]
+        Path("study.yaml").write_text(yaml.safe_dump(study))
+        return tuple(node.digest for node in open_study("study.yaml").plan.nodes)
+
+    assert digests(PLAIN, trained=False) != digests(DATED, trained=False)
+    assert digests(PLAIN, trained=True) == digests(DATED, trained=True)
