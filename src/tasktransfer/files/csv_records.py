@@ -21,10 +21,12 @@ _BLANK_BEFORE_QUOTE = re.compile(r' +".*" *', re.DOTALL)
 
 class Dialect(NamedTuple):
     """``separator``: between cells. ``has_quotes``: whether quotation marks enclose cells, or are
-    characters like others."""
+    characters like others. ``has_blanks``: whether a cell may be a blank and a text in quotation
+    marks, which are part of it."""
 
     separator: str
     has_quotes: bool
+    has_blanks: bool = False
 
     def __str__(self) -> str:
         quotes = "quotation marks enclose cells" if self.has_quotes else "quotation marks are text"
@@ -54,14 +56,14 @@ def read_records(lines: Iterable[tuple[int, str]], dialect: Dialect) -> Iterator
     Raises:
         BrokenError: a quotation mark is where the dialect has none.
     """
-    separator, has_quotes = dialect
+    separator = dialect.separator
     following = iter(lines)
     for number, line in following:
         text = _without_end(line)
         if not text or (text.isspace() and separator not in text):
             yield Record(number, [], [text])
-        elif has_quotes and QUOTE in text:
-            yield _QuotedRecord(number, text, line[len(text) :], separator).read(following)
+        elif dialect.has_quotes and QUOTE in text:
+            yield _QuotedRecord(number, text, line[len(text) :], dialect).read(following)
         else:
             yield Record(number, text.split(separator), [text])
 
@@ -92,8 +94,9 @@ def _without_end(line: str) -> str:
 class _QuotedRecord:
     """A record with a quotation mark in its first line."""
 
-    def __init__(self, number: int, text: str, end: str, separator: str) -> None:
-        self.first, self.line, self.separator = number, number, separator
+    def __init__(self, number: int, text: str, end: str, dialect: Dialect) -> None:
+        self.first, self.line, self.separator = number, number, dialect.separator
+        self.has_blanks = dialect.has_blanks
         self.text, self.end = text, end
         self.lines, self.size = [text], len(text)
         self.cells: list[str] = []
@@ -113,7 +116,7 @@ class _QuotedRecord:
         end = self.text.find(self.separator, start)
         end = len(self.text) if end < 0 else end
         cell = self.text[start:end]
-        if QUOTE in cell and _BLANK_BEFORE_QUOTE.fullmatch(cell):
+        if QUOTE in cell and not self.has_blanks and _BLANK_BEFORE_QUOTE.fullmatch(cell):
             raise BrokenError(
                 *(self.line, start + 1, "blanks before a quotation mark that encloses a cell"),
                 "remove the blanks",

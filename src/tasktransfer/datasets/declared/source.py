@@ -94,7 +94,11 @@ def _digest_reading(file: Path) -> str:
         csv = open_csv(file)
     except DataError:
         return PLAIN  # whoever reads it says what is wrong
-    return PLAIN if csv.is_plain else digest_of([*csv.dialect, *csv.places])
+    return (
+        PLAIN
+        if csv.is_plain
+        else digest_of([csv.dialect.separator, csv.dialect.has_quotes, *csv.places])
+    )
 
 
 @dataclass(frozen=True, slots=True)

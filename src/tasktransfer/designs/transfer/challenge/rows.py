@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 from tasktransfer.designs.transfer.challenge.findings import Findings, excerpt
 from tasktransfer.designs.transfer.challenge.format import ValueKind
+from tasktransfer.files.csv_records import BrokenError, Dialect, read_records
 
 MAX_LINES_OF_ROW = 50
 """Most lines that one quoted text may take."""
@@ -34,6 +35,7 @@ _ENCODINGS = (
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
+_DIALECT = Dialect(",", has_quotes=True, has_blanks=True)
 _BOM = b"\xef\xbb\xbf"
 _PECULIARITIES = {
     "empty-line": "empty lines are ignored",
@@ -152,8 +154,8 @@ class _LineReader:
         if '"' not in line:
             return line.split(","), line, 1
         for taken in range(1, MAX_LINES_OF_ROW + 1):
-            with suppress(csv.Error):
-                return next(csv.reader([whole], strict=True)), whole, taken
+            with suppress(BrokenError):
+                return next(read_records([(column + 1, whole)], _DIALECT)).cells, whole, taken
             following = self.lines[column + taken : column + taken + 1]
             if not following or self._begins_row(following[0]):
                 break
