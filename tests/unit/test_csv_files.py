@@ -185,6 +185,8 @@ def test_an_index_of_pandas_is_passed_over(numbers: range, tmp_path: Path) -> No
 
 def test_another_column_without_a_name_is_refused_unless_it_is_empty(tmp_path: Path) -> None:
     assert "an empty name" in refusal(tmp_path, ",text", *(f"{n % 2},{n}" for n in range(9)))
+    joined = opened(tmp_path, ",text", *(f"{n % 20},{n}" for n in range(60)))
+    assert joined.columns == ("text",)  # an index that begins again
     assert "an empty name" in refusal(tmp_path, "text,label,", *(f"{row},x" for row in ROWS))
     file = opened(tmp_path, "text,label,,", *(f"{row},," for row in ROWS))
     assert cells(file) == [row.split(",") for row in ROWS]

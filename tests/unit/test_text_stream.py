@@ -140,6 +140,8 @@ def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path)
         ("a.json", '[{"a": 1}, {"\\u0061": 1, "a": 2}]', "the key 'a' is there already"),
         ("a.json", '[{"a": 1}]\n[{"a": 2}]', "line 2: another value follows the first"),
         ("a.jsonl", '[{"a": 1}]\n[{"a": 2}]', "line 1: found [{'a': 1}], expected an object"),
+        ("a.jsonl", '{"a": 1},\n{"a": 2},', "remove the comma after the object"),
+        ("a.jsonl", "{'a': 1}\n{'a': 2}", "write the line by json.dumps"),
         ("a.json", '[{"a": 1},', "line 1"),
         ("a.json", '[{"a": 1} {"a": 2}]', "expected ',' or ']'"),
         ("a.json", "[[1, 2], [3, 4]]", "item 1: found [1, 2], expected an object in braces"),

@@ -63,6 +63,7 @@ class Columns:
         self._filled: set[int] = set()
         self._is_counted = bool(self._unnamed) and self._unnamed[0] == 0
         self._numbers: set[str] = set()
+        self._last, self._jumps = -1, 0
 
     def add(self, cells: Sequence[str], *, is_sample: bool = True) -> None:
         """Take note of a row that has a cell for each column; ``is_sample``: of its values, too."""
@@ -74,9 +75,16 @@ class Columns:
             if cells[place]:
                 self._filled.add(place)
         if self._is_counted:
-            self._is_counted = _INTEGER.fullmatch(cells[0]) is not None
-            if len(self._numbers) < PROFILE_ROWS:
-                self._numbers.add(cells[0])
+            self._count(cells[0])
+
+    def _count(self, cell: str) -> None:
+        """Take note of a cell of a first column without a name."""
+        self._is_counted = _INTEGER.fullmatch(cell) is not None
+        if self._is_counted:
+            self._jumps += int(cell) != self._last + 1
+            self._last = int(cell)
+        if len(self._numbers) < PROFILE_ROWS:
+            self._numbers.add(cell)
 
     def are_rows(self, lines: Sequence[Sequence[str]], separator: str) -> bool:
         """Return whether the lines of one record look like rows of their own, so that stray
@@ -94,9 +102,13 @@ class Columns:
         )
 
     def index_column(self) -> int | None:
-        """Return the place of an unnamed column that numbers the rows, as pandas writes it."""
-        is_index = self._is_counted and 2 * len(self._numbers) > min(self._rows, PROFILE_ROWS)
-        return 0 if is_index else None
+        """Return the place of an unnamed column that numbers the rows, as pandas writes it.
+
+        Its numbers differ, or count on but where tables were joined.
+        """
+        differ = 2 * len(self._numbers) > min(self._rows, PROFILE_ROWS)
+        counts_on = 10 * self._jumps <= self._rows
+        return 0 if self._is_counted and (differ or counts_on) else None
 
     def empty_columns(self) -> list[int]:
         """Return the places of columns without a name and without any value."""

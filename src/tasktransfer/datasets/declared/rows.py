@@ -81,10 +81,19 @@ def _parse_line(number: int, line: str, location: Location) -> SourceRow:
     try:
         values = json_text.loads(line)
     except ValueError as error:
-        raise location.error(f"no JSON ({error})") from None
+        raise location.error(f"no JSON ({error})", _find_remedy(line)) from None
     if not isinstance(values, dict):
         raise location.error(f"found {values!r:.40}, expected an object in braces")
     return SourceRow(number, values, location)
+
+
+def _find_remedy(line: str) -> str:
+    """What to do about a line that is nearly JSON; empty for others."""
+    if line.startswith("{") and line.endswith("},"):
+        return "remove the comma after the object, or name a list of objects .json"
+    if line.startswith("{'"):
+        return "write the line by json.dumps: this is how Python prints objects"
+    return ""
 
 
 def _read_csv_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
