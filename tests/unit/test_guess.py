@@ -60,13 +60,13 @@ def test_a_public_format_is_declared_and_read(name: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ODD_ROWS)
 def test_an_odd_structure_is_told_and_raises_nothing_else(name: str, tmp_path: Path) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     try:
         checked = check(tmp_path, "odd.jsonl", odd_file(name))
         assert checked.problems or checked.dialogue
     except DataError as error:
         assert "odd.jsonl" in str(error)
-    assert time.monotonic() - start < MOST_SECONDS
+    assert time.process_time() - start < MOST_SECONDS
 
 
 @pytest.mark.parametrize("name", FORMATS)
