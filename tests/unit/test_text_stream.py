@@ -15,8 +15,9 @@ import pytest
 from tasktransfer.datasets.declared.files import data_file
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.errors import DataError
+from tasktransfer.files import json_stream, text_stream
 from tasktransfer.files.json_stream import open_json
-from tasktransfer.files.text_stream import MAX_EMPTY_LINES, MAX_LENGTH, RATIO_FREE_BYTES
+from tasktransfer.files.text_stream import MAX_EMPTY_RUN, MAX_LENGTH
 
 ROW = b'{"text": "hello", "label": "x"}\n'
 
@@ -67,9 +68,9 @@ def test_pipes_and_devices_are_refused_at_once(
 @pytest.mark.parametrize(
     ("name", "before", "unit", "told"),
     [
-        ("a.jsonl", b"", b"\n", f"line {MAX_EMPTY_LINES + 1}: the file has more than"),
-        ("a.csv", b"text,label\n", b"\n", f"line {MAX_EMPTY_LINES + 2}: the file has more than"),
-        ("a.csv", b"text,label\n", b",\n", f"line {MAX_EMPTY_LINES + 2}: the file has more than"),
+        ("a.jsonl", b"", b"\n", f"line {MAX_EMPTY_RUN + 1}: 10,001 lines are empty"),
+        ("a.csv", b"text,label\n", b"\n", f"line {MAX_EMPTY_RUN + 2}: 10,001 lines are empty"),
+        ("a.csv", b"text,label\n", b",\n", f"line {MAX_EMPTY_RUN + 2}: 10,001 lines are empty"),
         ("a.json", b"[", b"\n", "blanks and line ends"),
         ("a.json", b'{"data": [', b" ", "blanks and line ends"),
         ("a.jsonl", b"", b" ", f"line 1: is longer than {MAX_LENGTH:,} characters"),
@@ -83,16 +84,19 @@ def test_content_without_end_is_refused_early(
     name: str, before: bytes, unit: bytes, told: str, tmp_path: Path
 ) -> None:
     file = tmp_path / name
-    file.write_bytes(before + unit * (2 * max(MAX_LENGTH, MAX_EMPTY_LINES)))
+    file.write_bytes(before + unit * (2 * MAX_LENGTH))
     assert told in refusal(file)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.json.gz", "a.csv.gz"])
-def test_a_bomb_is_refused_and_small_texts_are_not(name: str, tmp_path: Path) -> None:
+def test_a_bomb_is_refused_and_small_texts_are_not(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_stream, "RATIO_FREE_BYTES", 2**18)
     unit, head = (b"a,b\n", b"text,label\n") if ".csv" in name else (ROW, b"")
     (tmp_path / name).write_bytes(gzip.compress(head + unit * 1000, mtime=0))
     assert len(rows(tmp_path / name)) == 1000
-    size = 2 * RATIO_FREE_BYTES // len(unit)
+    size = 2**21 // len(unit)
     (tmp_path / name).write_bytes(gzip.compress(head + unit * size, mtime=0))
     assert "unpacks to more than 100 times its size" in refusal(tmp_path / name)
 
@@ -164,6 +168,19 @@ def test_values_longer_than_a_piece_are_read(tmp_path: Path) -> None:
     with open_json(tmp_path / "a.json") as cursor:
         assert [value["n"] for value in cursor.items()] == list(range(5))
         assert cursor.peek() == "" and cursor.line == 22
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7, 50])
+def test_pieces_may_end_anywhere(
+    chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_stream, "CHUNK", chunk)
+    odd = [{"a": [1.5e3, -7, None, True], "b\\": {"c": '} "] \\u00e9 é'}}, {}, {"d": ["", {}]}]
+    for text in (json.dumps(odd, indent=2), indented(odd), json.dumps({"x": 12, "rows": odd})):
+        (tmp_path / "a.json").write_text(text)
+        assert rows(tmp_path / "a.json") == odd
+    (tmp_path / "a.json").write_text("[\n{},\n{},\n\n  {]")
+    assert "line 5, column 4: broken JSON" in refusal(tmp_path / "a.json")
 
 
 @pytest.mark.parametrize("orient", ["columns", "split", "values", "records", "index", "table"])

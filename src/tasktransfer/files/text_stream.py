@@ -26,7 +26,8 @@ MAX_RATIO = 100
 """Bytes per compressed byte: dialogues as JSON have 3 to 20, and gzip can have 1,032."""
 RATIO_FREE_BYTES = 4 * 2**20
 CHUNK_BYTES = 2**17
-MAX_EMPTY_LINES = 1_000_000
+MAX_EMPTY_LINES, MAX_EMPTY_RUN = 1_000_000, 10_000
+"""In a file, and one after the other."""
 SHOWN_LINES = 5
 
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # UTF-32's begins with one of them, or with NULs
@@ -60,7 +61,8 @@ class TextLines:
 
     def __init__(self, path: Path, newline: Literal["\n", ""] = "\n") -> None:
         self.path, self.newline = path, newline
-        self._lines, self._crlf, self._empty = 0, 0, 0
+        self._lines, self._crlf = 0, 0
+        self._empty, self._run, self._last_empty = 0, 0, 0
         self._first_empty: list[int] = []
         self._has_mark = False
 
@@ -83,13 +85,13 @@ class TextLines:
     def skip_empty(self, line: int) -> None:
         """Count a line without any text. Raises DataError if there are too many."""
         self._empty += 1
+        self._run = self._run + 1 if line == self._last_empty + 1 else 1
+        self._last_empty = line
         if self._empty <= SHOWN_LINES:
             self._first_empty.append(line)
-        if self._empty > MAX_EMPTY_LINES:
-            raise DataError(
-                f"{self.path}, line {line}: the file has more than {MAX_EMPTY_LINES:,} empty "
-                "lines; remove them"
-            )
+        if self._run > MAX_EMPTY_RUN or self._empty > MAX_EMPTY_LINES:
+            count = self._run if self._run > MAX_EMPTY_RUN else self._empty
+            raise DataError(f"{self.path}, line {line}: {count:,} lines are empty; remove them")
 
     def notes(self) -> list[str]:
         """Return what a user should know of the lines that were read."""
