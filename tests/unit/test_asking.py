@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 from declared_files import written
 
+from tasktransfer import metrics
 from tasktransfer.core.nodes import Evaluation, Outcome
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import ALL_TASKS, data_of, declare, get_task
 from tasktransfer.datasets.declared.reader import declared_dataset
 from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.evaluation.numbers import measured
 from tasktransfer.evaluation.prompting.ask import Asking, asking, drawn_examples
-from tasktransfer.evaluation.prompting.model import Likelihood, up_to
+from tasktransfer.evaluation.prompting.model import Likelihood, Unread, up_to
+from tasktransfer.metrics.measures import values_of
 from tasktransfer.tasks.asking import (
     Asked,
     Prompt,
@@ -210,6 +213,37 @@ def test_a_model_that_only_writes_is_told_the_choices_and_never_guessed_for() ->
     assert given.unreadable == 2
     model.said = "Yes."
     assert how.answered([made_up(task)]).predictions == [("entailed",)]
+
+
+class Filtered(OfWords):
+    """A model that answers nothing which can be read."""
+
+    def likelihoods(self, asked: list[Asked]) -> list[Unread]:  # type: ignore[override]
+        return [Unread("filtered")] * len(asked)
+
+    def write(self, prompts: list[Prompt], most: int, stops: object) -> list[Unread]:  # type: ignore[override]
+        return [Unread("filtered")] * len(prompts)
+
+
+@pytest.mark.parametrize("scores", [True, False])
+@pytest.mark.parametrize("task", [*ALL_TASKS, *map(other_task, OTHER_KINDS)], ids=lambda t: t.name)
+def test_an_unread_answer_of_any_task_is_wrong(task: Task, scores: bool) -> None:
+    model = Filtered()
+    model.gives_likelihoods, model.max_length = scores, 5000
+    instances = [made_up(task, 0), made_up(task, 1)]
+    given = Asking(task, wordings_of(task)[0], (), model).answered(instances, ("a", "b"))
+    assert given.unreadable == given.questions == given.reasons["filtered"] > 0
+    assert given.likelihoods == given.ranks == [None, None]
+    if task.kind in ("reply", "open_labels"):  # made up, with another kind's metric
+        return
+    golds = [instance.target for instance in instances]
+    scored = metrics.instance_scores(task, given.predictions, golds)
+    assert len(scored) == 2
+    if task.kind != "rating":
+        assert scored == [0.0, 0.0]
+    measured(task, ["score"], given.predictions, golds, [])
+    if task.labels:
+        assert len(values_of(task, given.predictions)) == 2
 
 
 def test_an_evaluation_says_how_it_asks() -> None:

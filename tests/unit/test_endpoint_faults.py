@@ -105,6 +105,7 @@ def test_an_answer_is_bounded(tmp_path: Path) -> None:
         (Reply({"object": "error", "message": "it does not exist"}), "it does not exist"),
         (Reply({"error": {"message": "no", "code": "x" * 99_999}}), r"no \(x"),
         (Reply({"error": {"message": "no", "code": "9" * 99}}), "no"),
+        (Reply(b"data: {}", headers={"Content-Type": "text/event-stream"}), "is a stream"),
     ],
 )
 def test_the_endpoints_own_words_are_shown(tmp_path: Path, reply: Reply, words: str) -> None:

@@ -159,4 +159,5 @@ def values_of(task: Task, answers: Answers) -> list[float]:
         numbers = {label: float(label) for label in task.labels}
     except ValueError:
         numbers = {label: float(index) for index, label in enumerate(task.labels)}
-    return [numbers.get(answer[0], float("nan")) for answer in answers]
+    # An answer of several labels may have none.
+    return [numbers.get(answer[0] if answer else "", float("nan")) for answer in answers]

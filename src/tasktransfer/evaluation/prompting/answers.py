@@ -27,6 +27,8 @@ _NOT_DECODED = ("\ufffd", "bytes:")
 """Mark a token that is part of a character's bytes."""
 MOST_TOKENS = 10**9
 """Of a count that an endpoint reports."""
+LONGEST_TEXT = 2**16
+"""Characters of an answer that are kept: more come from an endpoint that ignores its limit."""
 
 
 def read_message(content: Any) -> Answer:
@@ -108,7 +110,7 @@ def _join_parts(content: Any) -> tuple[str | None, bool]:
 
 def _as_answer(content: Any, raw: str | None, thinks: bool, finish: Any) -> Answer:
     text, has_thoughts = strip_thoughts(raw or "")
-    answer: Answer = {"text": text, **_usage(content)}
+    answer: Answer = {"text": text[:LONGEST_TEXT], **_usage(content)}
     if thinks or has_thoughts:
         answer["thoughts"] = True
     if text.strip() or (raw and not has_thoughts):

@@ -312,12 +312,15 @@ def _words(response: Response, value: Any) -> str:
         message = error.get("message") if isinstance(error, dict) else error
         code = error.get("code") if isinstance(error, dict) else None
         if isinstance(message, str) and message.strip():
-            return message if code is None or str(code) in message else f"{message} ({code})"
+            is_new = isinstance(code, str) and not code.isdecimal() and code not in message
+            return f"{message} ({code})" if is_new else message
         return _as_text(error)
     if encoding := response.headers.get("Content-Encoding"):
         return f"the answer is compressed ({encoding}), which was not asked for"
     if location := response.headers.get("Location"):
         return f"moved to {location}"
+    if response.headers.get_content_type() == "text/event-stream":
+        return "the answer is a stream, which was not asked for"
     text = response.content[: 64 * SHOWN].decode("utf-8", "replace")
     return f"not JSON: {text}" if text.strip() else ""
 

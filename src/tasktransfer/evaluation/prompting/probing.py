@@ -49,31 +49,28 @@ class Probe:
         Args:
             find_way: raises EndpointError if the endpoint does not answer at all.
         """
-        if self._refusal_of_echo() is None:
-            return {"offered": True, "saw": f"the log-probability of{KNOWN[1]!r}"}
-        find_way()
-        reason = self._refusal_of_echo()
-        if reason is None:
-            return {"offered": True, "saw": f"the log-probability of{KNOWN[1]!r}"}
-        return {"offered": False, "saw": reason}
+        facts = self._try_echo()
+        if not facts["offered"]:
+            find_way()
+            facts = self._try_echo()
+        return facts
 
-    def _refusal_of_echo(self) -> str | None:
-        body = echo_body(self.served, *KNOWN)
+    def _try_echo(self) -> Facts:
         try:
-            self.client.ask(
+            answer = self.client.ask(
                 COMPLETIONS,
-                body,
-                lambda c: read_echo(c, *KNOWN, whole=True),
+                echo_body(self.served, *KNOWN),
+                lambda content: read_echo(content, *KNOWN, whole=True),
                 patient=False,
                 is_offered=False,
             )
         except RefusedError as error:
             if error.status not in LASTING:
                 raise error.as_endpoint_error() from error
-            return str(error)
+            return {"offered": False, "saw": str(error)}
         except UnreadableError as error:
-            return str(error)
-        return None
+            return {"offered": False, "saw": str(error)}
+        return {"offered": True, "saw": f"{answer['total']:.4g} for {KNOWN[1]!r}"}
 
     def way(self) -> Facts:
         """Probe how the endpoint generates answers."""
