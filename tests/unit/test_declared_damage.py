@@ -99,7 +99,7 @@ CASES: dict[str, Case] = {
         "remove the turn",
     ),
     "speaker is a list": Case(
-        with_third(messages=[{"role": ["a"], "content": "hi"}]), "line 3", "expected a name"
+        with_third(messages=[{"role": ["a", 1], "content": "hi"}]), "line 3", "expected a name"
     ),
     "no name": Case(with_third(id=None), "line 3", "expected the dialogue's name"),
     "name is an object": Case(with_third(id={}), "line 3", "expected the dialogue's name"),
@@ -107,7 +107,7 @@ CASES: dict[str, Case] = {
     "label is null": Case(
         with_third(intent=None), "line 3", "is missing, null or empty", "missing: skip"
     ),
-    "label is a list": Case(with_third(intent=["x"]), "line 3", "expected a label", "multi_label"),
+    "label is a list": Case(with_third(intent=["x", "y"]), "line 3", "expected a label", "multi_label"),
     "label is NaN": Case(with_third(intent=float("nan")), "line 3", "found nan"),
     "labels differ in case": Case(with_third(intent="X"), "differs from", "spell it in one way"),
     "one label": Case(
