@@ -107,7 +107,9 @@ CASES: dict[str, Case] = {
     "label is null": Case(
         with_third(intent=None), "line 3", "is missing, null or empty", "missing: skip"
     ),
-    "label is a list": Case(with_third(intent=["x", "y"]), "line 3", "expected a label", "multi_label"),
+    "label is a list": Case(
+        with_third(intent=["x", "y"]), "line 3", "expected a label", "multi_label"
+    ),
     "label is NaN": Case(with_third(intent=float("nan")), "line 3", "found nan"),
     "labels differ in case": Case(with_third(intent="X"), "differs from", "spell it in one way"),
     "one label": Case(

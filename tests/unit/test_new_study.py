@@ -13,6 +13,7 @@ import yaml
 from declared_files import dialogue, lines
 
 from tasktransfer.cli import main
+from tasktransfer.cli.new_study import find_target
 
 QUESTIONS = ("File with your dialogues", "Label to predict", "Model", "Hours that there are")
 
@@ -51,6 +52,12 @@ def test_each_answer_that_is_left_out_is_asked_for(tmp_path: Path) -> None:
     assert config["targets"] == ["Own/urgency"]
     assert config["datasets"]["Own"]["files"] == {"train": "../own.jsonl"}
     assert config["models"][0]["checkpoint"] == "tiny"
+
+
+@pytest.mark.parametrize("label", ["caf\u00e9", "cafe\u0301", "turns[].caf\u00e9"])
+def test_a_label_is_found_in_any_unicode_form(label: str) -> None:
+    declared = {"tasks": {"x": {"label": "turns[].cafe\u0301"}, "mood": {"label": "mood"}}}
+    assert find_target(label, declared) == "x"
 
 
 def test_what_is_given_is_not_asked_and_a_wrong_answer_is_refused(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
 from tasktransfer.config.yaml_text import comment, write_yaml
 from tasktransfer.datasets import PACKAGE
 from tasktransfer.datasets.dataset import Dataset
+from tasktransfer.datasets.declared.spellings import plain_label
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.files.progress import with_progress
@@ -105,7 +106,7 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
                 f"{wish.folder / name}: is there, and nothing is overwritten: name another folder "
                 "(--out)"
             )
-    target = _target(wish.label, declared)
+    target = find_target(wish.label, declared)
     written = None
     wish.folder.mkdir(parents=True, exist_ok=True)
     kind = declared["tasks"][target]["kind"]
@@ -125,11 +126,11 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
     )
 
 
-def _target(label: str, declared: Mapping[str, Any]) -> str:
-    """The task that a user means by its name or by its field."""
+def find_target(label: str, declared: Mapping[str, Any]) -> str:
+    """Return the task that a user means by its name or by its field. Raises ConfigError."""
     for task, section in declared["tasks"].items():
         path = str(section.get("label", ""))
-        if label in (task, path, path.rpartition(".")[2]):
+        if plain_label(label) in map(plain_label, (task, path, path.rpartition(".")[2])):
             return str(task)
     listed = ", ".join(declared["tasks"])
     raise ConfigError(

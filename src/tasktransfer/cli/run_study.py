@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from tasktransfer.cli.demo_study import WORKFLOW
 from tasktransfer.cli.options import add_command, add_set, flag, number, option
-from tasktransfer.errors import ConfigError, TaskTransferError
+from tasktransfer.errors import ConfigError, TaskTransferError, escape_line
 from tasktransfer.files.progress import StatusLine, clock_text
 from tasktransfer.results.state import last_error
 
@@ -266,7 +266,7 @@ def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]
         errors="replace",
     )
     assert child.stdout is not None
-    line, left = StatusLine(study.config.study), TimeLeft(study)
+    line, left = StatusLine(escape_line(study.config.study)), TimeLeft(study)
     try:
         for text in _lines_or_ticks(child.stdout):
             if text is not None:

@@ -17,6 +17,8 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from tasktransfer.errors import escape_line
+
 Schema = dict[str, Any]
 KeyPath = tuple[str | int, ...]
 
@@ -38,7 +40,7 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
+        return f"{escape_line(self.path)}: {self.message}" if self.path else self.message
 
 
 def at(path: str, key: str | int) -> str:
