@@ -3,6 +3,7 @@ the text of a cell; several dialogues in one row."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -330,3 +331,12 @@ def test_a_list_of_one_label_is_a_label_and_of_several_is_refused() -> None:
 def test_sections_that_say_nothing_are_refused(section: Row) -> None:
     with pytest.raises(ValidationError):
         DialogueSection.model_validate(section)
+
+
+def test_a_long_dialogue_takes_time_by_its_length() -> None:
+    turns = [{"text": f"turn {number}", "act": "xy"[number % 2]} for number in range(6000)]
+    task = {"kind": "utterance_classification", "label": "talk[].act"}
+    start = time.process_time()
+    found = answers([{"talk": turns}], task, turns="talk", text="text")
+    assert len(found) == 6000 and found[2] == ("turn 0 turn 1 turn 2", "x")
+    assert time.process_time() - start < 4  # 15 if each instance looks at all turns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,26 +38,29 @@ class Item:
 
 @dataclass(slots=True)
 class TaskReader:
-    """Reads a task's instances. ``skipped``: how many items had no answer and are left out, by
-    field, where that is allowed."""
+    """Reads a task's instances.
+
+    Args:
+        skipped: number of items without an answer that are left out, if that is allowed.
+        fields: what is read → path of its field.
+        listed: the list whose items are the instances. Empty if the dialogue is one, or its turns
+            are.
+    """
 
     name: str
     section: TaskSection
     skipped: int = 0
     spellings: Spellings = field(default_factory=dict)
     fields: dict[str, str] = field(init=False)
+    listed: str = field(init=False)
 
     def __post_init__(self) -> None:
         paths = {"label": self.section.label, "question": self.section.question}
         paths |= {"options": self.section.options, **self.section.fields}
         paths |= {f"output.{trait}": path for trait, path in (self.section.outputs or {}).items()}
         self.fields = {name: path for name, path in paths.items() if path is not None}
-
-    @property
-    def listed(self) -> str:
-        """The list whose items are the instances; empty: the dialogue is one, or its turns are."""
         lists = {path.rpartition(ITEMS)[0] for path in self.fields.values() if ITEMS in path}
-        return next(iter(lists), "")
+        self.listed = next(iter(lists), "")
 
     def instances(self, dialogue: DeclaredDialogue) -> Iterator[Instance]:
         """The instances on a dialogue.
@@ -64,8 +68,10 @@ class TaskReader:
         Raises:
             DataError: a field is missing or of another type; names file, line, field and remedy.
         """
+        starts = tuple(turn.start for turn in dialogue.turns)
+        name = row_text(dialogue.location)
         for item in self._items(dialogue):
-            instance = self._instance(dialogue, item)
+            instance = self._instance(dialogue, item, name, starts)
             if instance is None:
                 self.skipped += 1
             else:
@@ -153,7 +159,9 @@ class TaskReader:
             agreed = value
         return agreed
 
-    def _instance(self, dialogue: DeclaredDialogue, item: Item) -> Instance | None:
+    def _instance(
+        self, dialogue: DeclaredDialogue, item: Item, name: str, turn_starts: tuple[int, ...]
+    ) -> Instance | None:
         answer = self._answer(dialogue, item)
         if answer is None:
             return None
@@ -163,10 +171,10 @@ class TaskReader:
         end = len(dialogue.context) if turn is None else turn.start - 1 if is_reply else turn.end
         context = dialogue.context[:end]
         focus = len(context) if turn is None or is_reply else turn.start
-        query = {name: self._text(name, dialogue, item) for name in self.fields if self._asks(name)}
+        query = {key: self._text(key, dialogue, item) for key in self.fields if self._asks(key)}
         number = f"#{item.number}" if item.number >= 0 else ""
         return Instance(
-            id=f"{row_text(dialogue.location)}{number}",
+            id=f"{name}{number}",
             dialogue_id=dialogue.id,
             task=self.name,
             context=context,
@@ -175,7 +183,7 @@ class TaskReader:
             options=options,
             target=target,
             starts=starts,
-            turns=tuple(t.start for t in dialogue.turns if t.start < max(len(context), 1)),
+            turns=turn_starts[: bisect_left(turn_starts, max(len(context), 1))],
         )
 
     def _asks(self, name: str) -> bool:

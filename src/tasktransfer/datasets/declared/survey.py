@@ -205,11 +205,13 @@ class _Surveyor:
         numbers.append(number_of(dialogue.id, shares.seed, "split"))
         seed = few_sample.seed if few_sample else 0
         self.names.setdefault(split, array("q")).append(number_of(dialogue.id, seed, "few"))
+        words = _words_before(dialogue)
         for counts in self.tasks.values():
             number = 0
             labels: dict[str, str] = {}
             for instance in counts.reader.instances(dialogue):
                 number += 1
+                counts.words += words[len(instance.context)]
                 self._note(counts, instance, labels)
             counts.labels.add(split, labels)
             if len(counts.labels.first[split]) > MOST_LABELS:
@@ -223,7 +225,6 @@ class _Surveyor:
     def _note(self, counts: _Counts, instance: Instance, labels: dict[str, str]) -> None:
         """Count an instance, and add its labels to those of its dialogue."""
         section = counts.reader.section
-        counts.words += len(instance.context.split())
         counts.longest = max(counts.longest, *map(len, instance.target))
         if section.kind == "multiple_choice":
             counts.options.setdefault(len(instance.options), instance.id)
@@ -318,6 +319,15 @@ class _Surveyor:
 def describe_skipped(task: str, count: int) -> str:
     """Return the note about items without an answer."""
     return f"{task}: {count:,} without an answer are no instances (missing: skip)"
+
+
+def _words_before(dialogue: DeclaredDialogue) -> dict[int, int]:
+    """Return where turns end → words of the context up to there, which ends an instance's own."""
+    words, total = {}, 0
+    for turn in dialogue.turns:
+        total += len(dialogue.context[turn.start : turn.end].split())
+        words[turn.end] = total
+    return words
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ TEXT_WORDS = 2.0
 """Mean words of a turn at least, where no name tells its text."""
 MOST_DEPTH = 8
 """Objects within objects that are looked into."""
-MOST_COLUMNS = 2000
+MOST_COLUMNS = 20_000
 """Fields that are looked at."""
 MOST_PLACES = 4
 """Objects in a list that are looked at by their places."""

@@ -43,6 +43,10 @@ from tasktransfer.datasets.guess.tasks import (
 from tasktransfer.errors import DataError
 
 MOST_TASKS = 30
+MOST_VALUES = 100_000
+"""Fields and items of rows that are looked at."""
+MOST_TURNS = 20_000
+"""Turns on which tasks are tried."""
 LEAST_ANSWERS = 10
 """Of a task whose answer is missing in many dialogues."""
 
@@ -77,7 +81,7 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
     Raises:
         DataError: no field looks like the text of turns; says which fields there are.
     """
-    read, decoded = decode_cells(rows)
+    read, decoded = decode_cells(_cut_rows(rows))
     notes = list(decoded.notes)
     fit = fit_dialogue(read, location)
     notes += fit.notes
@@ -99,11 +103,12 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
     tasks: dict[str, Section] = {}
     counts: dict[str, Counter[str]] = {}
     numbers: dict[str, str] = {}
+    tried = _cut_dialogues(fit.dialogues)
     for task in islice(proposed, MOST_TASKS + 1):
         if len(tasks) == MOST_TASKS:
             notes.append(f"more than {MOST_TASKS} fields look like labels; the others are left out")
             break
-        section, note = _try_task(task, fit.dialogues)
+        section, note = _try_task(task, tried)
         notes += [note for note in (task.note, note) if note]
         if section is None:
             continue
@@ -117,6 +122,26 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
     told = tuple(f"{location}: {note}" for note in notes)
     example = tuple(_show_example(fit, tasks))
     return Guess(fit.section, tasks, counts, numbers, unused, texts, told, example)
+
+
+def _cut_rows(rows: Sequence[SourceRow]) -> Sequence[SourceRow]:
+    """Return the first rows, as many as hold ``MOST_VALUES``, and one at least."""
+    left = MOST_VALUES
+    for number, row in enumerate(rows):
+        left -= sum(len(v) if isinstance(v, list | tuple) else 1 for v in row.values.values())
+        if left < 0:
+            return rows[: max(number, 1)]
+    return rows
+
+
+def _cut_dialogues(dialogues: Sequence[DeclaredDialogue]) -> Sequence[DeclaredDialogue]:
+    """Return the first dialogues, as many as hold ``MOST_TURNS``, and one at least."""
+    left = MOST_TURNS
+    for number, dialogue in enumerate(dialogues):
+        left -= len(dialogue.turns)
+        if left < 0:
+            return dialogues[: max(number, 1)]
+    return dialogues
 
 
 def _show_example(fit: DialogueFit, tasks: Mapping[str, Section]) -> list[str]:
