@@ -79,6 +79,13 @@ def test_missing_answers_are_refused_with_the_value(value: Any) -> None:
         answers([{"text": "a", "mood": value}], task, text="text")
 
 
+def test_the_number_of_an_option_may_be_that_of_a_table() -> None:
+    task = {"kind": "multiple_choice", "options": "o", "label": "a"}
+    for number in (1, 1.0, "1", "1.0"):
+        rows = [{"text": "a", "o": ["no", "yes"], "a": number}]
+        assert answers(rows, task, text="text") == [("a", "1")]
+
+
 # --- names ---
 
 

@@ -19,7 +19,7 @@ from tasktransfer.datasets.declared.dialogues import (
     value_at,
 )
 from tasktransfer.datasets.declared.section import TaskSection
-from tasktransfer.datasets.declared.spellings import Spellings
+from tasktransfer.datasets.declared.spellings import Spellings, plain_label
 from tasktransfer.files.fields import Location
 from tasktransfer.tasks.card import Instance
 
@@ -304,6 +304,8 @@ class TaskReader:
         if right is None:
             return None
         numbers = [str(number) for number in range(len(options))]
+        if plain_label(right) in numbers:  # 1.0 in a table with empty cells
+            right = plain_label(right)
         if right not in numbers and list(options).count(right) == 1:
             right = numbers[list(options).index(right)]
         if right not in numbers:

@@ -137,7 +137,8 @@ def refuse_labels(
             )
     alike: dict[str, str] = {}
     for label in allowed:
-        where, plain = train.get(label, place), plain_label(label)
+        where = train.get(label, f"datasets.{dataset}.tasks.{task}.labels")
+        plain = plain_label(label)
         if not plain:
             raise DataError(
                 f"{where}: label {label!r:.60} of {location} has no character that can be seen; "
@@ -146,8 +147,8 @@ def refuse_labels(
         other = alike.setdefault(" ".join(plain.split()).casefold(), label)
         if other != label:
             raise DataError(
-                f"{where}: label {label!r:.60} of {location} differs from {other!r:.60} in case or "
-                "spaces alone; spell it in one way"
+                f"{where}: label {label!r:.60} of {location} differs from {other!r:.60} in "
+                "spelling alone (case, spaces, or what cannot be seen); spell it in one way"
             )
     if len(allowed) < 2:
         begins = next(iter(train.values()), place)
