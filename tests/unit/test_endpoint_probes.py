@@ -12,6 +12,7 @@ import pytest
 
 from language_server import Body, Reply, Server, chat_answer, refusal, serving
 from tasktransfer.config import EndpointConfig
+from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting import client
@@ -223,6 +224,17 @@ def test_thoughts_get_tokens_and_are_no_answer(tmp_path: Path) -> None:
         assert server.requests[-1][1]["max_tokens"] == 5 + 300
         with pytest.raises(EndpointError, match="Raise thinking_tokens"):
             model(server, tmp_path / "none", thinking_tokens=0).write(PROMPTS, 5, ())
+
+
+def test_thoughts_that_an_earlier_version_cached_are_no_answer(tmp_path: Path) -> None:
+    with serving() as server:
+        before = model(server, tmp_path)
+        before.write(PROMPTS[:1], 5, ())
+        path, body = server.requests[-1]
+        digest = digest_of([path.removeprefix("/v1/"), body])
+        before.remembered.put(digest, {"text": "<think>no</think>\n\nmaybe"})
+        before.remembered.close()
+        assert model(server, tmp_path).write(PROMPTS[:1], 5, ()) == ["maybe"]
 
 
 @pytest.mark.parametrize(
