@@ -4,6 +4,7 @@ task, draws by dialogue, identities."""
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -455,6 +456,16 @@ def test_labels_of_parquet_have_their_names(tmp_path: Path) -> None:
     dataset = made({"files": files, "dialogue": dialogue_section, "tasks": tasks})
     assert all(dataset.tasks[task].labels == ("no", "yes") for task in tasks)
     assert [row.target for row in instances(dataset)["polite-train"]] == [("no",), ("yes",)] * 3
+
+
+def test_a_name_on_the_hub_needs_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    declaration = written(tmp_path, "json lines") | {"hub": "shop/nothing"}
+    del declaration["files"]
+    with pytest.raises(DataError, match="is not installed, and names on the hub need it"):
+        made(declaration)
 
 
 def test_a_cache_that_cannot_be_written_is_named_and_not_the_dataset(

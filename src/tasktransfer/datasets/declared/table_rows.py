@@ -176,12 +176,17 @@ READERS: Mapping[str, Callable[[Path, list[str]], Iterator[SourceRow]]] = {
 def _import_datasets() -> Any:
     """``datasets``, which takes a second to import; without the bars that no log wants, and without
     torch, which it would import for a class that nobody needs here: 200 MB and as long again."""
-    if "datasets" in sys.modules:
+    if sys.modules.get("datasets") is not None:
         return sys.modules["datasets"]
     asked = os.environ.get("USE_TORCH")
     os.environ["USE_TORCH"] = "0"
     try:
         import datasets  # noqa: PLC0415
+    except ImportError:
+        raise DataError(
+            "datasets: is not installed, and names on the hub need it; install "
+            "tasktransfer[train], or give files"
+        ) from None
     finally:
         del os.environ["USE_TORCH"]
         os.environ.update({} if asked is None else {"USE_TORCH": asked})
