@@ -688,4 +688,44 @@ FORMATS: dict[str, Format] = {
         {"topic": "topic"},
         turns=1,
     ),
+    "CLINC150, one split": Format(
+        "train.json",
+        as_list(lambda n: [said(n, 0), topic(n)]),
+        {"text": "items.0"},
+        {"items_1": "items.1"},
+        turns=1,
+    ),
+    "EmotionLines": Format(
+        "friends.json",
+        as_list(
+            lambda n: turns(
+                n,
+                lambda n, t: {
+                    "speaker": speaker(t),
+                    "utterance": said(n, t),
+                    "emotion": mood(n, t),
+                },
+            )
+        ),
+        {"turns": "items", "text": "utterance", "speaker": "speaker"},
+        {"emotion": "items[].emotion"},
+    ),
+    "ChatGPT's parts": Format(
+        "parts.jsonl",
+        as_lines(
+            lambda n: {
+                "id": f"c{n}",
+                "messages": turns(
+                    n,
+                    lambda n, t: {
+                        "author": {"role": speaker(t)},
+                        "content": {"content_type": "text", "parts": [said(n, t)]},
+                    },
+                ),
+                "topic": topic(n),
+            }
+        ),
+        {"turns": "messages", "text": "content.parts[]", "speaker": "author.role", "id": "id"},
+        {"topic": "topic"},
+    ),
 }

@@ -171,3 +171,14 @@ def test_many_fields_that_look_like_labels_are_cut(tmp_path: Path) -> None:
     checked = check(tmp_path, "own.jsonl", content)
     assert len(section_in(checked)["tasks"]) == 30
     assert any("more than 30 fields look like labels" in note for note in checked.notes)
+
+
+def test_a_count_that_begins_again_is_told(tmp_path: Path) -> None:
+    rows = [
+        {"turn": t, "text": said(n, t), "mood": mood(n, t), "score": (n * t) % 5}
+        for n in range(8)
+        for t in range(3)
+    ]
+    notes = check(tmp_path, "own.csv", as_csv(rows)).notes
+    assert any("turn counts up and begins again" in note for note in notes)
+    assert not any("score counts up" in note or "mood counts" in note for note in notes)

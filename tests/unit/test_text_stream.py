@@ -143,7 +143,7 @@ def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path)
         ("a.json", '{"data": [{"a": 1}],\n"data": [{"a": 2}]}', "line 2"),
         ("a.json", '[{"a": 1}, {"\\u0061": 1, "a": 2}]', "the key 'a' is there already"),
         ("a.json", '[{"a": 1}]\n[{"a": 2}]', "line 2: another value follows the first"),
-        ("a.jsonl", '[{"a": 1}]\n[{"a": 2}]', "line 1: found [{'a': 1}], expected an object"),
+        ("a.jsonl", "[1]\n[2]", "line 1: found [1], expected an object"),
         ("a.jsonl", '{"a": 1},\n{"a": 2},', "remove the comma after the object"),
         ("a.jsonl", "{'a': 1}\n{'a': 2}", "write the line by json.dumps"),
         ("a.json", '[{"a": 1},', "line 1"),
@@ -189,7 +189,9 @@ def test_each_orientation_of_pandas_is_read_or_named(orient: Any, tmp_path: Path
 
     file = tmp_path / "own.json"
     pd.DataFrame(THREE).to_json(file, orient=orient)
-    if orient in ("columns", "split", "values"):
+    if orient == "values":
+        assert rows(file) == [{"items": list(row.values())} for row in THREE]
+    elif orient in ("columns", "split"):
         message = refusal(file)
         assert "orient" in message and "records" in message
         if "python -c" in message:
@@ -198,3 +200,44 @@ def test_each_orientation_of_pandas_is_read_or_named(orient: Any, tmp_path: Path
     else:
         found = [{key: row[key] for key in THREE[0]} for row in rows(file)]
         assert found == THREE
+
+
+@pytest.mark.parametrize(
+    ("content", "file", "expected"),
+    [
+        (
+            {"train": [["hello", "greet"]], "val": [["bye", "part"]]},
+            "val.json",
+            [{"items": ["bye", "part"]}],
+        ),
+        ({"train": [{"text": "hello"}], "dev": [{"text": "bye"}]}, "dev.json", [{"text": "bye"}]),
+        (
+            {"nlu": {"examples": [{"text": "hello"}, {"text": "bye"}], "synonyms": [{"a": 1}]}},
+            "rows.json",
+            [{"text": "hello"}, {"text": "bye"}],
+        ),
+    ],
+)
+def test_rows_that_cannot_be_told_are_refused_with_the_command_that_writes_them(
+    content: Any, file: str, expected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own's data.json").write_text(json.dumps(content))
+    command = refusal(tmp_path / "own's data.json").partition(": python -c ")[2]
+    assert os.system(f"python -c {command}") == 0
+    assert rows(tmp_path / file) == expected
+
+
+def test_keys_that_are_no_file_names_are_in_no_command(tmp_path: Path) -> None:
+    content = {"../a": [{"text": "hello"}], "b": [{"text": "bye"}]}
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    message = refusal(tmp_path / "a.json")
+    assert "save each as a file of its own" in message and "python" not in message
+
+
+def test_rows_may_be_lists(tmp_path: Path) -> None:
+    turns = [{"text": "hello"}, {"text": "bye"}]
+    (tmp_path / "a.json").write_text(json.dumps([turns, turns]))
+    assert rows(tmp_path / "a.json") == [{"items": turns}] * 2
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(turns) + "\n" for _ in range(2)))
+    assert rows(tmp_path / "a.jsonl") == [{"items": turns}] * 2

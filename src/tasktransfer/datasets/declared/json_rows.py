@@ -3,13 +3,15 @@ objects one after the other, on lines of their own or on several."""
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.datasets.declared.source_row import MEND, SourceRow
+from tasktransfer.datasets.declared.source_row import MEND, SourceRow, make_row
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location
 from tasktransfer.files.json_stream import JsonCursor, TooLongError, open_json
@@ -17,6 +19,7 @@ from tasktransfer.files.text_stream import open_text
 
 HEAD = 2**16
 MANY_KEYS = 20
+MOST_DEPTH = 4
 
 
 def is_one_value(path: Path) -> bool:
@@ -57,15 +60,7 @@ def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
 def _number(path: Path, items: Iterator[Any]) -> Iterator[SourceRow]:
     for number, item in enumerate(items, start=1):
         location = Location(str(path), row=f"item {number}", remedy=MEND)
-        if isinstance(item, list):
-            raise location.error(
-                f"found {item!r:.40}, expected an object in braces",
-                "write each row as an object with the names of its fields "
-                "(pandas.to_json(orient='records'))",
-            )
-        if not isinstance(item, dict):
-            raise location.error(f"found {item!r:.40}, expected an object in braces")
-        yield SourceRow(number, item, location)
+        yield make_row(number, item, location)
 
 
 def _refuse_more(cursor: JsonCursor) -> None:
@@ -91,9 +86,7 @@ def _read_sequence(path: Path, cursor: JsonCursor) -> Iterator[SourceRow]:
         line = cursor.line
         location = Location(str(path), row=f"line {line}", remedy="mend the line")
         value = cursor.value()
-        if not isinstance(value, dict):
-            raise location.error(f"found {value!r:.40}, expected an object in braces")
-        yield SourceRow(line, value, location)
+        yield make_row(line, value, location)
 
 
 # --- one object ---------------------------------------------------------------------------------
@@ -115,12 +108,20 @@ def _read_members(path: Path) -> Iterator[SourceRow]:
 
 @dataclass
 class _Members:
-    """``tables``: keys whose values are lists of objects."""
+    """The members of an object.
+
+    Args:
+        tables: keys whose values are lists of objects.
+        lists: keys whose values are lists of lists.
+        inner: keys on the way to the longest list of objects within members, and its length.
+    """
 
     path: Path
     count: int = 0
     objects: int = 0
     tables: list[str] = field(default_factory=list)
+    lists: list[str] = field(default_factory=list)
+    inner: tuple[tuple[str, ...], int] = ((), 0)
     names: list[str] = field(default_factory=list)
     first: Mapping[str, Any] | None = None
     are_columns: bool = True
@@ -132,6 +133,7 @@ class _Members:
         if not isinstance(value, dict):
             return
         self.objects += 1
+        self.inner = max(self.inner, _find_inner(value, (key,)), key=lambda found: found[1])
         self.first = value if self.first is None else self.first
         if self.are_columns:
             is_flat = not any(isinstance(inner, dict | list) for inner in value.values())
@@ -160,12 +162,15 @@ def _find_table(path: Path) -> str | None:
             if cursor.peek() != "[":
                 members.add(key, cursor.value())
                 continue
-            items, objects = 0, 0
+            items, objects, lists = 0, 0, 0
             for item in cursor.items():
                 items, objects = items + 1, objects + isinstance(item, dict)
+                lists += isinstance(item, list)
             members.add(key, [])
             if objects and objects == items:
                 members.tables.append(key)
+            elif lists and lists == items:
+                members.lists.append(key)
         _refuse_more(cursor)
     if members.is_by_columns:
         raise _by_columns(path, "columns")
@@ -173,15 +178,44 @@ def _find_table(path: Path) -> str | None:
         raise _by_columns(path, "split")
     if members.count > 1 and members.objects == members.count:
         return None
-    if len(members.tables) == 1:
-        return members.tables[0]
-    remedy = f"; {MEND}"
-    if members.tables:
-        remedy = f": {', '.join(members.tables)}; save each as a file of its own"
+    if len(members.tables or members.lists) == 1:
+        return (members.tables or members.lists)[0]
+    count = len(members.tables or members.lists)
     raise DataError(
-        f"{path}: an object with {len(members.tables)} lists of objects, expected a list of "
-        f"objects or one under a single key{remedy}"
+        f"{path}: an object with {count} lists of rows, expected a list of objects or one under a "
+        f"single key{_propose_split(members)}"
     )
+
+
+def _propose_split(members: _Members) -> str:
+    """Return the remedy for an object whose rows cannot be told: the command that writes each list
+    of rows into a file of its own."""
+    keys = members.tables or members.lists
+    load = f"import json; d = json.load(open({json.dumps(str(members.path))}))"
+    if keys and all(re.fullmatch(r"\w[\w-]*", key) for key in keys):
+        code = f'{load}; [json.dump(d[k], open(k + ".json", "w")) for k in {json.dumps(keys)}]'
+        listed = ", ".join(keys)
+        return f": {listed}; write each into a file of its own: python -c {shlex.quote(code)}"
+    if keys:
+        return f": {', '.join(keys)}; save each as a file of its own"
+    inner, count = members.inner
+    if not inner:
+        return f"; {MEND}"
+    place = "".join(f"[{json.dumps(key)}]" for key in inner)
+    code = f'{load}; json.dump(d{place}, open("rows.json", "w"))'
+    where = ".".join(inner)
+    return f"; write the {count:,} rows of {where} into a file: python -c {shlex.quote(code)}"
+
+
+def _find_inner(value: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+    """Return the keys on the way to the longest list of objects in an object, and its length."""
+    best: tuple[tuple[str, ...], int] = ((), 0)
+    for key, inner in value.items():
+        if isinstance(inner, list) and inner and all(isinstance(item, dict) for item in inner):
+            best = max(best, ((*keys, key), len(inner)), key=lambda found: found[1])
+        elif isinstance(inner, dict) and len(keys) < MOST_DEPTH:
+            best = max(best, _find_inner(inner, (*keys, key)), key=lambda found: found[1])
+    return best
 
 
 def _by_columns(path: Path, orient: str) -> DataError:

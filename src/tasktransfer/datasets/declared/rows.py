@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tasktransfer.datasets.declared.files import DataFile
 from tasktransfer.datasets.declared.json_rows import is_one_value, read_json_rows
-from tasktransfer.datasets.declared.source_row import MEND, SourceRow
+from tasktransfer.datasets.declared.source_row import MEND, SourceRow, make_row
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.csv_file import open_csv
@@ -82,9 +82,7 @@ def _parse_line(number: int, line: str, location: Location) -> SourceRow:
         values = json_text.loads(line)
     except ValueError as error:
         raise location.error(f"no JSON ({error})", _find_remedy(line)) from None
-    if not isinstance(values, dict):
-        raise location.error(f"found {values!r:.40}, expected an object in braces")
-    return SourceRow(number, values, location)
+    return make_row(number, values, location)
 
 
 def _find_remedy(line: str) -> str:

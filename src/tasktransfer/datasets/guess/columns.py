@@ -98,6 +98,35 @@ def expand_places(columns: Columns, rows: int) -> Columns:
     return expanded
 
 
+def expand_lists(columns: Columns, rows: int) -> Columns:
+    """Return columns with those of the items in lists of one length that hold a label among other
+    things, by their places: ``["a text", "a label"]``.
+
+    Args:
+        rows: number of rows.
+    """
+    expanded = dict(columns)
+    for path, values in columns.items():
+        lists = [value for value in values if isinstance(value, list | tuple) and value]
+        if len(lists) >= rows / 2 and has_label(lists):
+            for place in range(len(lists[0])):
+                expanded[f"{path}.{place}"] = [v[place] for v in lists if len(v) > place]
+    return expanded
+
+
+def has_label(lists: Sequence[Sequence[Any]]) -> bool:
+    """Return whether lists have one length, a label at one place and a text at another."""
+    length, count = Counter(map(len, lists)).most_common(1)[0] if lists else (0, 0)
+    if not 1 < length <= MOST_PLACES or count < MOST * len(lists):
+        return False
+    if any(isinstance(item, list | tuple | Mapping) for value in lists for item in value):
+        return False
+    places = [[value[place] for value in lists if len(value) > place] for place in range(length)]
+    others = [values for values in places if not are_labels(values)]
+    is_said = any(is_text(v) and mean_words([str(t) for t in v]) >= TEXT_WORDS for v in others)
+    return is_said and len(others) < length
+
+
 def last_key(path: str) -> str:
     """Return the last key of a path, in lower case."""
     return path.replace("[]", "").rpartition(".")[2].lower()

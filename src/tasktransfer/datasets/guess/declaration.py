@@ -24,6 +24,7 @@ from tasktransfer.datasets.guess.columns import (
     Columns,
     as_label,
     collect_columns,
+    expand_lists,
     expand_places,
     find_unnamed,
     is_null,
@@ -33,6 +34,7 @@ from tasktransfer.datasets.guess.columns import (
 )
 from tasktransfer.datasets.guess.dialogues import Rows, Section
 from tasktransfer.datasets.guess.fit import DialogueFit, fit_dialogue
+from tasktransfer.datasets.guess.order import find_restart
 from tasktransfer.datasets.guess.tasks import (
     TaskGuess,
     join_columns,
@@ -98,7 +100,12 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
     if fit.model.turns is not None:
         columns.pop(_key_of(fit.model.turns), None)
         turn_columns = join_columns(groups)
-    columns = expand_places(columns, len(plain))
+    elif fit.model.id is None and (counter := find_restart(columns)):
+        notes.append(
+            f"{counter} counts up and begins again: rows may be turns of dialogues; add a field "
+            "that names the dialogue of each row, and name it (dialogue.id)"
+        )
+    columns = expand_lists(expand_places(columns, len(plain)), len(plain))
     proposed = _propose_tasks(fit.model, plain, columns, groups, decoded.keys)
     tasks: dict[str, Section] = {}
     counts: dict[str, Counter[str]] = {}

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
-from tasktransfer.datasets.declared.turn_order import sort_keys
 from tasktransfer.datasets.guess.columns import (
     LABEL_WORDS,
     MOST,
@@ -18,7 +16,8 @@ from tasktransfer.datasets.guess.columns import (
     are_labels,
     by_place,
     collect_columns,
-    is_null,
+    expand_lists,
+    has_label,
     is_text,
     last_key,
     list_items,
@@ -26,35 +25,12 @@ from tasktransfer.datasets.guess.columns import (
     mostly,
     words_in,
 )
+from tasktransfer.datasets.guess.names import find_id
 
 SPEAKERS = (
     *("speaker", "role", "agent", "from", "author", "sender", "name", "user", "who", "speaker_id"),
     *("speaker_idx", "speaker_name", "speakers", "participant", "party", "by", "actor", "side"),
     *("user_id", "author_id", "screen_name", "event"),
-)
-IDS = (
-    *("id", "dialogue_id", "dialog_id", "conversation_id", "conv_id", "ticket_id", "session_id"),
-    *("thread_id", "chat_id", "root", "dialogue", "conversation"),
-)
-DIALOGUE_WORDS = frozenset(
-    (
-        *("dialogue", "dialog", "conversation", "conv", "ticket", "session", "thread", "chat"),
-        *("root", "call", "case", "scene"),
-    )
-)
-"""Words in the names of fields that name dialogues."""
-PEOPLE = frozenset(
-    (
-        *("user", "speaker", "author", "from", "sender", "annotator", "worker", "rater", "agent"),
-        *("customer", "actor", "participant", "recipient"),
-    )
-)
-"""Words in the names of fields that name people and not dialogues."""
-NO_ID = frozenset(
-    (
-        *("paid", "valid", "invalid", "said", "avoid", "hybrid", "grid", "solid", "void", "mid"),
-        *("aid", "bid", "kid", "fluid", "rapid", "vivid", "liquid", "covid", "unpaid", "forbid"),
-    )
 )
 TEXTS = (
     *("text", "content", "utterance", "message", "value", "body", "said", "sentence", "msg"),
@@ -90,14 +66,6 @@ PART_KEYS = ("text", "content", "value")
 """Where the parts of a text have their words."""
 PARTS = frozenset({"text", "content", "parts", "lines"})
 """Names of lists of texts that are one text."""
-ORDER_WORDS = frozenset(
-    (
-        *("turn", "turns", "utt", "utterance", "msg", "message", "seq", "sequence", "order"),
-        *("index", "idx", "position", "pos", "number", "num", "nr", "step", "round", "rank"),
-        *("line", "no"),
-    )
-)
-TIME_WORDS = frozenset((*("time", "timestamp", "date", "datetime", "ts", "created", "unixtime"),))
 CONSTANT = 0.5
 """Share of rows with one and the same list from which on it is not the turns."""
 
@@ -132,7 +100,7 @@ class TurnList:
 def propose_dialogues(rows: Rows) -> Iterator[Section]:
     """Yield candidates for ``dialogue``, the likeliest first: lists of turns, then rows that are
     utterances, then rows that are dialogues of one turn."""
-    columns = collect_columns(rows)
+    columns = expand_lists(collect_columns(rows), len(rows))
     lists = sorted(_find_lists(columns, rows), key=lambda turn_list: turn_list.rank)
     for turn_list in lists:
         section: Section = {"rows": turn_list.rows} if turn_list.rows else {}
@@ -184,7 +152,7 @@ def _as_turns(path: str, lists: Sequence[list[Any]], depth: int) -> Iterator[Tur
     items = [item for some in lists for item in some]
     if mostly(isinstance(item, str) for item in items):
         texts = [item for item in items if isinstance(item, str)]
-        if mean_words(texts) > LABEL_WORDS / 2:
+        if mean_words(texts) > LABEL_WORDS / 2 and not has_label(lists):
             yield TurnList(path, "", {}, _count_words(texts), depth)
     elif mostly(isinstance(item, list | tuple) for item in items):
         yield from _as_nested(path, [i for i in items if isinstance(i, list | tuple)], depth)
@@ -331,103 +299,3 @@ def _are_names(values: Sequence[Any], key: str) -> bool:
 
 def _mean(values: Sequence[Any]) -> float:
     return mean_words([value for value in values if isinstance(value, str)])
-
-
-# --- names and order ---
-
-
-def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
-    """Return the field that names dialogues.
-
-    Args:
-        rows: number of rows.
-        repeats: rows are utterances, and the field stays for a while.
-    """
-    candidates = sorted(filter(is_id, columns), key=lambda name: not _names_dialogue(name))
-    for name in candidates:
-        named = [value for value in columns[name] if _is_name(value)]
-        if len(named) < MOST * rows or (words_in(name) & PEOPLE and repeats):
-            continue
-        changes = 1 + sum(before != after for before, after in pairwise(named))
-        distinct = len(set(named))
-        stays = distinct > 1 and changes < len(named)
-        if distinct >= MOST * changes and (stays or not repeats or rows == 1):
-            return name
-    # A name that many dialogues have, or whose rows are apart, is wrong and no label.
-    known = [n for n in candidates if n.lower() in IDS and mostly(map(_is_name, columns[n]))]
-    return next((n for n in known if not repeats or _repeats(columns[n])), None)
-
-
-def is_id(name: str) -> bool:
-    """Return whether the name of a field is that of an id."""
-    low = name.lower()
-    return low in IDS or (low.endswith("id") and not words_in(name) & NO_ID)
-
-
-def _names_dialogue(name: str) -> bool:
-    return any(word in name.lower() for word in DIALOGUE_WORDS)
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
-
-
-def _repeats(values: Sequence[Any]) -> bool:
-    named = [value for value in values if _is_name(value) and not is_null(value)]
-    return 2 <= len(set(named)) <= len(named) / 2
-
-
-def is_position(groups: Sequence[Sequence[Any]]) -> bool:
-    """Return whether a field counts the turns of each dialogue, in whatever order they are.
-
-    Args:
-        groups: the field's values in each dialogue.
-    """
-    long = [group for group in groups if len(group) > 1]
-    if not long:
-        return False
-    for group in long:
-        keys = sort_keys(group)
-        if keys is None or isinstance(keys[0], tuple) or len(set(map(str, keys))) < len(keys):
-            return False
-        steps = [after - before for before, after in pairwise(sorted(keys))]
-        if any(step != 1 for step in steps):
-            return False
-    # Two labels of one dialogue each may be 0 and 1 by chance, three of many hardly.
-    return max(map(len, long)) > 2 or len({str(group[0]) for group in groups}) == 1
-
-
-def find_order(columns: Mapping[str, Sequence[Sequence[Any]]]) -> str | None:
-    """Return the field in whose order the turns of dialogues are not, though it counts them or is
-    their time.
-
-    Args:
-        columns: field → its values in each dialogue, of fields that all turns have.
-    """
-    for name, groups in columns.items():
-        if is_order(name, groups) and any(not _is_sorted(group) for group in groups):
-            return name
-    return None
-
-
-def is_order(name: str, groups: Sequence[Sequence[Any]]) -> bool:
-    """Return whether a field counts the turns of each dialogue or is their time.
-
-    Args:
-        groups: the field's values in each dialogue.
-    """
-    if is_position(groups):
-        return True
-    words = words_in(last_key(name))
-    long = [keys for group in groups if len(group) > 1 and (keys := sort_keys(group))]
-    if not long or len(long) < sum(len(group) > 1 for group in groups):
-        return False
-    if words & TIME_WORDS or last_key(name).endswith("_at"):
-        return mostly(len(set(keys)) > 1 for keys in long)
-    distinct = all(len(set(keys)) == len(keys) for keys in long)
-    return bool(words & ORDER_WORDS) and distinct and sum(map(len, long)) > 2 * len(long)
-
-
-def _is_sorted(group: Sequence[Any]) -> bool:
-    keys = sort_keys(group)
-    return keys is None or all(before <= after for before, after in pairwise(keys))

@@ -14,7 +14,8 @@ from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.guess.columns import MOST, by_place, collect_columns, find_unnamed
-from tasktransfer.datasets.guess.dialogues import Section, find_order, propose_dialogues
+from tasktransfer.datasets.guess.dialogues import Section, propose_dialogues
+from tasktransfer.datasets.guess.order import find_order
 from tasktransfer.errors import DataError, escape_line
 
 MOST_CANDIDATES = 12

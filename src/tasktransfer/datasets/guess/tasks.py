@@ -20,7 +20,9 @@ from tasktransfer.datasets.guess.columns import (
     list_items,
     words_in,
 )
-from tasktransfer.datasets.guess.dialogues import TIME_WORDS, Rows, Section, is_id, is_order
+from tasktransfer.datasets.guess.dialogues import Rows, Section
+from tasktransfer.datasets.guess.names import is_id
+from tasktransfer.datasets.guess.order import TIME_WORDS, is_order
 
 ANSWERS = ("answer", "answers", "gold")
 ANNOTATORS = frozenset({"annotator", "annotators", "worker", "rater", "coder"})
@@ -101,7 +103,12 @@ def propose_row_tasks(
         groups: the fields of each dialogue's rows if a row is an utterance; empty if it is not.
         cells: fields whose lists are the texts of cells: only several labels are read from these.
     """
-    free = {key: values for key, values in columns.items() if key not in used}
+    within = tuple(f"{key}." for key in used if key)
+    free = {
+        key: values
+        for key, values in columns.items()
+        if key not in used and not key.startswith(within)
+    }
     for task, keys in _propose_choices(free):
         yield task
         free = {key: values for key, values in free.items() if key not in keys}

@@ -1,0 +1,75 @@
+"""Fields that name dialogues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from tasktransfer.datasets.guess.columns import MOST, Columns, is_null, mostly, words_in
+
+IDS = (
+    *("id", "dialogue_id", "dialog_id", "conversation_id", "conv_id", "ticket_id", "session_id"),
+    *("thread_id", "chat_id", "root", "dialogue", "conversation"),
+)
+DIALOGUE_WORDS = frozenset(
+    (
+        *("dialogue", "dialog", "conversation", "conv", "ticket", "session", "thread", "chat"),
+        *("root", "call", "case", "scene"),
+    )
+)
+"""Words in the names of fields that name dialogues."""
+PEOPLE = frozenset(
+    (
+        *("user", "speaker", "author", "from", "sender", "annotator", "worker", "rater", "agent"),
+        *("customer", "actor", "participant", "recipient"),
+    )
+)
+"""Words in the names of fields that name people and not dialogues."""
+NO_ID = frozenset(
+    (
+        *("paid", "valid", "invalid", "said", "avoid", "hybrid", "grid", "solid", "void", "mid"),
+        *("aid", "bid", "kid", "fluid", "rapid", "vivid", "liquid", "covid", "unpaid", "forbid"),
+    )
+)
+
+
+def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
+    """Return the field that names dialogues.
+
+    Args:
+        rows: number of rows.
+        repeats: rows are utterances, and the field stays for a while.
+    """
+    candidates = sorted(filter(is_id, columns), key=lambda name: not _names_dialogue(name))
+    for name in candidates:
+        named = [value for value in columns[name] if _is_name(value)]
+        if len(named) < MOST * rows or (words_in(name) & PEOPLE and repeats):
+            continue
+        changes = 1 + sum(before != after for before, after in pairwise(named))
+        distinct = len(set(named))
+        stays = distinct > 1 and changes < len(named)
+        if distinct >= MOST * changes and (stays or not repeats or rows == 1):
+            return name
+    # A name that many dialogues have, or whose rows are apart, is wrong and no label.
+    known = [n for n in candidates if n.lower() in IDS and mostly(map(_is_name, columns[n]))]
+    return next((n for n in known if not repeats or _repeats(columns[n])), None)
+
+
+def is_id(name: str) -> bool:
+    """Return whether the name of a field is that of an id."""
+    low = name.lower()
+    return low in IDS or (low.endswith("id") and not words_in(name) & NO_ID)
+
+
+def _names_dialogue(name: str) -> bool:
+    return any(word in name.lower() for word in DIALOGUE_WORDS)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _repeats(values: Sequence[Any]) -> bool:
+    named = [value for value in values if _is_name(value) and not is_null(value)]
+    return 2 <= len(set(named)) <= len(named) / 2

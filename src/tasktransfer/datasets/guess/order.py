@@ -1,0 +1,89 @@
+"""Fields that count the turns of dialogues, or are their time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from tasktransfer.datasets.declared.turn_order import sort_keys
+from tasktransfer.datasets.guess.columns import last_key, mostly, words_in
+
+ORDER_WORDS = frozenset(
+    (
+        *("turn", "turns", "utt", "utterance", "msg", "message", "seq", "sequence", "order"),
+        *("index", "idx", "position", "pos", "number", "num", "nr", "step", "round", "rank"),
+        *("line", "no"),
+    )
+)
+TIME_WORDS = frozenset((*("time", "timestamp", "date", "datetime", "ts", "created", "unixtime"),))
+
+
+def is_position(groups: Sequence[Sequence[Any]]) -> bool:
+    """Return whether a field counts the turns of each dialogue, in whatever order they are.
+
+    Args:
+        groups: the field's values in each dialogue.
+    """
+    long = [group for group in groups if len(group) > 1]
+    if not long:
+        return False
+    for group in long:
+        keys = sort_keys(group)
+        if keys is None or isinstance(keys[0], tuple) or len(set(map(str, keys))) < len(keys):
+            return False
+        steps = [after - before for before, after in pairwise(sorted(keys))]
+        if any(step != 1 for step in steps):
+            return False
+    # Two labels of one dialogue each may be 0 and 1 by chance, three of many hardly.
+    return max(map(len, long)) > 2 or len({str(group[0]) for group in groups}) == 1
+
+
+def find_order(columns: Mapping[str, Sequence[Sequence[Any]]]) -> str | None:
+    """Return the field in whose order the turns of dialogues are not, though it counts them or is
+    their time.
+
+    Args:
+        columns: field → its values in each dialogue, of fields that all turns have.
+    """
+    for name, groups in columns.items():
+        if is_order(name, groups) and any(not _is_sorted(group) for group in groups):
+            return name
+    return None
+
+
+def is_order(name: str, groups: Sequence[Sequence[Any]]) -> bool:
+    """Return whether a field counts the turns of each dialogue or is their time.
+
+    Args:
+        groups: the field's values in each dialogue.
+    """
+    if is_position(groups):
+        return True
+    words = words_in(last_key(name))
+    long = [keys for group in groups if len(group) > 1 and (keys := sort_keys(group))]
+    if not long or len(long) < sum(len(group) > 1 for group in groups):
+        return False
+    if words & TIME_WORDS or last_key(name).endswith("_at"):
+        return mostly(len(set(keys)) > 1 for keys in long)
+    distinct = all(len(set(keys)) == len(keys) for keys in long)
+    return bool(words & ORDER_WORDS) and distinct and sum(map(len, long)) > 2 * len(long)
+
+
+def _is_sorted(group: Sequence[Any]) -> bool:
+    keys = sort_keys(group)
+    return keys is None or all(before <= after for before, after in pairwise(keys))
+
+
+def find_restart(columns: Mapping[str, Sequence[Any]]) -> str | None:
+    """Return the field of rows that counts up and begins again, as turns of dialogues do."""
+    for name, values in columns.items():
+        keys = sort_keys(values)
+        if not keys or not all(isinstance(key, int | float) for key in keys):
+            continue
+        first, pairs = keys[0], list(pairwise(keys))
+        restarts = sum(after == first for _, after in pairs)
+        counts = sum(after == before + 1 for before, after in pairs)
+        if restarts > 1 and counts >= restarts and counts + restarts == len(pairs):
+            return name
+    return None
