@@ -207,7 +207,7 @@ def test_damage_is_refused_with_its_line(name: str, tmp_path: Path) -> None:
     assert len(text) < 1000
 
 
-MOST_MEMORY, MOST_SECONDS = 300, 2
+MOST_MEMORY, MOST_SECONDS = 300, 5
 """Mebibytes, and seconds of processor time, until a damaged file is refused."""
 
 
