@@ -6,6 +6,8 @@ import bz2
 import gzip
 import json
 import os
+import tarfile
+import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from tasktransfer.datasets.declared.files import data_file
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_stream, text_stream
+from tasktransfer.files.data_files import in_tar, in_zip
 from tasktransfer.files.json_stream import open_json
 from tasktransfer.files.text_stream import MAX_EMPTY_RUN, MAX_LENGTH
 
@@ -99,6 +102,34 @@ def test_a_bomb_is_refused_and_small_texts_are_not(
     size = 2**21 // len(unit)
     (tmp_path / name).write_bytes(gzip.compress(head + unit * size, mtime=0))
     assert "unpacks to more than 100 times its size" in refusal(tmp_path / name)
+
+
+@pytest.mark.parametrize("read", [in_zip, in_tar])
+def test_an_archive_that_is_no_file_is_not_to_be_fetched_again(
+    read: Callable[[Path, str], bytes], tmp_path: Path
+) -> None:
+    file = tmp_path / "a.archive"
+    for make, told in ((os.mkfifo, "a named pipe"), (Path.mkdir, "Is a directory")):
+        make(file)
+        with pytest.raises(DataError, match=rf"{told}.*; give a readable file"):
+            read(file, "x")
+        file.rmdir() if file.is_dir() else file.unlink()
+    with pytest.raises(DataError, match="is missing; put the file there"):
+        read(file, "x")
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_a_bomb_in_an_archive_is_refused(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"\0" * (8 * 2**20))
+    file = tmp_path / f"a.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as zipped:
+            zipped.write(tmp_path / "x", "x")
+    else:
+        with tarfile.open(file, "w:gz") as tar:
+            tar.add(tmp_path / "x", "x")
+    with pytest.raises(DataError, match=r"more than 100 times"):
+        (in_zip if kind == "zip" else in_tar)(file, "x")
 
 
 # --- JSON -----------------------------------------------------------------------------------------

@@ -43,30 +43,35 @@ def content_of(file: Path) -> bytes:
             while chunk := stream.read(_CHUNK):
                 size += len(chunk)
                 blank = blank + len(chunk) if chunk.isspace() else 0
-                if size > MAX_BYTES or blank > MAX_LENGTH:
-                    what = (
-                        f"holds more than {MAX_BYTES:,} bytes" if size > MAX_BYTES else "is blank"
-                    )
-                    raise DataError(f"{file}: {what}; fetch it again")
+                if size > MAX_BYTES:
+                    raise DataError(f"{file}: is larger than {MAX_BYTES:,} bytes; fetch it again")
+                if blank > MAX_LENGTH:
+                    raise DataError(f"{file}: holds blanks for {blank:,} bytes; fetch it again")
                 chunks.append(chunk)
-    except FileNotFoundError:
-        raise DataError(f"{file}: is missing; put the file there") from None
     except OSError as error:
-        remedy = "give a readable file"
-        raise DataError(f"{file}: cannot be read ({error.strerror}); {remedy}") from error
+        raise _unreadable(file, error) from error
     return b"".join(chunks)
+
+
+def _unreadable(file: Path, error: OSError) -> DataError:
+    if isinstance(error, FileNotFoundError):
+        return DataError(f"{file}: is missing; put the file there")
+    return DataError(f"{file}: cannot be read ({error.strerror}); give a readable file")
 
 
 def in_zip(file: Path, name: str) -> bytes:
     """The file of a name, in whatever folder of a zip. Raises DataError as ``content_of``, and if
     the zip is unsafe or has no such file."""
     try:
+        open_regular(file).close()
         archive = check_zip(file, _ZIP)
         member = next((m for m in archive.members if Path(m).name == name), None)
         if member is not None:
             return b"".join(archive.chunks(member))
-    except (UnsafeZipError, OSError) as error:
+    except UnsafeZipError as error:
         raise DataError(f"{file}: cannot be read ({error}); fetch it again") from None
+    except OSError as error:
+        raise _unreadable(file, error) from None
     flaws = "; ".join(flaw.text for flaw in archive.flaws)
     raise DataError(f"{file}: holds no sound {name} ({flaws or 'it is not there'}); fetch it again")
 
@@ -85,6 +90,8 @@ def in_tar(file: Path, name: str) -> bytes:
                         )
                     return stream.read()
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, tarfile.TarError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise _unreadable(file, error) from None
         what = str(error).partition("\n")[0]
         raise DataError(f"{file}: cannot be read ({what}); fetch it again") from None
     raise DataError(f"{file}: holds no {name}; fetch it again")
