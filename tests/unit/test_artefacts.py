@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finished_stages import finish, opened
 from safetensors.numpy import load_file as load_arrays
 from safetensors.numpy import save_file as save_arrays
 from safetensors.torch import load_file, save_file
 from test_train_stage import EMOTIONS, TRAINING, train
 
+from finished_stages import finish, opened
 from small_models import Loader, small_stage
 from tasktransfer.core.nodes import Data, Fit, Stage, Start
 from tasktransfer.core.specs import Selection

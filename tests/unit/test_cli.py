@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_stages import finish
 
+from finished_stages import finish
 from tasktransfer import cli
 from tasktransfer.core import node_json
 from tasktransfer.designs import open_study

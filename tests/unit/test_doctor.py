@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_stages import finish_all, opened
 
+from finished_stages import finish_all, opened
 from tasktransfer import cli
 from tasktransfer.files import locks
 from tasktransfer.operate import doctor

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_stages import TASKS, finish_all, opened
 
 from constructed_records import edit
+from finished_stages import TASKS, finish_all, opened
 from tasktransfer import cli
 from tasktransfer.operate.pilot import left_by_shard
 from tasktransfer.results import damage

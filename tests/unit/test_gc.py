@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from finished_stages import MODEL, TASKS, finish, finish_all, opened, write_checkpoint
 
+from finished_stages import MODEL, TASKS, finish, finish_all, opened, write_checkpoint
 from tasktransfer import cli
 from tasktransfer.cli import operate as commands
 from tasktransfer.core.nodes import Stage

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_stages import MODEL, finish, finish_all, make, opened
 
+from finished_stages import MODEL, finish, finish_all, make, opened
 from tasktransfer import cli
 from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_stages import HOST, TASKS, finish, finish_all, make, opened
 
+from finished_stages import HOST, TASKS, finish, finish_all, make, opened
 from tasktransfer import cli
 from tasktransfer.cli import operate as commands
 from tasktransfer.core.nodes import Stage

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import yaml
-from finished_stages import finish
 
 from constructed_records import make_provenance
+from finished_stages import finish
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.designs import open_study
 from tasktransfer.results.artefacts import checksums
