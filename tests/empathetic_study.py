@@ -73,9 +73,11 @@ def _encoded(study: Study, data: Data, model: str) -> Path:
     folder = Path(study.encoded(data, model))
     if not folder.exists():
         config = study.model(model)
+        second = config.second
         encode_dataset(
             Path(study.cache(data)), data.name, study.tasks(data), study.base_model(model), None,
-            config.family, config.max_length + data.longer_by, folder, 1.0,
+            config.family, config.max_length + data.longer_by, folder, 1.0, fidelity=study.fidelity,
+            beside=(study.base_model(second), None) if second else None,
         )  # fmt: skip
     return folder
 

@@ -71,6 +71,7 @@ def make_results(asked: Asked) -> Results:
         problems=frame("problems", list(asked.problems)),
         control_runs=frame("control_runs", []),
         control_missing=frame("control_missing", []),
+        other_missing=frame("other_missing", []),
     )
     metadata = Metadata(
         study=asked.study,
@@ -271,6 +272,8 @@ def _summary(key: tuple[str, str, str], here: pd.DataFrame) -> tuple[object, ...
         2.5,
         len(here),
         0.1,
+        0.01,
+        0.02,
     )
 
 

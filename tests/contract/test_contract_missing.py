@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 import record_edits as edits
 from cases import cases
-from contract_studies import STUDIES
+from contract_studies import KINDS, STUDIES
 from listing import collect
 
+from tasktransfer.cli import main
 from tasktransfer.core.nodes import Data, Fit, Node
 from tasktransfer.errors import RecordError
+from tasktransfer.present.page.page import NOTHING_MISSING
+from tasktransfer.results.records import PLURALS
 from tasktransfer.results.state import INTERRUPTED, claim
 from tasktransfer.results.study import Study
 
@@ -48,6 +52,40 @@ def test_a_missing_run_is_listed_with_state_and_reason(
         told = collect(study, capsys, "--complete")
         assert told.code == RecordError.exit_code
         assert told.of(node.path, *words[1:])
+
+
+@cases([(design, kind) for design in STUDIES for kind in KINDS[design]])
+def test_every_missing_node_is_counted_by_kind_and_told_by_the_page(
+    study: Study, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one that no run ends with, and one whose users are all there."""
+    nodes = edits.nodes_of(study, what)
+    removed = {node.digest: node for node in (nodes[0], nodes[-1])}
+    for node in removed.values():
+        Path(study.record(node)).unlink()
+    told = collect(study, capsys)
+    assert told.code == 0
+    counted = f"{len(removed)} of {len(nodes)} {PLURALS[what]}"
+    assert told.of("without a record", counted)
+    for node in removed.values():
+        assert told.of(node.path), node.label
+    for command in ("statistics", "report"):
+        assert main([command, "--config", study.config_file]) == 0
+    page = Path(study.report).read_text()
+    assert page.count(f"Without a record: {counted}.") == 2, "above everything, and in its section"
+    assert NOTHING_MISSING not in page
+    assert f"<dt>Missing</dt><dd>{counted}</dd>" in page
+
+
+@cases([(design,) for design in STUDIES])
+def test_nothing_is_missing_only_where_every_node_has_a_record(
+    study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not collect(study, capsys).of("without a record")
+    for command in ("statistics", "report"):
+        assert main([command, "--config", study.config_file]) == 0
+    page = Path(study.report).read_text()
+    assert NOTHING_MISSING in page and "Without a record" not in page
 
 
 def scored_with_parent(study: Study) -> Node:

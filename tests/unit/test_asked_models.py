@@ -45,7 +45,7 @@ def questions(model: Any, base: Path, dataset: str, task: str, shots: int = 1) -
 @pytest.fixture(scope="module")
 def decoder(load: Loader, models_folder: Path) -> CausalModel:
     model = load_asked(
-        ModelSpec("small", "decoder", "w", 1024), str(models_folder / "decoder"), None, FLOAT32
+        ModelSpec("small", "decoder", "w", 512), str(models_folder / "decoder"), None, FLOAT32
     )
     assert isinstance(model, CausalModel)
     with torch.no_grad():  # random weights would end at once
@@ -163,7 +163,7 @@ def test_every_architecture_is_asked(
 
 
 def test_an_encoder_decoder_is_asked_by_its_decoder(load: Loader, models_folder: Path) -> None:
-    spec = ModelSpec("small", "encoder_decoder", "w", 1024)
+    spec = ModelSpec("small", "encoder_decoder", "w", 512)
     model = load_asked(spec, str(models_folder / "encoder_decoder"), None, FLOAT32)
     assert isinstance(model, Seq2SeqModel)
     asked = questions(model, models_folder, "DailyDialog", "dialogue_nli")[:2]
@@ -184,11 +184,11 @@ def test_an_encoder_decoder_is_asked_by_its_decoder(load: Loader, models_folder:
 
 def test_bfloat16_rounds_and_says_so(load: Loader, models_folder: Path) -> None:
     start = str(models_folder / "decoder")
-    model = load_asked(ModelSpec("small", "decoder", "w", 1024), start, None, Hardware("bfloat16"))
+    model = load_asked(ModelSpec("small", "decoder", "w", 512), start, None, Hardware("bfloat16"))
     assert model.setup.precision == "bfloat16"
     assert {p.dtype for p in model.module.parameters()} == {torch.bfloat16}
     asked = questions(model, models_folder, "DailyDialog", "dialogue_nli")[:2]
-    exact = load_asked(ModelSpec("small", "decoder", "w", 1024), start, None, FLOAT32)
+    exact = load_asked(ModelSpec("small", "decoder", "w", 512), start, None, FLOAT32)
     for ours, theirs in zip(model.likelihoods(asked), exact.likelihoods(asked), strict=True):
         for a, b in zip(ours, theirs, strict=True):
             assert a.total == pytest.approx(b.total, rel=0.05)
@@ -208,4 +208,4 @@ def test_a_prompt_that_does_not_fit_is_told(decoder: CausalModel, models_folder:
     decoder.texts.max_length = 20
     with pytest.raises(ModelError, match="raise the model's max_length, or ask with fewer shots"):
         questions(decoder, models_folder, "DailyDialog", "dialogue_act_classification")
-    decoder.texts.max_length = 1024
+    decoder.texts.max_length = 512

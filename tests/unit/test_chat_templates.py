@@ -19,9 +19,10 @@ from tasktransfer.core.specs import Family, ModelSpec
 from tasktransfer.designs import open_study
 from tasktransfer.errors import ModelError
 from tasktransfer.evaluation.prompting import chat_template
-from tasktransfer.evaluation.prompting.load import load_texts
+from tasktransfer.evaluation.prompting.load import load_asked, load_texts
 from tasktransfer.evaluation.prompting.template_process import render_chats
 from tasktransfer.tasks.asking import Prompt
+from tasktransfer.training.hardware import Hardware
 
 PLAIN = "{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}[assistant]"
 PARTS = (
@@ -271,6 +272,23 @@ def test_validate_tries_the_templates_of_prompted_models(
     assert cli.main(["validate", "--config", "study.yaml"]) == 0
     write_study(tmp_path, tmp_path / "user", shots=[0, 2])
     assert cli.main(["validate", "--config", "study.yaml"]) == 4
+
+
+@pytest.mark.usefixtures("in_process")
+def test_prompts_are_not_longer_than_the_model(
+    decoder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = copied(decoder, tmp_path / "m", PLAIN)
+    write_study(tmp_path, folder, max_length=100_000)
+    assert cli.main(["validate", "--config", "study.yaml"]) == 4
+    error = capsys.readouterr().err
+    assert "has positions for" in error and "its max_length in the study is 100000" in error
+    with pytest.raises(ModelError, match="has positions for"):
+        load_asked(ModelSpec("m", "decoder", "w", 100_000), str(folder), None, Hardware("float32"))
 
 
 def test_another_template_is_another_evaluation(

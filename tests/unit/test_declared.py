@@ -458,6 +458,42 @@ def test_labels_of_parquet_have_their_names(tmp_path: Path) -> None:
     assert [row.target for row in instances(dataset)["polite-train"]] == [("no",), ("yes",)] * 3
 
 
+@pytest.mark.parametrize("form", ["parquet", "saved"])
+@pytest.mark.parametrize("named", [True, False])
+def test_names_of_labels_are_in_the_digest(form: str, named: bool, tmp_path: Path) -> None:
+    """Who read the numbers, as earlier versions did, had other labels."""
+    label = library.ClassLabel(names=["no", "yes"]) if named else library.Value("int64")
+    features = library.Features({"text": library.Value("string"), "label": label})
+    rows = [{"text": f"text {n}", "label": n % 2} for n in range(4)]
+    table = library.Dataset.from_list(rows, features=features)
+    file = tmp_path / ("own.parquet" if form == "parquet" else "own")
+    table.to_parquet(str(file)) if form == "parquet" else table.save_to_disk(str(file))
+    task = {"kind": "dialogue_classification", "label": "label"}
+    section = {"files": {"train": str(file)}, "shares": {"test": 0.2}}
+    declaration = section | {"dialogue": {"text": "text"}, "tasks": {"x": task}}
+    source = source_of(Declaration.model_validate(declaration), "datasets.Own")
+    parts = sorted(f for f in file.rglob("*") if f.is_file()) if file.is_dir() else [file]
+    names = {f: str(f.relative_to(file)) if file.is_dir() else "" for f in parts}
+    content = combined({f"train/0/{names[f]}": sha256_of(f) for f in parts})
+    for memo in (None, tmp_path / "memo.json", tmp_path / "memo.json"):
+        assert (source.digest(memo) == content) == (not named)
+
+
+def test_lists_of_labels_in_cells_are_in_the_revision(tmp_path: Path) -> None:
+    revisions = []
+    for label in ("['glad', 'calm']", "glad;calm"):
+        file = tmp_path / f"{len(revisions)}.csv"
+        lines = [f'text {n},"{label if n % 2 else "calm"}"' for n in range(20)]
+        file.write_text("\n".join(["text,moods", *lines]) + "\n")
+        task = {"kind": "multi_label", "label": "moods"}
+        section = {"files": {"train": str(file)}, "shares": {"test": 0.2}}
+        dataset = made(section | {"dialogue": {"text": "text"}, "tasks": {"moods": task}})
+        assert dataset.tasks["moods"].labels == ("calm", "glad")
+        survey = dataset.reader.find.__self__.survey  # type: ignore[attr-defined]
+        revisions.append(survey.cells)
+    assert revisions == [["moods"], []]
+
+
 def test_a_name_on_the_hub_needs_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ the answers of transfer and probes claim what their tables bear, and nothing wit
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -123,8 +123,15 @@ def test_an_unknown_name_is_told_the_known_ones() -> None:
 # --- the answer of transfer -----------------------------------------------------------------------
 
 
-def transfer(delta: list[float], q: list[float], joint: tuple[float, float]) -> list[str]:
-    """Two cells, ER → DNLI and DNLI → ER; the interval of the mean over all."""
+def transfer(
+    delta: list[float],
+    q: list[float],
+    joint: tuple[float, float],
+    joint_q: float = 0.01,
+    collapsed: Sequence[tuple[str, str, str, int]] = (),
+) -> list[str]:
+    """Two cells, ER → DNLI and DNLI → ER; the interval of the mean over all, and its q.
+    ``collapsed``: algorithm, source, target and how many of two runs predict one label only."""
     pairs = [(A, B), (B, A)]
     cells = RESULTS.statistics.cells.iloc[:2].assign(
         model="bert",
@@ -138,9 +145,20 @@ def transfer(delta: list[float], q: list[float], joint: tuple[float, float]) -> 
         q=q,
     )
     summary = RESULTS.statistics.summary.iloc[:1].assign(
-        mean=sum(joint) / 2, joint_low=joint[0], joint_high=joint[1]
+        model="bert",
+        algorithm="multitask",
+        mean=sum(joint) / 2,
+        joint_low=joint[0],
+        joint_high=joint[1],
+        joint_q=joint_q,
     )
-    statistics = dataclasses.replace(RESULTS.statistics, cells=cells, summary=summary)
+    names = ["algorithm", "source", "target", "n_collapsed"]
+    one_label = pd.DataFrame(collapsed, columns=names).assign(
+        dataset="DailyDialog", model="bert", n_runs=2
+    )
+    statistics = dataclasses.replace(
+        RESULTS.statistics, cells=cells, summary=summary, collapsed=one_label
+    )
     results: Results = dataclasses.replace(RESULTS, statistics=statistics)
     return answer_of_transfer(view_of(results))
 
@@ -154,35 +172,56 @@ def of_cells(sentences: list[str]) -> list[str]:
 def test_a_planted_transfer_is_found_and_named() -> None:
     told = of_cells(transfer([6.0, -4.0], [0.01, 0.9], (0.5, 1.5)))
     assert told[0].startswith("1 of 2 cells")
-    assert "none surely worse" in told[0]
+    assert "none significantly worse" in told[0]
     assert "ER → DN " in told[1] and "+6.0 [+5.0, +7.0] points" in told[1]
-    assert "surely changes scores by" in told[-1] and "(+1.00 [+0.50, +1.50])" in told[-1]
+    assert "1 of 1 means differs significantly from 0 (q ≤ 0.05): Multitask with" in told[-1]
+    assert "(+1.00 [+0.50, +1.50])" in told[-1]
     assert not any("loss" in line for line in told)
     worse = of_cells(transfer([6.0, -4.0], [0.9, 0.01], (-2.0, -1.0)))
-    assert "none of 2 cells" in worse[0].lower() and "1 surely worse" in worse[0]
-    assert "The largest sure loss is DN → ER" in worse[1]
+    assert "none of 2 cells" in worse[0].lower() and "1 significantly worse" in worse[0]
+    assert "The largest significant loss is DN → ER" in worse[1]
 
 
 def test_without_a_transfer_nothing_is_claimed() -> None:
     """The planted one, with a q and an interval that bear it no more."""
-    told = of_cells(transfer([6.0, -4.0], [0.051, 0.9], (-0.1, 1.5)))
+    told = of_cells(transfer([6.0, -4.0], [0.051, 0.9], (-0.1, 1.5), 0.2))
     assert told == [
         "No transfer is told apart from its baseline: none of 2 cells (a source, target, model "
         "and algorithm) at q ≤ 0.05.",
-        "Averaged over all pairs, no algorithm surely changes scores.",
+        "Averaged over all pairs, no algorithm changes scores significantly (none of 1 means at "
+        "q ≤ 0.05).",
     ]
-    holes = transfer([6.0, -4.0], [0.051, 0.9], (float("nan"), float("nan")))
+    nan = float("nan")
+    holes = transfer([6.0, -4.0], [0.051, 0.9], (nan, nan), nan)
     assert any("cannot be told for other" in line for line in holes)
-    assert not any("surely changes" in line for line in holes)
+    assert not any("significantly" in line for line in of_cells(holes))
     alone = transfer([6.0, -4.0], [float("nan")] * 2, (0.5, 1.5))
-    assert not any("train on" in line or "surely changes" in line for line in alone)
+    assert not any("train on" in line or "significantly from 0" in line for line in alone)
+
+
+def test_an_interval_of_one_of_several_means_is_no_claim_by_itself() -> None:
+    """Its own interval excludes 0; among all means it may do so by chance."""
+    told = transfer([6.0, -4.0], [0.051, 0.9], (0.1, 1.5), 0.09)
+    assert told[-1].startswith("Averaged over all pairs, no algorithm changes scores significantly")
+
+
+def test_statements_say_which_runs_behind_them_predict_one_label() -> None:
+    one_label = [("multitask", A, B, 1), ("baseline", "", B, 2)]
+    told = of_cells(transfer([6.0, -4.0], [0.01, 0.9], (0.5, 1.5), collapsed=one_label))
+    assert "; 1 of these cells have runs or baselines that predict one label only." in told[0]
+    assert "points; 1 of 2 runs and 2 of 2 baselines predict one label only." in told[1]
+    assert "1 of the 2 cells behind them have runs or baselines that predict" in told[-1]
 
 
 # --- the answer of probes -------------------------------------------------------------------------
 
 
 def probed(
-    trained: float, q: float, rho: tuple[float, float], probe: str = "AllSlots"
+    trained: float,
+    q: float,
+    rho: tuple[float, float],
+    probe: str = "AllSlots",
+    constant: int = 0,
 ) -> list[str]:
     """One probe of the best epoch, held against the untrained encoder and the best constant."""
     intervals = pd.DataFrame(
@@ -192,6 +231,10 @@ def probed(
             "compared_with": ["untrained", "prior", "untrained"],
             "value": [trained, 5.0, 50.0],
             "q": [q, q, 0.001],
+            "p": [0.01, 0.01, 0.001],
+            "corpus": "MultiWOZ",
+            "model": "LSTM",
+            "constant": [constant, constant, 0],
         }
     )
     claims = pd.DataFrame(
@@ -206,7 +249,7 @@ def test_what_training_planted_is_found() -> None:
     told = probed(8.0, 0.01, (0.2, 0.8))
     assert "raised probe F1 in 1 of 1 pairs of model and probe and lowered it in none" in told[0]
     assert told[1].endswith("in 1 of 1 pairs.")
-    assert "more BLEU-2 have higher probe F1 (Spearman 0.50 [0.20, 0.80])" in told[2]
+    assert "more BLEU-2 have higher probe F1 (Spearman 0.50 [0.20, 0.80], 95 %" in told[2]
     assert "in none of 1 pairs of model and probe and lowered it in 1" in probed(
         -8.0, 0.01, (-0.8, -0.2)
     )[0]  # fmt: skip
@@ -217,5 +260,19 @@ def test_without_an_effect_nothing_is_claimed_and_the_coin_is_no_probe() -> None
     told = probed(8.0, 0.051, (-0.1, 0.8))
     assert told[0].startswith("In none of 1 pairs of model and probe is the trained encoder")
     assert told[1].endswith("in none of 1 pairs.")
-    assert "BLEU-2 does not surely tell what the encoder knows" in told[2]
+    assert "BLEU-2 is not significantly related to what the encoder knows" in told[2]
     assert probed(8.0, 0.01, (0.2, 0.8), probe="Coin")[0].endswith("cannot be told.")
+
+
+def test_one_run_of_an_encoder_is_no_test_of_training() -> None:
+    told = probed(8.0, float("nan"), (-0.1, 0.8))
+    assert told[0].startswith("By one run of each encoder, the trained one has more probe F1")
+    assert "in 1 of 1 pairs of model and probe. One run says nothing of other trainings" in told[0]
+    assert not any("significantly raised" in line or "beats" in line for line in told)
+
+
+def test_probes_that_give_one_answer_are_counted_beside_the_claim() -> None:
+    told = probed(8.0, 0.01, (0.2, 0.8), constant=1)
+    assert told[0].endswith("; in 1 of these 1 a probe gives one answer only.")
+    alone = probed(8.0, float("nan"), (0.2, 0.8), constant=1)
+    assert "pairs of model and probe; in 1 of these 1 a probe gives one answer only." in alone[0]

@@ -12,7 +12,7 @@ import pytest
 
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.answer import answer
-from tasktransfer.designs.empathetic.columns import COSTS, DIFFERENCES, SUMMARY
+from tasktransfer.designs.empathetic.columns import COSTS, DIFFERENCES, MEASURED, SUMMARY
 from tasktransfer.designs.empathetic.figures import differences, ratios, scores
 from tasktransfer.designs.empathetic.printed import (
     pools_chosen,
@@ -40,7 +40,8 @@ def view(frames: dict[str, pd.DataFrame], **metadata: Any) -> View:
     about = Metadata(
         "planted", "digest", metadata.pop("synthetic", False), 1, order=order, **metadata
     )
-    return View(cast(Study, study), frames, about)
+    measured = pd.DataFrame(columns=[name for name, _, _ in MEASURED]).astype({"constant": bool})
+    return View(cast(Study, study), {"measured": measured, **frames}, about)
 
 
 def summary(cells: Cells, block: int = 100) -> pd.DataFrame:
@@ -78,8 +79,8 @@ EFFECTS: Cells = {
 def test_planted_effects_are_the_answer() -> None:
     training, labels = answer(view({"differences": compared(EFFECTS, 0.01)}))
     assert "improves P@1,100 (+6.00 [+4.00, +8.00]) and log PPL (−1.10 [−1.30, −0.90])" in training
-    assert "1 are surely better: EmoPrepend-1 in P@1,100 (+5.00 [+3.00, +7.00])" in labels
-    assert "1 are surely worse: Multitask in log PPL (+0.20 [+0.10, +0.30])" in labels
+    assert "1 is significantly better: EmoPrepend-1 in P@1,100 (+5.00 [+3.00, +7.00])" in labels
+    assert "1 is significantly worse: Multitask in log PPL (+0.20 [+0.10, +0.30])" in labels
     assert labels.startswith("Of 3 differences to Base")
 
 
@@ -87,7 +88,7 @@ def test_without_an_effect_nothing_is_claimed() -> None:
     none = dict.fromkeys(EFFECTS, (0.1, -1.0, 1.2))
     for sentence in answer(view({"differences": compared(none, 0.7)})):
         assert "told apart from none" in sentence
-        assert "surely" not in sentence
+        assert "significantly" not in sentence
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_a_large_difference_is_no_claim_where_interval_or_q_bear_none(
     interval: tuple[float, float], q: float
 ) -> None:
     large: Cells = dict.fromkeys(EFFECTS, (5.0, *interval))
-    assert "surely" not in " ".join(answer(view({"differences": compared(large, q)})))
+    assert "significantly" not in " ".join(answer(view({"differences": compared(large, q)})))
 
 
 def test_controls_are_no_part_of_the_answer() -> None:
@@ -107,9 +108,31 @@ def test_controls_are_no_part_of_the_answer() -> None:
     )
 
 
-def test_one_seed_is_said() -> None:
-    last = answer(view({"differences": compared(EFFECTS, 0.01, seeds=1)}))[-1]
-    assert last.startswith("One seed was trained")
+@pytest.mark.parametrize("q", [0.01, math.nan])
+def test_one_run_is_said_and_bears_no_claim(q: float) -> None:
+    """Whatever q an older table has."""
+    training, labels, last = answer(view({"differences": compared(EFFECTS, q, seeds=1)}))
+    assert training.startswith("Base minus Pretrained, one run each: log PPL (−1.10")
+    assert labels.startswith("Methods with emotion or topic supervision minus Base, one run each:")
+    assert last.startswith("One run of each method was trained, so no difference is tested")
+    assert "significantly" not in " ".join([training, labels, last])
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_a_run_that_answers_the_same_throughout_is_named(seeds: int) -> None:
+    columns = [name for name, _, _ in MEASURED]
+    rows = [
+        ("generation", method, "w", seed, "bleu", "", 3.0, 40, "r", method == "base" and seed == 1)
+        for method in ("base", "multitask")
+        for seed in (0, 1)
+    ]
+    frames = {
+        "differences": compared(EFFECTS, 0.01, seeds=seeds),
+        "measured": pd.DataFrame(rows, columns=columns),
+    }
+    last = answer(view(frames))[-1]
+    assert last.startswith("1 run behind these differences gives one answer to 99 % of the test")
+    assert "Base (generation, seed 1)" in last
 
 
 # --- the paper's tables -------------------------------------------------------------------------

@@ -360,7 +360,7 @@ def test_what_models_score_that_are_only_asked_stands_in_the_margin(tmp_path: Pa
     asked = frame_of(
         [
             ("DailyDialog", "smol", shots, target, value, *[np.nan] * 2, 2, 1.0, 1, 1, 1, 9, 9,
-             "written", 0.0, 5, "unknown")
+             "written", 0.0, 5, "unknown", 1)
             for shots, value in ((0, 11.0), (4, 22.0))
             for target in (*TASKS[:2], "")
         ],

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
-from tasktransfer.designs.transfer.statistics.joint import joint_interval
+from tasktransfer.designs.transfer.statistics.joint import joint_confidence
 from tasktransfer.stats.bootstrap import Estimate, confidence
 from tasktransfer.stats.chosen import halved
 
@@ -49,8 +49,9 @@ def test_the_interval_holds_the_truth_in_95_of_100_studies(shared: bool) -> None
     chance = np.random.default_rng(4)
     held = []
     for _ in range(100):
-        low, high = joint_interval(*study(chance, shared))
-        held.append(low <= 0 <= high)
+        sure = joint_confidence(*study(chance, shared))
+        held.append(sure.low <= 0 <= sure.high)
+        assert (sure.p > 0.05) is held[-1]
     assert 0.9 <= np.mean(held) <= 0.99
 
 
@@ -60,8 +61,8 @@ def test_dialogues_that_targets_share_count_once_for_all_of_them() -> None:
         key: ByDialogue(tuple(f"{key} {n}" for n in one.names), *_rest(one))
         for key, one in tested.items()
     }
-    (low, high), (left, right) = (joint_interval(frame, some) for some in (tested, apart))
-    assert high - low > 1.4 * (right - left)
+    whole, parts = (joint_confidence(frame, some) for some in (tested, apart))
+    assert whole.high - whole.low > 1.4 * (parts.high - parts.low)
 
 
 def test_without_dialogues_luck_it_is_that_of_the_seeds() -> None:
@@ -76,14 +77,16 @@ def test_without_dialogues_luck_it_is_that_of_the_seeds() -> None:
     variances = by_target.var(axis=1, ddof=1) / SEEDS / TARGETS**2
     degrees = (SEEDS - 1) * variances.sum() ** 2 / (variances**2).sum()
     sure = confidence(Estimate(frame["delta"].mean(), ((variances.sum(), degrees),), SEEDS))
-    assert joint_interval(frame, still) == pytest.approx((sure.low, sure.high))
+    found = joint_confidence(frame, still)
+    assert (found.low, found.high, found.p) == pytest.approx((sure.low, sure.high, sure.p))
 
 
 def test_a_hole_one_seed_or_no_predictions_leave_no_interval() -> None:
     frame, tested = study(np.random.default_rng(7), shared=False)
     first = frame[frame["seed"] == 0]
     for rows, some in ((frame.iloc[1:], tested), (first, tested), (frame, {})):
-        assert np.isnan(joint_interval(rows, some)).all()
+        found = joint_confidence(rows, some)
+        assert np.isnan([found.low, found.high, found.p]).all()
 
 
 def _rest(one: ByDialogue) -> tuple[float, np.ndarray, dict, dict]:

@@ -52,6 +52,21 @@ def test_layers_computed_twice_draw_the_same_dropout(
     assert once != pytest.approx(without, abs=1e-3)
 
 
+def test_layers_computed_twice_go_through_the_same_adapters(small: Path, tmp_path: Path) -> None:
+    """A panel's adapters are those of one task for the time of its forward pass."""
+    found = []
+    for training in (TRAINING, TWICE):
+        stage = small_stage(TASK, training=training)
+        stage = replace(stage, model=replace(stage.model, adapter_reduction=4))
+        out = tmp_path / str(training.gradient_checkpointing)
+        job = Job(stage, small / "DailyDialog-encoder", str(small / "encoder"), None, out, False, 1,
+                  "small", "c")  # fmt: skip
+        train_stage(job)
+        rounds = read_record(out / "metrics.json")["training"]["rounds"]
+        found.append([one["train_loss"][TASK] for one in rounds])
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
+
+
 @pytest.mark.parametrize("plain", [True, False])
 def test_a_layers_inside_is_not_kept(plain: bool, small: Path) -> None:
     """Counted: what the way back holds, in numbers."""

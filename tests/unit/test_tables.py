@@ -218,7 +218,13 @@ def test_analysis_needs_no_torch() -> None:
     assert printed.strip() == "[]"
 
 
-COLUMNS_OF_VERSION = {1: "43c41a5ddc16", 2: "0764c2d14e91", 3: "f0489821f2a5", 4: "4b0d8313fa7f"}
+COLUMNS_OF_VERSION = {
+    1: "43c41a5ddc16",
+    2: "0764c2d14e91",
+    3: "f0489821f2a5",
+    4: "4b0d8313fa7f",
+    5: "2e51176f21ee",
+}
 """TABLES_VERSION -> digest of the names and types of all columns."""
 
 

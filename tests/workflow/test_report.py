@@ -77,7 +77,7 @@ def results() -> Results:
     scores = [("smol", 0, A, 11.0), ("smol", 4, A, 22.0), ("smol", 4, B, 33.0)]
     prompted = [
         ("DailyDialog", model, shots, target, score, *[np.nan] * 2, 2, 1.0, 1, 1, 1, 9, 9,
-         "written", 0.0, 5, "unknown")
+         "written", 0.0, 5, "unknown", 1)
         for model, shots, target, score in scores
     ]  # fmt: skip
     return replace(make_results(ASKED), prompted=frame_of(prompted, PROMPTED))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -112,7 +112,7 @@ def validate(chosen: argparse.Namespace) -> None:
         for text in not_checked:
             print(f"not checked: {escape_text(text)}")
     if not chosen.config_only:
-        _validate_models(study.config.models)
+        _validate_models(study)
         _validate_prompts(study)
     refuse_endpoints(study.config)
     name, notes = study.config.study, [*design.notes(study.config)]
@@ -131,14 +131,16 @@ def validate(chosen: argparse.Namespace) -> None:
     show(seen, lambda _: "".join(f"{line}\n" for line in lines), as_json=chosen.json)
 
 
-def _validate_models(models: Sequence[ModelConfig]) -> None:
+def _validate_models(study: Study) -> None:
     """Load the models that are on the disk; one from the hub would have to be downloaded."""
+    lengths = [(model.name, model.max_length) for _, model in _prompted_models(study)]
     refused = []
-    for model in with_progress(models, "loading models"):
+    for model in with_progress(study.config.models, "loading models"):
         start = on_disk(model.checkpoint)
+        longest = max(model.max_length, *(n for name, n in lengths if name == model.name), 0)
         try:
             if model.has_checkpoint and Path(start).exists():
-                check_checkpoint(model, start)
+                check_checkpoint(model.model_copy(update={"max_length": longest}), start)
         except ModelError as error:
             refused.append(str(error))
     if refused:
@@ -147,15 +149,12 @@ def _validate_models(models: Sequence[ModelConfig]) -> None:
 
 def _validate_prompts(study: Study) -> None:
     """Render prompts for the prompted models in folders, with their chat templates."""
-    from tasktransfer.core.nodes import Outcome
     from tasktransfer.errors import tell_note
 
     cases: dict[tuple[str, Any, bool], ModelSpec] = {}
-    for node in study.plan.evaluations:
-        if node.asked is not None and isinstance(node.of, Outcome) and node.of.model is not None:
-            model, chat = node.of.model, node.asked.get("chat", "auto")
-            if not model.served and Path(study.base_model(model.name)).is_dir():
-                cases[model.name, chat, bool(node.asked["shots"])] = model
+    for asked, model in _prompted_models(study):
+        if Path(study.base_model(model.name)).is_dir():
+            cases[model.name, asked.get("chat", "auto"), bool(asked["shots"])] = model
     notes: list[str] = []
     for (name, chat, examples), model in cases.items():
         from tasktransfer.evaluation.prompting.load import check_prompts
@@ -164,6 +163,16 @@ def _validate_prompts(study: Study) -> None:
         notes += [f"model {name}: {note}" for note in seen]
     for note in dict.fromkeys(notes):
         tell_note(note)
+
+
+def _prompted_models(study: Study) -> Iterator[tuple[Mapping[str, Any], ModelSpec]]:
+    """Yield how each evaluation prompts its model, of the models that run here."""
+    from tasktransfer.core.nodes import Outcome
+
+    for node in study.plan.evaluations:
+        model = node.of.model if isinstance(node.of, Outcome) else None
+        if node.asked is not None and model is not None and not model.served:
+            yield node.asked, model
 
 
 def check_checkpoint(model: ModelConfig, start: str) -> None:

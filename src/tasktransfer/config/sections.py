@@ -1,6 +1,6 @@
 """The sections that every design's config has. A key is declared here once: its type, its default
-and its description. To add one, add it to its section's class and, with a comment, to
-``config.yaml``.
+and its description. To add one, add it to its section's class, with a comment to
+``config.yaml``, and with another value than its default to ``tests/contract/every_key_studies.py``.
 """
 
 from __future__ import annotations

@@ -15,10 +15,13 @@ from tasktransfer.core.validation import refuse, show
 
 FIDELITY_OF_FETA = tuple(
     f"fidelity.{switch}"
-    for switch in ("lost_spans", "span_choice", "inputs", "generation_length", "exp3_steps")
+    for switch in (
+        *("lost_spans", "span_choice", "inputs", "answers", "several_answers", "multi_label"),
+        *("generation_length", "exp3_steps"),
+    )
 )
-"""Switches for spans, for prompts of the toolkit's and for bandits: a transfer study alone has
-these."""
+"""Switches for spans, sets of labels, generated labels, prompts of the toolkit's and bandits: a
+transfer study alone has these."""
 OF_FETA = "remove it, as only a transfer study has what it changes"
 
 OF_ROUNDS = ("round_updates", "patience")

@@ -89,14 +89,19 @@ class AdapterBank(nn.Module):
         for number, module in enumerate(places):
             module.register_forward_hook(self._hook(number))
 
+    @property
+    def task(self) -> str | None:
+        """The task whose adapters this thread's forward passes go through, None outside a block."""
+        return getattr(self._this_thread, "task", None)
+
     @contextmanager
-    def using(self, task: str) -> Iterator[None]:
-        """This thread's forward passes go through a task's adapters in the block."""
-        self._this_thread.task = task
+    def using(self, task: str | None) -> Iterator[None]:
+        """Let this thread's forward passes go through a task's adapters in the block."""
+        before, self._this_thread.task = self.task, task
         try:
             yield
         finally:
-            self._this_thread.task = None
+            self._this_thread.task = before
 
     def parts(self) -> dict[str, dict[str, nn.Parameter]]:
         """``adapter.<task>`` → its parameters."""
@@ -145,8 +150,7 @@ class AdapterBank(nn.Module):
 
     def _hook(self, number: int) -> Any:
         def through_adapter(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
-            task = getattr(self._this_thread, "task", None)
-            if task is None:
+            if (task := self.task) is None:
                 return output
             adapted: Tensor = self.banks[task][number](output)  # type: ignore[index]
             return adapted

@@ -33,14 +33,19 @@ def check_model(
     model = load_pretrained(family, checkpoint, revision, note=note)
     tokenizer = load_tokenizer(checkpoint, revision, family)
     check_vocabulary(tokenizer, model.get_input_embeddings().weight.shape[0], checkpoint)
+    check_length(model, checkpoint, max_length)
+    if family == "encoder" and "token_type_ids" in tokenizer.model_input_names:
+        _check_token_types(model, checkpoint)
+
+
+def check_length(model: Any, checkpoint: str, max_length: int) -> None:
+    """Raise ModelError if a study's inputs have more tokens than a model has positions for."""
     limit = positions(model)
     if limit is not None and max_length > limit:
         raise ModelError(
             f"{checkpoint}: the model has positions for {limit} tokens, and its max_length in the "
             f"study is {max_length}; set max_length: {limit} or less"
         )
-    if family == "encoder" and "token_type_ids" in tokenizer.model_input_names:
-        _check_token_types(model, checkpoint)
 
 
 def positions(model: Any) -> int | None:

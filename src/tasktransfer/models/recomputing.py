@@ -7,13 +7,15 @@ begins and ends.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from torch import nn
 
 from tasktransfer.errors import ModelError
 from tasktransfer.layers.dropout import drawn_again
+from tasktransfer.models.adapters import AdapterBank
 
 
 def compute_layers_again(module: nn.Module, name: str) -> None:
@@ -23,7 +25,13 @@ def compute_layers_again(module: nn.Module, name: str) -> None:
     Raises:
         ModelError: there is none, or it cannot do so. ``name`` is how the study calls it.
     """
-    settings = {"use_reentrant": False, "context_fn": drawn_again}
+    banks = [part for part in module.modules() if isinstance(part, AdapterBank)]
+
+    def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+        now, later = drawn_again()
+        return now, _as_before(later, [(bank, bank.task) for bank in banks])
+
+    settings = {"use_reentrant": False, "context_fn": contexts}
     models = list(_pretrained_models(module))
     if not models or not all(model.supports_gradient_checkpointing for model in models):
         raise ModelError(
@@ -35,6 +43,18 @@ def compute_layers_again(module: nn.Module, name: str) -> None:
             warnings.simplefilter("ignore", FutureWarning)  # the name that all versions have
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=settings)
         model.disable_input_require_grads()  # layers need no gradient of what they read
+
+
+@contextmanager
+def _as_before(
+    dropout: AbstractContextManager[None], adapters: Sequence[tuple[AdapterBank, str | None]]
+) -> Iterator[None]:
+    """Compute a layer again with the dropout and the adapters of the first time."""
+    with ExitStack() as stack:
+        stack.enter_context(dropout)
+        for bank, task in adapters:
+            stack.enter_context(bank.using(task))
+        yield
 
 
 def _pretrained_models(module: nn.Module) -> Iterator[Any]:

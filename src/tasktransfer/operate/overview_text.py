@@ -7,6 +7,7 @@ from typing import Any
 
 from tasktransfer.operate.endpoints import format_endpoints
 from tasktransfer.operate.forecast.disk import in_words
+from tasktransfer.results.records import PLURALS
 from tasktransfer.tables.numbers import counted
 from tasktransfer.tables.text import text_table
 
@@ -176,8 +177,7 @@ def _progress(seen: dict[str, Any]) -> list[str]:
 
 def others(rows: Sequence[dict[str, Any]]) -> list[str]:
     """What is no training, on a line."""
-    names = {"data": "derived data", "fit": "fits", "evaluation": "evaluations"}
-    counts = (f"{row['done']:,} of {row['total']:,} {names[row['kind']]}" for row in rows)
+    counts = (f"{row['done']:,} of {row['total']:,} {PLURALS[row['kind']]}" for row in rows)
     return [f"made besides: {', '.join(counts)}"] if rows else []
 
 

@@ -33,7 +33,7 @@ from tasktransfer.files.progress import with_progress
 from tasktransfer.results.finished import examined, keep_checks
 from tasktransfer.results.mixtures import Comparison, facts_of
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import read_record, without_selection
+from tasktransfer.results.records import NOUNS, PLURALS, read_record, without_selection
 from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, log_in
@@ -134,6 +134,28 @@ class Collected:
         ordered = sorted(named, key=lambda cut: (order.get(cut[0], len(order)), cut))
         return ", ".join(f"{name} {limit}" for _, name, limit in ordered)
 
+    @cached_property
+    def without_record(self) -> tuple[Node, ...]:
+        """Nodes of the plan, of every kind, without a usable record."""
+        return tuple(node for node in self.study.plan.nodes if not self.has(node))
+
+    @cached_property
+    def without_run(self) -> tuple[Node, ...]:
+        """Those of them that no missing run names: what is made from them is there."""
+        named = {node.digest for hole in self.missing for node in (hole.wanted, hole.node)}
+        return tuple(node for node in self.without_record if node.digest not in named)
+
+    def describe_missing(self) -> str:
+        """Return the nodes without a usable record by kind, ``33 of 102 evaluations``; empty if
+        every node has one."""
+        planned = Counter(NOUNS[type(node)] for node in self.study.plan.nodes)
+        missing = Counter(NOUNS[type(node)] for node in self.without_record)
+        return ", ".join(
+            f"{missing[noun]:,} of {total:,} {PLURALS[noun]}"
+            for noun, total in planned.items()
+            if missing[noun]
+        )
+
     @property
     def stand_ins(self) -> dict[str, str]:
         """What stands in for what, as the records name it."""
@@ -143,9 +165,11 @@ class Collected:
         return found
 
     def holes(self) -> list[str]:
-        """A line for each run that lacks something, and for each damaged record."""
+        """A line for each run that lacks something, each other node without a record, and each
+        damaged record."""
         results = self.study.config.results
         lines = [f"{results}/{m.wanted.path}: {m.reason}; {m.remedy}" for m in self.missing]
+        lines += [f"{results}/{node.path}: {NO_RECORD}" for node in self.without_run]
         damaged = [f"damaged: {error}" for _, error in self.problems]
         return list(dict.fromkeys([*damaged, *lines]))
 
@@ -156,7 +180,7 @@ class Collected:
             RecordError: names what is missing, with its state and reason.
         """
         results, planned, holes = self.study.config.results, self.planned, self.holes()
-        if self.runs and not (complete and holes):
+        if self.runs and not (complete and (self.missing or self.problems)):
             return
         more = [f"and {len(holes) - SHOWN:,} more"] * (len(holes) > SHOWN)
         if not self.runs:
@@ -181,6 +205,8 @@ class Collected:
             f"{self.study.tables}: {len(self.runs):,} runs, {sum(states.values()):,} missing"
             + (f" ({counted})" if counted else "")
         )
+        if nodes := self.describe_missing():
+            print(f"{self.study.tables}: without a record: {nodes}")
         for _, error in self.problems:
             print(f"left out, damaged: {error}")
         file = Path(self.study.holes)

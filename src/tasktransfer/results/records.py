@@ -44,6 +44,8 @@ NOUNS: dict[type[Node], str] = {
     Evaluation: "evaluation",
 }
 """What a kind of node is called in records, commands and JSON."""
+PLURALS = {"data": "derived data", "stage": "trainings", "fit": "fits", "evaluation": "evaluations"}
+"""What nodes of a kind are called for people."""
 
 _SAID_TWICE = ("dataset", "train_tasks", "seed")
 

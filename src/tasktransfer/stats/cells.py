@@ -239,7 +239,8 @@ def cells(
         against: reference -> in which names it differs from the cell. No cell is compared with
             itself.
         family: names and reference (empty: the score itself) -> what q is adjusted within, by
-            Benjamini and Hochberg; None: no q.
+            Benjamini and Hochberg; None: no q. Of one training there is none either, since how
+            much trainings differ is not known; where nothing was trained there is.
         references: names -> cell that others are compared with; None: ``told``.
 
     Returns:
@@ -247,14 +248,15 @@ def cells(
     """
     references = told if references is None else references
     rows = [(*key, "", *_mean(cell)) for key, cell in with_progress(told.items(), "means")]
+    testable = [_is_testable(cell.trainings.seeds, cell) for cell in told.values()]
     pairs = [
-        (key, name, cell, cell.less(references[other]))
+        (key, name, cell, references[other], cell.less(references[other]))
         for key, cell in told.items()
         for name, change in against.items()
         if (other := tuple(map(change.get, by, key))) in references and other != key
     ]
     sure = confidences([estimated for *_, estimated in pairs])
-    for (key, name, cell, estimated), confidence in zip(pairs, sure, strict=True):
+    for (key, name, cell, reference, estimated), confidence in zip(pairs, sure, strict=True):
         unit = 100 if cell.scale == "logarithm" else 1
         numbers = (
             estimated.delta / unit,
@@ -264,15 +266,22 @@ def cells(
             confidence.p,
         )
         rows.append((*key, name, estimated.seeds, *numbers, _clusters(cell)))
+        testable.append(_is_testable(range(estimated.seeds), cell, reference))
     table = pd.DataFrame(rows, columns=[*by, *COLUMNS[:-1]])
     families: dict[object, list[int]] = {}
     for index, row in enumerate(rows):
-        families.setdefault(family(row[: len(by)], row[len(by)]), []).append(index)
+        if testable[index]:
+            families.setdefault(family(row[: len(by)], row[len(by)]), []).append(index)
     families.pop(None, None)
     table["q"] = np.nan
     for places in families.values():
         table.loc[places, "q"] = false_discovery(table.loc[places, "p"])
     return table
+
+
+def _is_testable(seeds: Sequence[int], *compared: Cell) -> bool:
+    """Return whether other trainings are known: there are several, or nothing was trained."""
+    return len(seeds) > 1 or all(cell.trainings.seeds == (NO_SEED,) for cell in compared)
 
 
 def _mean(cell: Cell) -> tuple[Any, ...]:

@@ -14,9 +14,10 @@ import pyarrow as pa
 from tasktransfer.core.ancestors import with_ancestors
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.collect import NO_RECORD, Collected, gather
 from tasktransfer.results.costs import hardware_of, hours_of
-from tasktransfer.results.records import chosen_round
+from tasktransfer.results.finished import state_of
+from tasktransfer.results.records import NOUNS, chosen_round
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
@@ -25,6 +26,9 @@ from tasktransfer.tables.store import Columns, frame_of, read_frame, write_frame
 
 Values = tuple[Any, ...]
 Rows = Iterable[Sequence[Any]]
+
+MISSING = "missing"
+"""Key in the tables' facts: the planned nodes without a record, by kind; absent if none is."""
 
 RESOURCES: Columns = (
     ("kind", pa.string(), "stage (a training), fit, evaluation or data (derived)"),
@@ -110,9 +114,23 @@ def common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Va
                 *(hole.node.path, hole.error, hole.remedy),
             )
             for hole in collected.missing
-        ],
+        ]
+        + [_node_row(collected, node, about) for node in collected.without_run],
         "problems": list(collected.problems),
     }
+
+
+def _node_row(collected: Collected, node: Node, about: Sequence[str]) -> Values:
+    """Return the row in ``missing`` of a node without a record that no run's result names."""
+    state, error = state_of(collected.study, node)
+    return (
+        NOUNS[type(node)],
+        node.model.name if isinstance(node, Stage) else None,
+        node.seed if isinstance(node, Stage | Fit) else None,
+        *(None for _ in about),
+        *(f"{node.path}/{RECORD}", state, error or NO_RECORD),
+        *(node.path, error, "run snakemake again"),
+    )
 
 
 def _made_by(collected: Collected, run: Run) -> Values:
@@ -209,6 +227,8 @@ def metadata_of(
         facts={
             **{f"stand-in: {name}": text for name, text in named.items()},
             **_makers(collected),
+            **_one_run(collected),
+            **({MISSING: missing} if (missing := collected.describe_missing()) else {}),
             **(facts or {}),
         },
         cuts=", ".join(filter(None, (collected.cuts, cuts))),
@@ -223,6 +243,15 @@ def _makers(collected: Collected) -> dict[str, str]:
     )
     listed = ", ".join(f"{name} ({counted(n, 'record')})" for name, n in makers.items())
     return {f"mark: {len(makers)} LABS": f"made by {listed}"} if len(makers) > 1 else {}
+
+
+def _one_run(collected: Collected) -> dict[str, str]:
+    """Return a mark beside every title if the study trains once, with one seed."""
+    seeds = {run.seed for run in collected.runs if run.stages}
+    if not seeds or len(seeds) > 1:
+        return {}
+    text = "one run of each training (one seed), so that how much trainings differ is not known"
+    return {"mark: ONE RUN": text}
 
 
 def earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, ...]]:

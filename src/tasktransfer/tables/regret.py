@@ -71,7 +71,8 @@ def sentence(group: pd.DataFrame) -> str:
     compared = [name for name in others if name != SOURCE_MEAN]
     if compared and SOURCE_MEAN in rows.index:
         parts.append(_below(rows, compared, SOURCE_MEAN, SOURCE_MEAN))
-    return f"By {LEADING}: {'; '.join(parts)}."
+    once = " (of one run of each transfer)" if (rows["n_seeds"] == 1).all() else ""
+    return f"By {LEADING}{once}: {'; '.join(parts)}."
 
 
 def _below(rows: pd.DataFrame, names: Sequence[str], reference: str, called: str) -> str:

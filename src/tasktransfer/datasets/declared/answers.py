@@ -43,6 +43,7 @@ class TaskReader:
     Args:
         skipped: number of items without an answer that are left out, if that is allowed.
         fields: what is read → path of its field.
+        are_cells: whether labels were the lists in the texts of cells.
         listed: the list whose items are the instances. Empty if the dialogue is one, or its turns
             are.
     """
@@ -51,6 +52,7 @@ class TaskReader:
     section: TaskSection
     skipped: int = 0
     spellings: Spellings = field(default_factory=dict)
+    are_cells: bool = False
     fields: dict[str, str] = field(init=False)
     listed: str = field(init=False)
 
@@ -255,7 +257,7 @@ class TaskReader:
             if items is None:
                 at = item.location.at(path)
                 raise at.error(f"{value:.40} begins like a list and is none", "write it as JSON")
-            value = items
+            value, self.are_cells = items, True
         elif isinstance(value, str):
             mark = "|" if "|" in value else ";"
             value = [part for part in value.split(mark) if part.strip()]

@@ -146,11 +146,12 @@ class _Asked:
 
 def _revision(declaration: Declaration, source: Source, digest: str, survey: Survey) -> str:
     """Return the digest of content and of how it is read. What files without duplicates, rare
-    labels and several spellings do not have is not part of it."""
+    labels, several spellings and lists in cells do not have is not part of it."""
     content = {"version": VERSION, "splits": list(source.splits), **declaration.reading}
     moved, spellings = survey.splitting.moved, survey.spellings
     content |= {"moved": dict(moved)} if moved else {}
     content |= {"spellings": spellings} if spellings else {}
+    content |= {"cells": survey.cells} if survey.cells else {}
     return combined({"files": digest, "reading": digest_of(content)})
 
 

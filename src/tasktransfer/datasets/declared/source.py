@@ -75,23 +75,30 @@ class Files:
 
 
 def _digests(file: DataFile, digests: Digests) -> dict[str, str]:
-    """The digests of a file's parts, and of how a CSV is read that its header does not tell: who
-    reads it otherwise has other instances."""
+    """Return the digests of a file's parts, and of how it is read if its bytes alone do not say: a
+    CSV unlike its header, labels of a table that are read by their names. Whoever reads it
+    otherwise has other instances."""
     found = {name: digests.of_file(part) for name, part in file.parts().items()}
-    if file.format == "csv":
-        key, state = f"{file.path.absolute()} as CSV", file.path.stat()
+    if file.format in ("csv", "parquet", "arrow", "saved"):
+        head = file.path / "state.json" if file.format == "saved" else file.path
+        key, state = f"{file.path.absolute()} as {file.format}", head.stat()
         reading = digests.recall(key, state)
         if reading is None:
-            reading = _digest_reading(file.path)
+            reading = _digest_reading(file)
             digests.remember(key, state, reading)
         if reading != PLAIN:
             found["reading"] = reading
     return found
 
 
-def _digest_reading(file: Path) -> str:
+def _digest_reading(file: DataFile) -> str:
     try:
-        csv = open_csv(file)
+        if file.format != "csv":
+            from tasktransfer.datasets.declared import table_rows  # noqa: PLC0415  # pyarrow is slow
+
+            named = table_rows.find_named_labels(file.path, file.format)
+            return digest_of(named) if named else PLAIN
+        csv = open_csv(file.path)
     except DataError:
         return PLAIN  # whoever reads it says what is wrong
     return (

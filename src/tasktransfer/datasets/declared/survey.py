@@ -30,7 +30,7 @@ from tasktransfer.tasks.card import SPLITS, Instance
 
 VERSION = 1
 """Raise it when the same files give other instances."""
-SURVEY_VERSION = 2
+SURVEY_VERSION = 3
 """Raise it when a survey has other fields, or tells more."""
 
 MOST_LABELS = 1000
@@ -53,6 +53,7 @@ class Survey:
         words: task → mean words of an instance.
         few: task → split → limit of its few-sample draw (``draws``).
         spellings: task → spelling of a label → the label that it is read as (``spellings``).
+        cells: tasks whose labels are lists in the texts of cells.
         told: what a user should know, a line each.
     """
 
@@ -68,6 +69,7 @@ class Survey:
     splitting: Splitting
     few: dict[str, dict[str, int]] = field(default_factory=dict)
     spellings: dict[str, dict[str, str]] = field(default_factory=dict)
+    cells: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
 
 
@@ -189,6 +191,7 @@ class _Surveyor:
             splitting=drawn,
             few=draws,
             spellings={t: c.labels.spellings for t, c in self.tasks.items() if c.labels.spellings},
+            cells=[task for task, counts in self.tasks.items() if counts.reader.are_cells],
             told=self._told(by_split, needed, drawn, draws),
         )
 

@@ -80,17 +80,42 @@ def read_hub_rows(
         yield from reader.rows(table.with_format("arrow").iter(BATCH))
 
 
+def find_named_labels(path: Path, form: str) -> dict[str, Any]:
+    """Return the fields of a table whose labels are read by their names, with their types.
+
+    Args:
+        form: parquet, arrow or saved.
+
+    Raises:
+        DataError: the table is damaged.
+    """
+    with _reporting(path, "write it again"):
+        if form == "parquet":
+            with open_regular(path) as stream:
+                return _named_labels(_read_features(pq.ParquetFile(stream).schema_arrow))
+        if form == "saved":
+            path = (
+                path / Path(json_text.read(path / "state.json")["_data_files"][0]["filename"]).name
+            )
+        open_regular(path).close()
+        with pa.memory_map(str(path)) as source:
+            return _named_labels(_read_features(_open_batches(source)[0]))
+
+
 def _read_arrow(path: Path, name: str, notes: list[str]) -> Iterator[SourceRow]:
     open_regular(path).close()  # refuses a pipe or a device, which memory cannot map
     with pa.memory_map(str(path)) as source:
-        batches: Iterable[pa.RecordBatch]
-        try:
-            stream = pa.ipc.open_stream(source)
-            schema, batches = stream.schema, stream
-        except pa.ArrowInvalid:
-            file = pa.ipc.open_file(source)
-            schema, batches = file.schema, map(file.get_batch, range(file.num_record_batches))
+        schema, batches = _open_batches(source)
         yield from _Reader(name, schema, notes).rows(batches)
+
+
+def _open_batches(source: pa.NativeFile) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    try:
+        stream = pa.ipc.open_stream(source)
+    except pa.ArrowInvalid:
+        file = pa.ipc.open_file(source)
+        return file.schema, map(file.get_batch, range(file.num_record_batches))
+    return stream.schema, stream
 
 
 class _Reader:

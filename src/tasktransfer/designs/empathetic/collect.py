@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 from tasktransfer.core.nodes import Evaluation, Fit
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.empathetic import columns
@@ -25,6 +27,7 @@ from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.costs import hardware_of, hours_of
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
+from tasktransfer.stats.collapsed import answers_once
 from tasktransfer.tables.collected import earlier_rows, metadata_of, write_collected
 
 Values = tuple[Any, ...]
@@ -70,10 +73,12 @@ def _pool(evaluation: Evaluation) -> str:
 def _measured(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Values]:
     task = evaluation.task
     result = collected.record(evaluation)["results"][task]
+    rows = collected.rows(evaluation)
+    constant = answers_once(pc.list_slice(rows["prediction"], 0, 1))
     for measure, value in result["measures"].items():
         named = MEASURED.get((task, evaluation.split), measure)
         where = f"{evaluation.path}/{RECORD}"
-        yield *_key(run), named, _pool(evaluation), value, result["instances"], where
+        yield *_key(run), named, _pool(evaluation), value, result["instances"], where, constant
 
 
 def _rows(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Values]:

@@ -25,6 +25,7 @@ MEASURED: Columns = (
     ("value", pa.float64(), "the measure on the test split"),
     ("instances", pa.int64(), "test instances"),
     ("record", pa.string(), "the evaluation's record, relative to the results folder"),
+    ("constant", pa.bool_(), "whether 99 % of the answers or more are one and the same"),
 )
 ROWS: Columns = (
     *_RUN,
@@ -74,7 +75,7 @@ DIFFERENCES: Columns = (
     (
         "q",
         pa.float64(),
-        "p after control of false discoveries over all methods; controls have none",
+        "p after control of false discoveries over all methods; null: a control, or one seed",
     ),
     ("comparable", pa.bool_(), "false: the method is told what the others must find out"),
 )

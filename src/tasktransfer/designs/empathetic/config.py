@@ -62,6 +62,9 @@ class EmpatheticData(DataConfig):
         folders: Mapping[Any, str] = self.releases
         return folders.get(dataset, self.release)
 
+    def generates(self, dataset: str) -> bool:
+        return self.generated and dataset not in self.releases
+
 
 class EmpatheticModel(ModelConfig):
     """A model that is built here, or one of a checkpoint."""
@@ -137,6 +140,7 @@ class EmpatheticTraining(TrainingConfig):
         "task_weighting": "remove it, as no training draws batches of several tasks",
         "loss_on": "remove it, as no decoder is trained",
         "fidelity.weighting_when_finetuning": "remove it, as none follows one on several tasks",
+        "fidelity.repetition_penalty": "remove it, as evaluation.decoding says how to write",
         **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
     }
 

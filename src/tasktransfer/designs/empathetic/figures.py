@@ -99,6 +99,8 @@ def differences(view: View) -> Figure | None:
     for panel in axes:
         zero_line(panel)
     more = [f"Filled: told apart from Base (q ≤ {MOST_Q}). Hollow: not."]
+    if rows["q"].isna().all():
+        more = ["Hollow: one run of each method, so no difference is tested."]
     if rows["method"].isin(CONTROLS).any():
         more.append("Grey: controls, which have no q.")
     _finish(figure, "Differences to Base", rows, view, looks, more)

@@ -17,6 +17,11 @@ from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.tables.numbers import interval, number
 
 LEVEL = 0.05
+ONCE = "; one run of each training, so that this says nothing of others"
+ONE_RUN = (
+    "One run of each training is there, so no difference between {} and the others is tested: "
+    "train two seeds or more (seeds: 3)."
+)
 
 
 def answer(view: View) -> list[str]:
@@ -27,7 +32,12 @@ def answer(view: View) -> list[str]:
     if not trained:
         return ["Nothing is rated yet by anything that was trained."]
     rater = trained[0] if "panel" not in trained else "panel"
-    sentences = [_rates(view["averages"], rater), _compared(view["tests"], rater), _own(view)]
+    sentences = [
+        _rates(view["averages"], rater),
+        _compared(view["tests"], rater),
+        _own(view),
+        _constant(view["correlations"], rater),
+    ]
     return [sentence for sentence in sentences if sentence]
 
 
@@ -37,19 +47,37 @@ def _rates(averages: pd.DataFrame, rater: str) -> str:
     if found.empty:
         return f"Of {rater} no average over all rated sets is there."
     row = found.iloc[0]
+    once = ONCE if row["seeds"] < 2 else ""
     what = (
         f"Over {_sets(int(row['sets']))} {rater} correlates with human ratings by "
         f"{number(row['value'], '.1f')} on average"
     )
     if row["low"] > 0 or row["high"] < 0:
-        return f"{what} (95 % interval {interval(row['low'], row['high'], '.1f')})."
+        return f"{what} (95 % interval {interval(row['low'], row['high'], '.1f')}{once})."
     ends = interval(row["low"], row["high"], ".1f")
-    return f"{what}, which is not told apart from none (95 % interval {ends})."
+    return f"{what}, which is not told apart from none (95 % interval {ends}{once})."
+
+
+def _constant(correlations: pd.DataFrame, rater: str) -> str:
+    """Return which ratings behind these sentences are one value for all items."""
+    methods = {rater, *COMPARED_WITH} - {*CONTROLS}
+    rows = correlations[(correlations["constant"] > 0) & correlations["method"].isin(methods)]
+    if rows.empty:
+        return ""
+    named = [
+        f"{row['method']} on {row['set']} ({row['constant']} of {row['seeds']} runs)"
+        for row in rows.to_dict("records")
+    ]
+    return (
+        f"One value for all items is given, and counts as a correlation of 0, by {_listed(named)}."
+    )
 
 
 def _compared(tests: pd.DataFrame, rater: str) -> str:
     """On which sets it is above and below each of the others."""
     mine = tests[(tests["method"] == rater) & (tests["seed"] == "mean")]
+    if len(mine) and mine["q"].isna().all():
+        return ONE_RUN.format(rater)
     parts, unsure = [], []
     for against in [name for name in COMPARED_WITH if name in set(mine["against"])]:
         some = mine[mine["against"] == against]
@@ -84,6 +112,7 @@ def _own(view: View) -> str:
     every = view["experts"]
     fan = next((method for method in FANS if method in set(every["method"])), "")
     some = every[(every["method"] == fan) & (every["expert"] == OWN_MINUS_OTHERS)]
+    some = some[some["seeds"] > 1]
     if some.empty:
         return ""
     q = pd.Series(false_discovery(some["p"]), some.index)

@@ -98,7 +98,7 @@ CORRELATIONS: Columns = (
     ("domain", TEXT, "the set's domain; empty: none"),
     ("seeds", WHOLE, "seeds"),
     *_CORRELATION,
-    ("q", NUMBER, "p after control of the false discovery rate over the sets"),
+    ("q", NUMBER, "p after control of the false discovery rate over the sets; null: one seed"),
     ("drawn_low", NUMBER, "the interval's lower end by drawing contexts and seeds together"),
     ("drawn_high", NUMBER, "upper end: narrow with few seeds"),
     ("pearson", NUMBER, "Pearson's correlation x 100, mean over seeds"),
@@ -128,12 +128,12 @@ TESTS: Columns = (
     ("low", NUMBER, "lower end of its 95 % interval by drawing contexts"),
     ("high", NUMBER, "upper end"),
     ("p", NUMBER, "two-sided p of no difference, by drawing contexts"),
-    ("q", NUMBER, "after control of the false discovery rate over the sets"),
+    ("q", NUMBER, "after control of the false discovery rate over the sets; null: of one seed"),
     ("seeds_low", NUMBER, "lower end over contexts and seeds, of the mean over seeds; else null"),
     ("seeds_high", NUMBER, "upper end"),
     ("t", NUMBER, "Williams' t, which takes items for independent"),
     ("t_p", NUMBER, "its p, two-sided"),
-    ("t_q", NUMBER, "its p after control of the false discovery rate over the sets"),
+    ("t_q", NUMBER, "its p after that control over the sets; null: of one seed"),
 )
 AVERAGES: Columns = (
     ("method", TEXT, "what rates"),

@@ -76,6 +76,7 @@ class PanelTraining(TrainingConfig):
     without_effect: ClassVar[Mapping[str, str]] = {
         "loss_on": "remove it, as no decoder is trained",
         "fidelity.repetition_penalty": "remove it, as nothing is generated",
+        "fidelity.selection_metrics": "remove it, as accuracy or Spearman's correlation selects",
         **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
     }
     later: ClassVar[tuple[str, ...]] = tuple(

@@ -235,7 +235,9 @@ def tests(view: View) -> pd.DataFrame:
 def experts(view: View) -> pd.DataFrame:
     """Each expert on each set, and the domain's own less the others' mean."""
     frame = view["experts"].copy()
-    frame["q"] = frame.groupby(["method", "expert"], sort=False)["p"].transform(false_discovery)
+    several = frame["p"].where(frame["seeds"] > 1)
+    families = several.groupby([frame["method"], frame["expert"]], sort=False)
+    frame["q"] = families.transform(false_discovery)
     return frame
 
 

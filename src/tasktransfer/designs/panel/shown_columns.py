@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tasktransfer.designs.panel.names import PUBLISHED, domain_of
+from tasktransfer.designs.panel.names import CONTROLS, PUBLISHED, domain_of
 from tasktransfer.present.declared import late
 from tasktransfer.results.study import Study
 from tasktransfer.tables import numbers
 from tasktransfer.tables.columns import Column, Head, Row
-from tasktransfer.tables.numbers import absent
+from tasktransfer.tables.numbers import DASH, absent
 
 UNSURE = "°"
 """Marks a correlation or a difference that is not told apart from none."""
@@ -18,13 +18,23 @@ UNSURE_NOTE = f"{UNSURE} q > 0.05: not told apart from none."
 
 
 def unless_sure(column: Column) -> Column:
-    """The same, marked where its q is above 0.05."""
+    """Return the column, marked where its q is above 0.05 and where it is of one run."""
 
     def show(row: Row) -> str:
         q: Any = row.get("q")
-        return column.show(row) + (UNSURE if not absent(q) and q > 0.05 else "")
+        text = column.show(row)
+        if not absent(q):
+            return text + (UNSURE if q > 0.05 else "")
+        return f"{text} (one run)" if text != DASH and _is_one_run(row) else text
 
     return Column(column.head, show)
+
+
+def _is_one_run(row: Row) -> bool:
+    """Return whether a number without a q is of one training; tests have no number of seeds."""
+    if row.get("method") in CONTROLS:
+        return False
+    return bool(row["seeds"] == 1) if "seeds" in row else not absent(row.get("p"))
 
 
 def published(form: str = ".2f") -> Column:

@@ -232,15 +232,18 @@ def _experts(sets: list[Rated]) -> pd.DataFrame:
 def _tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFrame:
     """Of ratings averaged over seeds, and per seed: the difference by drawing contexts, which
     claims rest on, and Williams' test, which knows none; and of the mean over seeds an interval
-    over contexts and seeds."""
+    over contexts and seeds. There is no q of a single seed."""
     compared = table[(table["against"] != "") & ~table["method"].isin(CONTROLS)]
     by = compared.groupby(["method", "against"], sort=False)
     pairs: Iterable[Any] = (pair for _, some in by for pair in some.itertuples())
     rows = [row for pair in pairs for row in _compared(sets[pair.set], pair)]
     frame = frame_of(rows, columns.TESTS)
-    families = frame.groupby(["method", "against", "seed"], sort=False)
+    names = ["method", "against", "set"]
+    seeds = frame[names].merge(compared[[*names, "seeds"]], on=names, how="left")["seeds"]
+    several = (frame["seed"] == "mean") & (seeds > 1)
     for p, q in (("p", "q"), ("t_p", "t_q")):
-        frame[q] = families[p].transform(false_discovery)
+        families = frame[p].where(several).groupby([frame["method"], frame["against"]], sort=False)
+        frame[q] = families.transform(false_discovery).where(several)
     return frame
 
 

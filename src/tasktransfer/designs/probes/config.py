@@ -111,7 +111,12 @@ class ProbesTraining(TrainingConfig):
         "task_weighting": "remove it, as no training draws batches of several tasks",
         "loss_on": "remove it, as no decoder is trained",
         "head_learning_rate": "remove it, as its models have no task heads",
-        "fidelity.multi_label": "remove it, as no task has several labels",
+        "gradient_checkpointing": "remove it, as its models are not transformers'",
+        "fidelity.scoring": "remove it, as BLEU has one way",
+        "fidelity.backbone_dropout": "set models[].architecture.dropout",
+        "fidelity.head_start": "remove it, as its models have no task heads",
+        "fidelity.selection_metrics": "remove it, as BLEU selects",
+        "fidelity.repetition_penalty": "remove it, as built models write without one",
         "fidelity.weighting_when_finetuning": "remove it, as none follows one on several tasks",
         **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
     }

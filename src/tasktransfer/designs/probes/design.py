@@ -64,6 +64,6 @@ PROBES = Design(
     recipes={RECIPE: _dialogue_labels},
     recipes_first=(RECIPE,),
     datasets=(MULTIWOZ, PERSONACHAT),
-    tables_version=4,
+    tables_version=5,
     of_dialogues=("tables/labels.parquet",),
 )

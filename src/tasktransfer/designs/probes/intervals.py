@@ -5,12 +5,13 @@ Dialogues are resampled whole, and seeds are a sample too (``stats.cells``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.designs.probes.claims import (
@@ -21,6 +22,7 @@ from tasktransfer.designs.probes.claims import (
 )
 from tasktransfer.designs.probes.collect import read_table
 from tasktransfer.designs.probes.facts import reply_of
+from tasktransfer.designs.probes.plan import AS_IT_IS, WORDS
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import coded
 from tasktransfer.metrics.labels import Sums, share_finish
@@ -30,7 +32,8 @@ from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
 from tasktransfer.results.rows import rows_beside, rows_of
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
-from tasktransfer.stats.cells import Scored, cells, gathered, of_tallies
+from tasktransfer.stats.cells import NO_SEED, Scored, cells, gathered, of_tallies
+from tasktransfer.stats.collapsed import answers_once
 from tasktransfer.tables.store import Columns, frame_of, read_frame, shaped, write_frame
 
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
@@ -50,7 +53,13 @@ INTERVALS: Columns = (
     ("low", NUMBER, "95 % interval over seeds and dialogues"),
     ("high", NUMBER, "95 % interval over seeds and dialogues"),
     ("p", NUMBER, "two-sided, of no difference; null for the score itself"),
-    ("q", NUMBER, "the same with control of the false discovery rate over all compared alike"),
+    (
+        "q",
+        NUMBER,
+        "the same with control of the false discovery rate over all compared alike; null "
+        "of one training",
+    ),
+    ("constant", WHOLE, "seeds whose probe gives one answer to 99 % of the turns or more"),
 )
 REPLIES: Columns = (
     ("corpus", TEXT, "dialogues"),
@@ -83,9 +92,11 @@ def write_statistics(study: Study) -> None:
     """Write the statistics of the tables that are there."""
     scores, metadata = read_table(study, "probed")
     rounds, _ = read_table(study, "rounds")
-    scored = {str(record): _scored(study, record) for record in scores["record"].unique()}
+    rows = {str(record): _rows(study, record) for record in scores["record"].unique()}
+    scored = {record: _scored(frame) for record, frame in rows.items()}
+    constant = {(r, task) for r, frame in rows.items() for task in _answering_once(frame)}
     frames = {
-        "intervals": intervals(scored, scores),
+        "intervals": with_constant(intervals(scored, scores), scores, constant),
         "replies": _replies(study),
         "claims": frame_of(bleu_and_probes(scores, rounds), CLAIMS),
         "agreement": frame_of(agreement_of_rankings(scores), AGREEMENT),
@@ -110,7 +121,7 @@ def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) 
         scores: the table ``scores``.
     """
     estimated = gathered(
-        ((*names, classifier), seed, scored[record][_rows_of(names, classifier)])
+        ((*names, classifier), _seed(names, seed), scored[record][_rows_of(names, classifier)])
         for *names, seed, record in scores[[*CELL, "seed", "record"]].itertuples(index=False)
         for classifier in (OWN, PRIOR, SHUFFLED)
     )
@@ -121,7 +132,12 @@ def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) 
     own = table["against"] == ""
     table["compared_with"] = table["against"].mask(own, "nothing")
     table["p"] = table["p"].mask(own)
-    return shaped(table, INTERVALS)
+    return shaped(table.assign(constant=0), INTERVALS)
+
+
+def _seed(names: Sequence[str], seed: int) -> int:
+    """The seed of a training; ``NO_SEED`` of what is probed as it is, of which there is one."""
+    return NO_SEED if names[CELL.index("snapshot")] in (WORDS, AS_IT_IS) else seed
 
 
 def _rows_of(names: Sequence[str], classifier: str) -> str:
@@ -130,8 +146,38 @@ def _rows_of(names: Sequence[str], classifier: str) -> str:
     return f"{task}+{classifier}" if classifier else task
 
 
-def _scored(study: Study, where: str) -> dict[str, Scored]:
-    frame = rows_beside(Path(study.config.results, where, RECORD)).to_pandas()
+def with_constant(
+    table: pd.DataFrame, scores: pd.DataFrame, constant: Collection[tuple[str, str]]
+) -> pd.DataFrame:
+    """Return the table with the column ``constant``.
+
+    Args:
+        scores: the table ``scores``.
+        constant: (record of a fit, task) of the probes that give one answer.
+    """
+    own = scores.assign(
+        constant=[
+            (record, _rows_of(names, OWN)) in constant
+            for *names, record in scores[[*CELL, "record"]].itertuples(index=False)
+        ]
+    )
+    counts = own.groupby(CELL, sort=False)["constant"].sum()
+    keys = pd.MultiIndex.from_frame(table[CELL])
+    return shaped(table.assign(constant=counts.reindex(keys).to_numpy()), INTERVALS)
+
+
+def _rows(study: Study, where: str) -> pa.Table:
+    return rows_beside(Path(study.config.results, where, RECORD))
+
+
+def _answering_once(rows: pa.Table) -> Iterator[str]:
+    for task in pc.unique(rows["task"]).to_pylist():
+        if answers_once(rows.filter(pc.equal(rows["task"], task))["prediction"], empty=True):
+            yield task
+
+
+def _scored(rows: pa.Table) -> dict[str, Scored]:
+    frame = rows.to_pandas()
     return {str(name): _classifier(rows) for name, rows in frame.groupby("task", sort=False)}
 
 

@@ -6,7 +6,7 @@ imports nothing: Snakemake reads it at every start.
 
 from __future__ import annotations
 
-TABLES_VERSION = 4
+TABLES_VERSION = 5
 """Raise this when the columns of the collected tables change: they are collected again then. It is
 not with the columns because the Snakefile must not import pandas."""
 
@@ -19,6 +19,7 @@ TABLES = (
     "problems",
     "control_runs",
     "control_missing",
+    "other_missing",
 )
 """What ``collect`` writes of the records, as Parquet; columns in ``collect.columns``."""
 

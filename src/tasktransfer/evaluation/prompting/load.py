@@ -15,6 +15,7 @@ from tasktransfer.evaluation.prompting.local import CausalModel
 from tasktransfer.evaluation.prompting.model import Chat
 from tasktransfer.evaluation.prompting.seq2seq import Seq2SeqModel
 from tasktransfer.evaluation.prompting.texts import Texts
+from tasktransfer.models.check_model import check_length
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.tasks.asking import Prompt
 from tasktransfer.training.hardware import Hardware
@@ -91,6 +92,7 @@ def load_asked(
     device = hardware.device()
     module = load_pretrained(model.family, start, revision)
     check_vocabulary(texts.tokenizer, module.get_input_embeddings().weight.shape[0], start)
+    check_length(module, start, model.max_length)
     config = module.config.get_text_config()
     layers = int(getattr(config, "num_hidden_layers", None) or config.num_layers)
     sized: Any = _Sized(module, int(config.hidden_size), layers)

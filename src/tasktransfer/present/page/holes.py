@@ -23,18 +23,27 @@ STATES = {
 }
 """State of a missing run → what it means; what wants a reader's attention comes first."""
 
-NOT_NAMES = ("path", "state", "reason", "node", "error", "remedy", "seed")
+NOT_NAMES = ("path", "state", "reason", "node", "stage", "error", "remedy", "seed")
 """Columns of the common table of missing runs that do not name a run."""
 
 
-def troubles(missing: pd.DataFrame, problems: pd.DataFrame) -> list[str]:
-    """What a reader has to know before reading on, in lines; none if everything is there."""
+def troubles(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = "") -> list[str]:
+    """Return what a reader has to know before reading on, in lines; none if everything is there.
+
+    Args:
+        nodes: the planned nodes without a record, by kind, as ``Collected.describe_missing`` has
+            them.
+    """
     lines = []
     if len(missing):
-        counts = missing["state"].value_counts()
+        names = [str(name) for name in missing if name not in NOT_NAMES and name != "sources"]
+        runs = missing.drop_duplicates([*names, "seed"])
+        counts = runs["state"].value_counts()
         parts = [f"{counts[state]:,} {state}" for state in in_order(counts.index, [*STATES])]
-        runs = "run has" if len(missing) == 1 else "runs have"
-        lines.append(f"{len(missing):,} planned {runs} no number: {', '.join(parts)}.")
+        what = "run has" if len(runs) == 1 else "runs have"
+        lines.append(f"{len(runs):,} planned {what} no number: {', '.join(parts)}.")
+    if nodes:
+        lines.append(f"Without a record: {nodes}.")
     if len(problems):
         records = "record was" if len(problems) == 1 else "records were"
         lines.append(f"{len(problems):,} damaged {records} left out.")

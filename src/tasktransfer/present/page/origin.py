@@ -9,10 +9,12 @@ import pandas as pd
 
 from tasktransfer.present.marks import MARK, stand_ins_of
 from tasktransfer.present.view import View
+from tasktransfer.tables.collected import MISSING
 from tasktransfer.tables.columns import number, text
 from tasktransfer.tables.html import HtmlTable, build
 
 ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
+NOTHING_MISSING = "nothing: every planned node has a record"
 SHORT = 12
 """Characters of a digest that are shown, as in the paths of results."""
 
@@ -54,7 +56,8 @@ def facts(view: View) -> list[tuple[str, str]]:
     """Name, config, data, versions and counts of a study."""
     metadata, resources = view.metadata, view["resources"]
     replaced = stand_ins_of(metadata)
-    others = {name: text for name, text in metadata.facts.items() if "stand-in" not in name}
+    facts = {**metadata.facts, MISSING: metadata.facts.get(MISSING, NOTHING_MISSING)}
+    others = {name: text for name, text in facts.items() if "stand-in" not in name}
     return [
         ("Study", metadata.study),
         ("Config", f"{view.study.config_file}, digest {metadata.config_digest[:SHORT]}"),

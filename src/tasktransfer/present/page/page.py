@@ -18,6 +18,7 @@ from tasktransfer.present.page.origin import cost
 from tasktransfer.present.page.text import HERE, hash_of, own_text
 from tasktransfer.present.tables import Left, html_of, printed_tables
 from tasktransfer.present.view import View, caption_of
+from tasktransfer.tables.collected import MISSING
 from tasktransfer.tables.html import HtmlTable, environment
 
 STYLES = ("page.css",)
@@ -26,7 +27,10 @@ BESIDE = (
     "Text, tables and figures are in this file. Links to records and PDFs lead to files beside "
     "this page: they open while the page lies in its results folder."
 )
-NOTHING_MISSING = "Nothing: every planned run is there, and every record is sound."
+NOTHING_MISSING = (
+    "Nothing: every planned run is there, every node of the plan has a record, and every record is "
+    "sound."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
             version=metadata.version,
             synthetic=metadata.synthetic,
             real=" and ".join(metadata.real),
-            troubles=troubles(*shown.missing(view)),
+            troubles=troubles(*shown.missing(view), metadata.facts.get(MISSING, "")),
             marks=notes(marks_of(metadata)),
             sections=list(_sections(shown, view, figures, folder)),
             explain=explain_command(view),
@@ -130,9 +134,11 @@ def _common_blocks(shown: Presentation, view: View) -> Mapping[str, Sequence[Blo
     missing, problems = shown.missing(view)
     columns = shown.missing_columns(missing)
     listed = holes(missing, problems, columns, sum(c.head.kind != "long" for c in columns))
+    nodes = view.metadata.facts.get(MISSING, "")
+    told = [Block(text=f"Without a record: {nodes}.")] if nodes else []
     return {
         "answer": [Block(text=sentence) for sentence in shown.answer(view)],
-        "missing": [Block(table=t) for t in listed] or [Block(text=NOTHING_MISSING)],
+        "missing": [*told, *(Block(table=t) for t in listed)] or [Block(text=NOTHING_MISSING)],
         "cost": [Block(table=cost(view["resources"]))] if len(view["resources"]) else [],
         "made": [Block(facts=[*shown.facts(view)]), Block(text=BESIDE)],
     }

@@ -12,7 +12,13 @@ from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Tables, frames_of
-from tasktransfer.designs.transfer.collect.rows import Values, missing_row, run_row, score_rows
+from tasktransfer.designs.transfer.collect.rows import (
+    Values,
+    missing_row,
+    other_missing_rows,
+    run_row,
+    score_rows,
+)
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, is_control, is_transfer
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing, gather
@@ -73,6 +79,7 @@ def tables_of(collected: Collected) -> Tables:
         problems=frame("problems", collected.problems),
         control_runs=frame("control_runs", [run_row(collected, run) for run in of_controls]),
         control_missing=frame("control_missing", map(missing_row, of_controls_missing)),
+        other_missing=frame("other_missing", other_missing_rows(collected)),
     )
 
 

@@ -153,6 +153,8 @@ SUMMARY: Columns = (
     ("rank_high", pa.float64(), "upper end"),
     ("rank_cells", pa.int64(), "cells that all algorithms of the model have, which are ranked"),
     ("pairing", pa.float64(), "correlation over seeds of run and baseline of a seed; NaN: 1 seed"),
+    ("joint_p", pa.float64(), "two-sided p of no mean delta, over seeds and dialogues"),
+    ("joint_q", pa.float64(), "the same after control of false discoveries over all rows"),
 )
 VARIANCE: Columns = (
     *_GROUP,
@@ -264,7 +266,9 @@ COLLAPSED: Columns = (
 
 TABLES: dict[str, Columns] = dict(
     zip(
-        outputs.TABLES, (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS, RUNS, MISSING), strict=True
+        outputs.TABLES,
+        (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS, RUNS, MISSING, MISSING),
+        strict=True,
     )
 )
 """What ``collect`` writes."""
@@ -302,6 +306,7 @@ PROMPTED: Columns = (
     ),
     ("tokens", pa.int64(), "tokens read and written, of all wordings and seeds"),
     ("seen", pa.string(), "whether the model has read the test dialogues, as the config says"),
+    ("n_seeds_planned", pa.int64(), "seeds that were planned to draw shots; 1 without any"),
 )
 """What ``statistics`` makes besides where models are only asked."""
 

@@ -39,6 +39,9 @@ class Tables:
     """Runs of controls; ``runs``, ``scores`` and ``deltas`` have none of them."""
     control_missing: pd.DataFrame
     """Planned runs of controls without a usable record; ``missing`` has none of them."""
+    other_missing: pd.DataFrame
+    """Everything else of the plan without a usable record: evaluations of prompted models, values
+    of selectors, and nodes that no run ends with. ``missing`` has none of them."""
 
 
 @dataclass(frozen=True)

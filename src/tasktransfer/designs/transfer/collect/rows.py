@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tasktransfer.core.nodes import Stage
+from tasktransfer.core.nodes import Data, Fit, Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.runs import name_of
-from tasktransfer.results.collect import Collected, Missing
-from tasktransfer.results.records import chosen_round
+from tasktransfer.designs.transfer.runs import PROMPTED, is_prompted, name_of
+from tasktransfer.designs.transfer.selectors.nodes import is_selector
+from tasktransfer.results.collect import NO_RECORD, Collected, Missing
+from tasktransfer.results.finished import state_of
+from tasktransfer.results.records import NOUNS, chosen_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.tallies import fidelity_of
@@ -105,3 +107,28 @@ def missing_row(hole: Missing) -> Values:
     """The row in ``missing`` of a run without a number."""
     path = f"{hole.wanted.path}/{RECORD}"
     return *names(hole.run), path, hole.reason, hole.state, hole.node.path, hole.error
+
+
+def other_missing_rows(collected: Collected) -> Iterator[Values]:
+    """Yield a row for everything else of the plan without a usable record: evaluations of prompted
+    models, values of selectors, and nodes that no run ends with."""
+    for hole in collected.missing:
+        run, path = hole.run, f"{hole.wanted.path}/{RECORD}"
+        if is_prompted(run) or is_selector(run):
+            what = f"{PROMPTED}, {run.about['shots']} shots" if is_prompted(run) else run.variant
+            about = run.about
+            row = identity(about["dataset"], run.model, f"{what}", about["sources"])
+            told = (path, hole.reason, hole.state, hole.node.path, hole.error)
+            yield (*row, about["target"], run.seed, *told)
+    for node in collected.without_run:
+        state, error = state_of(collected.study, node)
+        yield (
+            *identity(
+                node.name if isinstance(node, Data) else node.data.name,
+                node.model.name if isinstance(node, Stage) else "",
+                NOUNS[type(node)],
+                (),
+            ),
+            *(node.label, node.seed if isinstance(node, Stage | Fit) else None),
+            *(f"{node.path}/{RECORD}", error or NO_RECORD, state, node.path, error),
+        )

@@ -32,7 +32,9 @@ def margin_rows(
     rows: list[MarginRow] = []
     for (model, shots), some in own.groupby(["model", "shots"], sort=False):
         scores = some.set_index("target")["score"].reindex(list(tasks))
-        rows.append((f"{model}, {shots} shots", scores.tolist()))
+        seeds, planned = int(some["n_seeds"].min()), int(some["n_seeds_planned"].max())
+        few = f" ({seeds} of {planned} seeds)" if seeds < planned else ""
+        rows.append((f"{model}, {shots} shots{few}", scores.tolist()))
     return rows
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.report.first_source import first_sources
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 from tasktransfer.present.sentences import (
+    MOST_Q,
     above,
     below,
     counted_of,
-    excludes_zero,
     listed,
     with_interval,
 )
@@ -22,27 +23,31 @@ NOTHING = "Nothing can be told of transfer: the study has no pair of tasks with 
 
 
 def answer(view: View) -> list[str]:
-    """Sentences made of ``cells`` (single sources) and ``summary``."""
+    """Return sentences made of ``cells`` (single sources) and ``summary``."""
     cells = view["cells"]
-    first = first_sources(cells, view["runs"])
+    one_label = CollapsedRuns(view["collapsed"])
+    first = first_sources(cells, view["runs"], view["collapsed"])
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]
     if tested.empty:
-        once = " (one seed: how much trainings differ cannot be judged)" if len(singles) else ""
-        return first or [f"{NOTHING[:-1]}{once}."]
-    return [*first, *_cells(tested, view), *_averages(view["summary"])]
+        once = " (one run of each: how much trainings differ cannot be judged)"
+        return first or [f"{NOTHING[:-1]}{once if len(singles) else ''}."]
+    averages = _averages(view["summary"], tested, one_label)
+    return [*first, *_cells(tested, view, one_label), *averages]
 
 
-def _cells(tested: pd.DataFrame, view: View) -> Iterator[str]:
+def _cells(tested: pd.DataFrame, view: View, one_label: CollapsedRuns) -> Iterator[str]:
     better, worse = tested[above(tested, "delta")], tested[below(tested, "delta")]
     what = f"{len(tested)} cells (a source, target, model and algorithm)"
     if better.empty and worse.empty:
         yield f"No transfer is told apart from its baseline: none of {what} at q ≤ 0.05."
         return
+    found = pd.concat([better, worse])
+    collapsed = sum(one_label.count(row) > 0 for row in found.to_dict("records"))
     yield (
         f"{counted_of(len(better), len(tested), 'cells').capitalize()} (a source, target, model "
-        f"and algorithm) are surely better than their baseline, {len(worse) or 'none'} surely "
-        "worse (q ≤ 0.05)."
+        f"and algorithm) are significantly better than their baseline, {len(worse) or 'none'} "
+        f"significantly worse (q ≤ 0.05){_resting(collapsed, 'cells')}."
     )
     names = short_names(
         list(dict.fromkeys([*tested["source"], *tested["target"]])), view.metadata.shorts
@@ -52,28 +57,53 @@ def _cells(tested: pd.DataFrame, view: View) -> Iterator[str]:
             continue
         row = rows.iloc[int(rows["delta"].abs().argmax())]
         size = with_interval(row["delta"], row["low"], row["high"], "+.1f")
+        is_collapsed = one_label.describe({str(key): value for key, value in row.items()})
         yield (
-            f"The largest sure {word} is {names[row['source']]} → {names[row['target']]} "
+            f"The largest significant {word} is {names[row['source']]} → {names[row['target']]} "
             f"({row['dataset']}, {row['model']}, {algorithm_label(str(row['algorithm']))}): "
-            f"{size} points."
+            f"{size} points{f'; {is_collapsed}' if is_collapsed else ''}."
         )
 
 
-def _averages(summary: pd.DataFrame) -> Iterator[str]:
-    """Of the means over all pairs that surely differ from 0."""
-    sure = [
-        f"{algorithm_label(str(row['algorithm']))} with {row['model']} on {row['dataset']} "
-        f"({with_interval(row['mean'], row['joint_low'], row['joint_high'], '+.2f')})"
-        for row in summary.to_dict("records")
-        if excludes_zero(row["joint_low"], row["joint_high"])
-    ]
-    if sure:
-        yield f"Averaged over all pairs, transfer surely changes scores by {listed(sure)} points."
-    elif summary["joint_low"].isna().all():
+def _resting(count: int, what: str) -> str:
+    """Return how many of the cells that a statement rests on have runs of one label."""
+    if not count:
+        return ""
+    return f"; {count} of these {what} have runs or baselines that predict one label only"
+
+
+def _averages(
+    summary: pd.DataFrame, tested: pd.DataFrame, one_label: CollapsedRuns
+) -> Iterator[str]:
+    """Yield which means over all pairs differ from 0, corrected for their number."""
+    rows = summary[summary["joint_q"].notna()]
+    significant = rows[rows["joint_q"] <= MOST_Q]
+    if len(significant):
+        named = [
+            f"{algorithm_label(str(row['algorithm']))} with {row['model']} on {row['dataset']} "
+            f"({with_interval(row['mean'], row['joint_low'], row['joint_high'], '+.2f')})"
+            for row in significant.to_dict("records")
+        ]
+        group = ["dataset", "model", "algorithm"]
+        behind = tested.merge(significant[group], on=group)
+        collapsed = sum(one_label.count(row) > 0 for row in behind.to_dict("records"))
+        over = f"{collapsed} of the {len(behind)} cells behind them"
+        resting = (
+            f"; {over} have runs or baselines that predict one label only" if collapsed else ""
+        )
+        yield (
+            f"Averaged over all pairs, {counted_of(len(significant), len(rows), 'means')} "
+            f"{'differs' if len(significant) == 1 else 'differ'} significantly from 0 (q ≤ 0.05): "
+            f"{listed(named)} points{resting}."
+        )
+    elif rows.empty:
         yield (
             "Whether an algorithm changes scores averaged over all pairs cannot be told for other "
             "seeds and dialogues together: that needs every pair with the same two seeds or more. "
             "Means with intervals over seeds alone stand under How sure."
         )
     else:
-        yield "Averaged over all pairs, no algorithm surely changes scores."
+        yield (
+            "Averaged over all pairs, no algorithm changes scores significantly (none of "
+            f"{len(rows)} means at q ≤ 0.05)."
+        )

@@ -82,9 +82,10 @@ def blocks(view: View) -> Mapping[str, Sequence[Block]]:
 
 
 def missing(view: View) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Runs of algorithms without a number, then those of controls; and damaged records."""
-    runs = pd.concat([view["missing"], view["control_missing"]], ignore_index=True)
-    return runs, view["problems"]
+    """Return everything without a number: runs of algorithms, of controls, and all else of the
+    plan; and damaged records."""
+    frames = [view[name] for name in ("missing", "control_missing", "other_missing")]
+    return pd.concat(frames, ignore_index=True), view["problems"]
 
 
 def missing_columns(runs: pd.DataFrame) -> list[Column]:

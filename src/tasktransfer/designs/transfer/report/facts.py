@@ -7,8 +7,9 @@ import pandas as pd
 from tasktransfer.designs.transfer.collect.results import Results, results_of
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label
-from tasktransfer.present.page.origin import SHORT, commits, versions
+from tasktransfer.present.page.origin import NOTHING_MISSING, SHORT, commits, versions
 from tasktransfer.present.view import View
+from tasktransfer.tables.collected import MISSING
 from tasktransfer.tables.metadata import Metadata, synthetic_mark
 
 
@@ -25,8 +26,8 @@ def facts(view: View) -> list[tuple[str, str]]:
         ("Models", ", ".join(f"{name} ({family})" for name, family in models)),
         ("Algorithms", ", ".join(_algorithms(results)) or "baselines only"),
         ("Seeds", _all_seeds(runs)),
-        ("Records", f"{metadata.records:,} runs with a score"),
-        ("Missing", f"{len(results.tables.missing):,} planned runs"),
+        ("Records", f"{metadata.records:,}"),
+        ("Missing", metadata.facts.get(MISSING, NOTHING_MISSING)),
         ("Left out", f"{len(results.tables.problems):,} damaged records"),
         ("Trained by", f"recipe {_listed(runs['recipe'])}; code at {commits(runs)}"),
         ("Analysed by", versions(metadata.version)),

@@ -59,7 +59,8 @@ def _summary(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "summary",
         "How good the algorithms are",
-        "Over all single-source cells of a dataset. Δ is the score minus that of the baseline with "
+        "Over all single-source cells of a dataset; a cell is a source, target, model and "
+        "algorithm with the runs of all its seeds. Δ is the score minus that of the baseline with "
         "the same model, target and seed, in points. IQM: interquartile mean of the deltas. "
         "Above 0: share of the deltas. Rank: mean rank among the algorithms of the model, 1 is "
         "best. Pairing: correlation over seeds of a run and the baseline of its seed. Intervals "

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.designs.transfer.collect import columns
@@ -18,9 +16,7 @@ from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.errors import RecordError
 from tasktransfer.results.rows import read_columns, rows_of
 from tasktransfer.results.schema import RowsFile
-
-LEAST_SHARE = 0.99
-"""The share of one answer from which on a run is collapsed."""
+from tasktransfer.stats.collapsed import LEAST_SHARE, most_frequent
 
 _VERSION = 2
 """Raise this when a change in the code changes a row."""
@@ -102,12 +98,3 @@ def _most_frequent(run: _Run, root: Path, target: str) -> tuple[str, float]:
     except RecordError as error:
         raise RecordError(f"{error} (it was right when it was collected: collect again)") from error
     return most_frequent(table["prediction"])
-
-
-def most_frequent(predictions: pa.ChunkedArray) -> tuple[str, float]:
-    """The most frequent answer of a column of lists, its parts joined by ", ", and its share, 0-1;
-    the first of several that are equally frequent."""
-    counts = pc.value_counts(pc.binary_join(predictions, ", "))
-    times = counts.field("counts").to_numpy()
-    best = int(times.argmax())
-    return counts.field("values")[best].as_py(), float(times[best] / len(predictions))

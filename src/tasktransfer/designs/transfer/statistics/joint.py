@@ -15,15 +15,17 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
-from tasktransfer.stats.bootstrap import Estimate, confidence
+from tasktransfer.stats.bootstrap import Confidence, Estimate, confidence
 from tasktransfer.stats.resampling import Floats
 
+UNKNOWN = Confidence(np.nan, np.nan, np.nan, np.nan)
 
-def joint_interval(
+
+def joint_confidence(
     group: pd.DataFrame, dialogues: Mapping[tuple[str, str], ByDialogue]
-) -> tuple[float, float]:
-    """Both ends of the 95 % interval of the mean delta over pairs; NaN with one seed, where a pair
-    lacks a seed, or where a run has no predictions.
+) -> Confidence:
+    """Return the 95 % interval of the mean delta over pairs and the p of none; NaN with one seed,
+    where a pair lacks a seed, or where a run has no predictions.
 
     Args:
         group: the single-source deltas of one dataset, model and algorithm.
@@ -31,7 +33,7 @@ def joint_interval(
     seeds = sorted(group["seed"].unique())
     pairs = group.groupby(["source", "target"]).ngroups
     if len(seeds) < 2 or len(group) != pairs * len(seeds):
-        return np.nan, np.nan
+        return UNKNOWN
     of_seeds: list[float] = []
     in_both = 0.0
     pulled: dict[str, float] = defaultdict(float)
@@ -40,7 +42,7 @@ def joint_interval(
         tested = dialogues.get((str(dataset), str(target)))
         pulls = None if tested is None else _pulls(rows, tested, seeds)
         if tested is None or pulls is None:
-            return np.nan, np.nan
+            return UNKNOWN
         deltas = rows.groupby("seed")["delta"].sum().loc[seeds].to_numpy() / (pairs * len(seeds))
         pulls /= pairs * len(seeds)
         of_seeds.append(len(seeds) * float(deltas.var(ddof=1)))
@@ -55,8 +57,7 @@ def joint_interval(
         (sum(of_seeds), of_targets * (len(seeds) - 1)),
         (of_dialogues, min(degrees)),
     )
-    sure = confidence(Estimate(float(group["delta"].mean()), parts, len(seeds)))
-    return sure.low, sure.high
+    return confidence(Estimate(float(group["delta"].mean()), parts, len(seeds)))
 
 
 def _pulls(rows: pd.DataFrame, tested: ByDialogue, seeds: list[int]) -> Floats | None:

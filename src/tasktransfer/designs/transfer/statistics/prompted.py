@@ -84,11 +84,13 @@ def prompted_table(collected: Collected) -> pd.DataFrame:
     for group, keys in groups.items():
         dataset, model, _ = group
         seen_before = seen[model].seen_of(dataset)
-        rows += [(*key, *_row(asked.get(key), 1, 1), seen_before) for key in keys]
+        seeds_planned = len({run.seed for key in keys for run in planned[key]})
+        end = (seen_before, seeds_planned)
+        rows += [(*key, *_row(asked.get(key), 1, 1), *end) for key in keys]
         there = [asked[key] for key in keys if key in asked]
         seeds = [set(target.cell.trainings.seeds) for target in there]
         mean = _mean(there) if there and set.intersection(*seeds) else None
-        rows.append((*group, MEAN, *_row(mean, len(there), len(keys)), seen_before))
+        rows.append((*group, MEAN, *_row(mean, len(there), len(keys)), *end))
     return frame_of(rows, PROMPTED)
 
 

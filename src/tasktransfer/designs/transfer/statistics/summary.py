@@ -35,8 +35,9 @@ from scipy import stats
 
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
-from tasktransfer.designs.transfer.statistics.joint import joint_interval
+from tasktransfer.designs.transfer.statistics.joint import joint_confidence
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube
+from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.stats.resampling import Floats, generator
 from tasktransfer.tables.metadata import Order
 
@@ -90,7 +91,9 @@ def summary(
         for model in dict.fromkeys(model for model, _ in groups):
             own = {name: group for (other, name), group in groups.items() if other == model}
             rows += _of_model(dataset, model, tasks, own, dialogues)
-    return frame("summary", rows)
+    table = frame("summary", rows)
+    table["joint_q"] = false_discovery(table["joint_p"])
+    return table
 
 
 def _of_model(
@@ -111,11 +114,12 @@ def _of_model(
         rank, rank_draws, n_ranked = ranks[name]
         flat = method.values[~np.isnan(method.values)]
         cells, resampled = _cell_means(method), draws[name]
+        joint = joint_confidence(groups[name], dialogues)
         rows.append(
             (
                 *(dataset, model, name, len(method.pairs), method.seeds),
                 *_ends(float(cells.mean()), resampled.mean, widening),
-                *joint_interval(groups[name], dialogues),
+                *(joint.low, joint.high),
                 *_ends(float(_iqm(flat)), resampled.iqm, widening),
                 *_ends(
                     float(_wins(flat).mean()), resampled.positive, widening, least=0.0, most=1.0
@@ -125,6 +129,7 @@ def _of_model(
                 ),
                 n_ranked,
                 _pairing(groups[name]),
+                *(joint.p, math.nan),
             )
         )
     return rows

@@ -46,8 +46,8 @@ COLUMNS = {
     "bottom1_score": "per target the worst source's score, mean over targets, 0-100",
     "bottom1_delta": "per target the worst source's delta, mean over targets, points",
     "n_pairs": "ordered pairs of tasks that were planned",
-    "n_cells": "cells (source, target, seed) behind the numbers",
-    "n_expected": "cells that were planned",
+    "n_cells": "runs behind the numbers, a source, target and seed each",
+    "n_expected": "runs that were planned",
     "n_seeds": "seeds behind the numbers",
     "complete": "n_cells == n_expected",
     **compared_columns(MEASURES, "Table 2", ALSO),
@@ -76,7 +76,7 @@ _HEAD = (
     "Top-1\nΔ",
     "Bottom-1\nscore",
     "Bottom-1\nΔ",
-    "Cells",
+    "Runs",
 )
 
 
@@ -116,9 +116,10 @@ def _asked(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
         average_low=means["low"],
         average_high=means["high"],
         n_pairs=0,
-        n_cells=means["n_targets"],
-        complete=means["n_targets"] == means["n_expected"],
+        n_cells=means["n_targets"] * means["n_seeds"],
+        n_expected=means["n_expected"] * means["n_seeds_planned"],
     )
+    rows = rows.assign(complete=rows["n_cells"] == rows["n_expected"])
     absent = dict.fromkeys([name for name in AGGREGATES if name != "average_score"], np.nan)
     names = [*GROUP, *AGGREGATES, "n_pairs", "n_cells", "n_expected", "n_seeds", "complete"]
     return rows.assign(**absent)[[*names, *ASKED_COLUMNS]]
@@ -140,15 +141,14 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
         "bottom-1: over targets of the best and the worst source, chosen after averaging over "
         "seeds. Δ is against the baseline of the same model, target and seed. σ: sample standard "
         f"deviation over seeds (up to {max(frame['n_seeds'], default=0)}) of the average within "
-        "one seed.",
-        ""
-        if frame["complete"].all()
-        else f"{INCOMPLETE}: computed from fewer cells than planned (cells present/expected).",
+        "one seed. Runs: present/planned, a source, target and seed each; a cell has the runs of "
+        "all seeds.",
+        "" if frame["complete"].all() else f"{INCOMPLETE}: computed from fewer runs than planned.",
         f"{ASKED[0].upper()}{ASKED[1:]}: a language model that is given prompts; mean over tasks, "
         "wordings and seeds that drew the shots, [95 % interval over dialogues and seeds] and ± "
         "half of what wordings differ by; seen: whether it has read the test dialogues, as the "
         "config says; unreadable: answers that are not a choice or cannot be read, which count as "
-        f"wrong (if above {NOTED:.0f} %); cells: tasks."
+        f"wrong (if above {NOTED:.0f} %); runs: a task and seed each."
         if "seen" in frame
         else "",
         "Published: the paper's Table 2, which does not define its σ and has no bottom-1."

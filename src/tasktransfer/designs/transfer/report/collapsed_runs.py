@@ -1,0 +1,53 @@
+"""Words for runs that predict one label only, beside every statement that rests on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.designs.transfer.runs import BASELINE
+
+PLACE = ["dataset", "model", "target"]
+
+
+class CollapsedRuns:
+    """The table ``collapsed``, asked by cell.
+
+    Args:
+        collapsed: columns of ``columns.COLLAPSED``; without rows nothing is known to be collapsed.
+    """
+
+    def __init__(self, collapsed: pd.DataFrame) -> None:
+        own = collapsed[collapsed["n_collapsed"] > 0] if len(collapsed) else collapsed
+        rows = [{str(key): value for key, value in row.items()} for row in own.to_dict("records")]
+        self._counts = {
+            _key(row, row["algorithm"], row["source"]): (row["n_collapsed"], row["n_runs"])
+            for row in rows
+        }
+
+    def describe(self, cell: Mapping[Any, Any]) -> str:
+        """Return ``1 of 2 runs and 1 of 2 baselines predict one label only``; empty if none of a
+        cell's runs and baselines does."""
+        parts = [
+            f"{count:d} of {of:d} {what}{'' if of == 1 else 's'}"
+            for what, (count, of) in self._found(cell).items()
+        ]
+        verb = "predicts" if self.count(cell) == 1 else "predict"
+        return f"{' and '.join(parts)} {verb} one label only" if parts else ""
+
+    def count(self, cell: Mapping[Any, Any]) -> int:
+        """Return how many of a cell's runs and baselines predict one label only."""
+        return sum(int(count) for count, _ in self._found(cell).values())
+
+    def _found(self, cell: Mapping[Any, Any]) -> dict[str, tuple[int, int]]:
+        keys = {
+            "run": _key(cell, cell["algorithm"], cell["source"]),
+            "baseline": _key(cell, BASELINE, ""),
+        }
+        return {what: self._counts[key] for what, key in keys.items() if key in self._counts}
+
+
+def _key(row: Mapping[Any, Any], algorithm: Any, source: Any) -> tuple[str, ...]:
+    return (*(str(row[name]) for name in PLACE), str(algorithm), str(source))

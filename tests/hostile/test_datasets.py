@@ -1,0 +1,50 @@
+"""Every hostile dataset is read or refused as it should be: no traceback, 10 seconds, 400 MiB."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hostile_datasets import CASES, TOLD, Case
+from measured_worker import Worker, worker
+
+SECONDS, MOST_MIB = 10, 400
+CODES = (0, 2, 3)
+"""Read; a word that is no option's; refused."""
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[Worker]:
+    with worker() as process:
+        yield process
+
+
+def test_there_are_enough() -> None:
+    assert len(CASES) > 200
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_hostile_dataset(case: Case, process: Worker, tmp_path: Path) -> None:
+    names = case.build(tmp_path)
+    words = [names] if isinstance(names, str) else [*names]
+    outcome = process.run(["data", "check", *words], tmp_path)
+    said = outcome.out + outcome.errors
+    assert "Traceback" not in said
+    assert outcome.code in CODES
+    assert outcome.seconds < SECONDS
+    assert outcome.memory < MOST_MIB
+    assert not CONTROL.search(said)
+    assert not (tmp_path / "canary").exists()
+    if case.result is not None:
+        results = ("note", "refused") if case.result == TOLD else (case.result,)
+        assert _result(outcome.code, outcome.errors) in results, said
+    assert re.search(case.says, said, re.DOTALL), said
+
+
+def _result(code: int, errors: str) -> str:
+    if code != 0:
+        return "refused"
+    return "note" if "note:" in errors else "ok"

@@ -1,0 +1,101 @@
+"""What is missing of a transfer study beside its transfers: prompted models, selectors, stages that
+no run ends with. A page that speaks for the whole plan has to count all of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from finished_stages import MODEL, finish_all, opened
+from report_results import Asked, make_results
+from tasktransfer import cli
+from tasktransfer.designs.transfer.collect.columns import MEAN, PROBLEMS, PROMPTED
+from tasktransfer.designs.transfer.tables.table2 import table2
+from tasktransfer.operate.status import Watcher
+from tasktransfer.present.page.holes import troubles
+from tasktransfer.results.study import Study
+from tasktransfer.tables.collected import MISSING
+from tasktransfer.tables.store import frame_of, read_frame
+
+DECODER = {"name": "d", "family": "decoder", "checkpoint": "tiny", "max_length": 512}
+KEYS: dict[str, Any] = {
+    "models": [MODEL, DECODER],
+    "prompted": [{"model": "d", "shots": [0, 4]}],
+    "selectors": ["tfidf"],
+    "seeds": 2,
+}
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """Every training is there, and no evaluation or value of a selector."""
+    monkeypatch.chdir(tmp_path)
+    study = opened(**KEYS)
+    finish_all(study, measured=True)
+    return study
+
+
+def collected(study: Study, table: str) -> tuple[pd.DataFrame, dict[str, str]]:
+    frame = pd.read_parquet(Path(study.tables, f"{table}.parquet"))
+    _, metadata = read_frame(Path(study.tables, "problems.parquet"), PROBLEMS)
+    return frame, dict(metadata.facts)
+
+
+def test_what_status_counts_as_missing_is_in_the_tables(
+    study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["collect", "--config", "study.yaml"]) == 0
+    counts = {row["kind"]: (row["left"], row["total"]) for row in Watcher(study).look()["others"]}
+    left, total = counts["evaluation"]
+    assert left == total == len(study.plan.evaluations)
+    said = capsys.readouterr().out
+    assert f"{total} of {total} evaluations" in said and "1 of 1 fits" in said
+    other, facts = collected(study, "other_missing")
+    assert facts[MISSING] == "1 of 1 fits, 12 of 12 evaluations"
+    assert other["algorithm"].value_counts().to_dict() == {
+        "prompted, 0 shots": 4,
+        "prompted, 4 shots": 8,
+        "tfidf": 4,  # a model and seed each, of one fit
+    }
+    assert set(other["state"]) == {"waiting"}
+    assert collected(study, "missing")[0].empty, "no transfer is missing"
+
+
+def test_a_stage_that_no_run_ends_with_is_listed(study: Study) -> None:
+    study = opened(**KEYS, algorithms=["multitask_finetune"])
+    finish_all(study, measured=True)
+    last = {run.stages[-1].digest for run in study.plan.runs if run.stages}
+    stage = next(stage for stage in study.plan.stages if stage.digest not in last)
+    Path(study.record(stage)).unlink()
+    assert cli.main(["collect", "--config", "study.yaml"]) == 0
+    other, facts = collected(study, "other_missing")
+    total = len(study.plan.stages)
+    assert facts[MISSING].startswith(f"1 of {total} trainings, ")
+    (row,) = other[other["algorithm"] == "stage"].to_dict("records")
+    assert (row["target"], row["seed"], row["stage"]) == (stage.label, stage.seed, stage.path)
+
+
+def test_runs_are_counted_once_however_many_of_their_nodes_are_missing() -> None:
+    wording = {"method": "prompted", "model": "d", "seed": 0, "target": "a", "state": "waiting"}
+    rows = [wording | {"path": path} for path in ("x", "y")]
+    missing = pd.DataFrame([*rows, {**wording, "seed": 1, "path": "z"}])
+    first, second = troubles(missing, pd.DataFrame(), "3 of 9 evaluations")
+    assert first == "2 planned runs have no number: 2 waiting."
+    assert second == "Without a record: 3 of 9 evaluations."
+
+
+@pytest.mark.parametrize(("seeds", "runs", "complete"), [(1, "3 of 6", False), (2, "6 of 6", True)])
+def test_table_2_counts_runs_of_prompted_models(seeds: int, runs: str, complete: bool) -> None:
+    """One of two seeds of three tasks is half of the runs, and no whole row."""
+    row = ("D", "d", 4, MEAN, 20.0, 19.0, 21.0, 2, 1.0, seeds, 3, 3, 9, 9, "written", 0.0, 5)
+    prompted = frame_of([(*row, "unknown", 2)], PROMPTED)
+    results = make_results(Asked(tasks={"D": ["a", "b"]}))
+    frame = table2(replace(results, prompted=prompted))
+    assert frame is not None
+    (last,) = frame[frame["algorithm"].str.startswith("asked")].to_dict("records")
+    assert f"{last['n_cells']} of {last['n_expected']}" == runs
+    assert bool(last["complete"]) is complete
