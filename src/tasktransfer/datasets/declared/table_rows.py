@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,12 +19,17 @@ import pyarrow.parquet as pq
 from tasktransfer.datasets.declared.source_row import MEND, SourceRow
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
+from tasktransfer.files.bounded_memory import bounded_memory
 from tasktransfer.files.fields import Location
 from tasktransfer.files.regular import open_regular
+from tasktransfer.files.text_stream import MAX_RATIO, RATIO_FREE_BYTES
 
-BATCH = 256
-MAX_ROWS_PER_BYTE = 10
-"""Of a Parquet file: equal rows are packed well, but dialogues are not equal."""
+BATCH = 16
+"""Rows that are unpacked at once."""
+MAX_BATCH_BYTES = 128 * 2**20
+"""Memory that unpacking them may take. A row of JSON lines has 8 MiB at most."""
+PAGE = 2**16
+"""Bytes of a column that are read at once."""
 _INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls an index without a name."""
 _FEATURES = b"huggingface"
@@ -33,14 +39,15 @@ _FEATURES = b"huggingface"
 def read_parquet_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
     """Yield the rows of a Parquet file. Raises DataError if it is damaged."""
     with _reporting(path, "write it again as Parquet"), open_regular(path) as stream:
-        file = pq.ParquetFile(stream)
-        if file.metadata.num_rows > MAX_ROWS_PER_BYTE * path.stat().st_size:
+        file = pq.ParquetFile(stream, buffer_size=PAGE, pre_buffer=False)
+        size = path.stat().st_size
+        if file.metadata.num_rows > size:
             raise DataError(
                 f"{path}: has {file.metadata.num_rows:,} rows, more than dialogues in a file of "
                 "its size; write it again as Parquet"
             )
-        reader = _Reader(str(path), file.schema_arrow, notes)
-        yield from reader.rows(file.iter_batches(BATCH))
+        reader = _Reader(str(path), file.schema_arrow, notes, size)
+        yield from reader.rows(file.iter_batches(BATCH, use_threads=False))
 
 
 def read_arrow_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
@@ -106,23 +113,38 @@ def _read_arrow(path: Path, name: str, notes: list[str]) -> Iterator[SourceRow]:
     open_regular(path).close()  # refuses a pipe or a device, which memory cannot map
     with pa.memory_map(str(path)) as source:
         schema, batches = _open_batches(source)
-        yield from _Reader(name, schema, notes).rows(batches)
+        yield from _Reader(name, schema, notes, path.stat().st_size).rows(batches)
 
 
 def _open_batches(source: pa.NativeFile) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    """Open an Arrow stream or file; its batches are unpacked one by one, by one thread, in memory
+    that ``bounded_memory`` counts."""
+    options: dict[str, Any] = {
+        "options": pa.ipc.IpcReadOptions(use_threads=False),
+        "memory_pool": pa.system_memory_pool(),
+    }
     try:
-        stream = pa.ipc.open_stream(source)
+        stream = pa.ipc.open_stream(source, **options)
     except pa.ArrowInvalid:
-        file = pa.ipc.open_file(source)
+        file = pa.ipc.open_file(source, **options)
         return file.schema, map(file.get_batch, range(file.num_record_batches))
     return stream.schema, stream
 
 
 class _Reader:
-    """Makes rows of batches: labels by their names, and without an index of pandas."""
+    """Makes rows of batches: labels by their names, and without an index of pandas.
 
-    def __init__(self, name: str, schema: pa.Schema, notes: list[str]) -> None:
+    Args:
+        size: bytes of the file, of which ``MAX_RATIO`` is a limit; None if it is no file.
+    """
+
+    def __init__(
+        self, name: str, schema: pa.Schema, notes: list[str], size: int | None = None
+    ) -> None:
+        if twice := [key for key, count in Counter(schema.names).items() if count > 1]:
+            raise DataError(f"{name}: two columns are named {twice[0]!r:.80}; rename one")
         self.name = name
+        self.most = None if size is None else max(RATIO_FREE_BYTES, MAX_RATIO * size)
         self.features = _named_labels(_read_features(schema))
         self.index = [key for key in schema.names if _INDEX.fullmatch(key)]
         named = ", ".join(self.features)
@@ -132,17 +154,38 @@ class _Reader:
 
     def rows(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[SourceRow]:
         number = 0
-        for batch in batches:
+        for batch in self._bounded(batches):
             batch.validate(full=True)
             for start in range(0, batch.num_rows, BATCH):
                 for values in batch.slice(start, BATCH).to_pylist():
                     number += 1
+                    location = Location(self.name, row=f"row {number}", remedy=MEND)
                     for key, feature in self.features.items():
-                        values[key] = _by_names(values[key], feature)
+                        values[key] = _by_names(values[key], feature, location)
                     for key in self.index:
                         del values[key]
-                    location = Location(self.name, row=f"row {number}", remedy=MEND)
                     yield SourceRow(number, values, location)
+
+    def _bounded(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[Any]:
+        """Yield batches. Raises DataError if they unpack to far more than dialogues do."""
+        waiting, taken = iter(batches), 0
+        while True:
+            try:
+                with bounded_memory(MAX_BATCH_BYTES):
+                    batch = next(waiting, None)
+            except MemoryError:
+                most = f"{MAX_BATCH_BYTES // 2**20} MiB of memory"
+                raise self._too_large(f"some rows take more than {most}") from None
+            if batch is None:
+                return
+            taken += batch.nbytes
+            if self.most is not None and taken > self.most:
+                raise self._too_large(f"unpacks to more than {MAX_RATIO} times its size")
+            yield batch
+
+    def _too_large(self, what: str) -> DataError:
+        remedy = "give the dialogues as JSON lines if they are sound"
+        return DataError(f"{self.name}: {what}, as no dialogues do; {remedy}")
 
 
 def _read_features(schema: pa.Schema) -> Mapping[str, Any]:
@@ -169,21 +212,23 @@ def _has_labels(feature: Any) -> bool:
     return is_label or any(map(_has_labels, feature.values()))
 
 
-def _by_names(value: Any, feature: Any) -> Any:
-    """A value with the names of its labels in place of their numbers; -1 is a label that is
-    missing."""
+def _by_names(value: Any, feature: Any, location: Location) -> Any:
+    """Return a value with the names of its labels in place of their numbers; -1 is a label that is
+    missing. Raises DataError if a number has no name."""
     if isinstance(feature, list) and feature:
         feature = feature[0]
     if value is None or not isinstance(feature, Mapping):
         return value
     if feature.get("_type") == "ClassLabel" and isinstance(value, int):
         names = feature.get("names") or []
-        return names[value] if 0 <= value < len(names) else None if value == -1 else value
+        if value >= len(names) or value < -1:
+            raise location.error(f"label {value} has no name, and the file names {len(names)}")
+        return None if value == -1 else names[value]
     inner = feature.get("feature", feature)
     if isinstance(value, list):
-        return [_by_names(item, inner) for item in value]
+        return [_by_names(item, inner, location) for item in value]
     if isinstance(value, dict) and isinstance(inner, Mapping):
-        return {key: _by_names(item, inner.get(key)) for key, item in value.items()}
+        return {key: _by_names(item, inner.get(key), location) for key, item in value.items()}
     return value
 
 
