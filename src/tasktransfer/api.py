@@ -71,7 +71,8 @@ class Results(Mapping[str, pd.DataFrame]):
 
     @property
     def missing(self) -> pd.DataFrame:
-        """One row per planned run without a usable record."""
+        """One row per planned run without a usable record. A transfer study has those of its
+        controls in ``control_missing``, and whatever else it planned in ``other_missing``."""
         return self["missing"]
 
     def describe(self, table: str) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pytest
 from tasktransfer.cli import main
 from tasktransfer.results.study import Study
 
-LISTS = ("missing", "control_missing", "problems")
+LISTS = ("missing", "control_missing", "other_missing", "problems")
 """Tables of what is not there, where a design has them."""
 
 

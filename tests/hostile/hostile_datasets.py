@@ -315,7 +315,7 @@ case(
     None,
     raw("d.csv", joined([[f"c{n}" for n in range(10_000)], *[["x"] * 10_000] * 3])),
 )
-case("a million commas", None, raw("d.csv", "," * 1_000_000 + "\n"))
+case("a million commas", REFUSED, raw("d.csv", "," * 1_000_000 + "\n"), "20,000 cells")
 case("a million quotation marks", None, raw("d.csv", '"' * 1_000_000))
 case("a CSV file of one line", REFUSED, raw("d.csv", "x" * 1_000_000))
 case(
@@ -855,7 +855,7 @@ case(
     "labels that differ in case", None, jsonl(intent=lambda n: ["Joy", "joy", "JOY", "sad"][n % 4])
 )
 case("labels without a width", TOLD, jsonl(intent=lambda n: ["a", "a\u200b", "b"][n % 3]))
-case("labels with escapes", TOLD, jsonl(intent=lambda n: ["\x1b[31mred", "blue\x07"][n % 2]))
+case("labels with escapes", OK, jsonl(intent=lambda n: ["\x1b[31mred", "blue\x07"][n % 2]))
 case("labels from right to left", None, jsonl(intent=lambda n: ["\u202egnillib", "login"][n % 2]))
 case("labels that are formulas", None, jsonl(intent=lambda n: ["=1+1", "@SUM(A1)"][n % 2]))
 case("labels that are lists", None, jsonl(intent=lambda n: [["a"], ["a", "b"], []][n % 3]))

@@ -11,8 +11,11 @@ from hostile_datasets import CASES, TOLD, Case
 from measured_worker import Worker, worker
 
 SECONDS, MOST_MIB = 10, 400
+LARGE = 10 * 2**20
+"""Bytes of a case that has a process of its own."""
 CODES = (0, 2, 3)
 """Read; a word that is no option's; refused."""
+DRAWN = re.compile(r"note: no (dev|test) split: .*")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -30,6 +33,8 @@ def test_there_are_enough() -> None:
 def test_a_hostile_dataset(case: Case, process: Worker, tmp_path: Path) -> None:
     names = case.build(tmp_path)
     words = [names] if isinstance(names, str) else [*names]
+    if sum(path.stat().st_size for path in tmp_path.iterdir() if path.is_file()) > LARGE:
+        process.stop()  # Arrow sets a gibibyte aside once, which the limit does not count again
     outcome = process.run(["data", "check", *words], tmp_path)
     said = outcome.out + outcome.errors
     assert "Traceback" not in said
@@ -45,6 +50,8 @@ def test_a_hostile_dataset(case: Case, process: Worker, tmp_path: Path) -> None:
 
 
 def _result(code: int, errors: str) -> str:
+    """Name what became of a dataset. That splits are drawn is said of every file without them, and
+    is no note here."""
     if code != 0:
         return "refused"
-    return "note" if "note:" in errors else "ok"
+    return "note" if "note:" in DRAWN.sub("", errors) else "ok"

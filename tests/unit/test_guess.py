@@ -182,3 +182,15 @@ def test_a_count_that_begins_again_is_told(tmp_path: Path) -> None:
     notes = check(tmp_path, "own.csv", as_csv(rows)).notes
     assert any("turn counts up and begins again" in note for note in notes)
     assert not any("score counts up" in note or "mood counts" in note for note in notes)
+
+
+def test_a_field_with_the_names_of_splits_is_no_label(tmp_path: Path) -> None:
+    splits = ["train"] * 8 + ["validation", "test"]
+    rows = [
+        {"text": f"this is message {n} of many", "split": splits[n % 10], "mood": "ab"[n % 2]}
+        for n in range(40)
+    ]
+    checked = check(tmp_path, "own.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert "mood:" in checked.text
+    assert "split:" not in checked.text
+    assert any("split names the split of each row" in note for note in checked.notes)

@@ -95,3 +95,32 @@ def test_odd_cells_are_read_or_refused(kind: str, rows: Any, tmp_path: Path) -> 
         file = tmp_path / f"own{number}.csv"
         write_cells(rows(odd), file)
         refuse_surprises(file)
+
+
+@pytest.mark.parametrize(
+    ("values", "forms", "label"),
+    [
+        ((1, 1.0, "1"), "1, 1.0, '1'", "1"),
+        (("glad", "glad ", " glad"), "' glad', 'glad ', 'glad'", "glad"),
+        ((True, "true", True), "True, 'true'", "true"),
+    ],
+)
+def test_several_ways_to_write_a_label_are_one_with_a_note(
+    values: tuple[Any, ...], forms: str, label: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "train.jsonl"
+    rows = [
+        {"text": f"it is number {n} of many", "mood": (*values, "other")[n % 4]} for n in range(40)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    checked = check_files([path], "own")
+    assert not checked.problems
+    assert f"mood: {forms} are read as one label, {label!r}" in checked.notes
+    assert f"{label} (30)" in checked.text
+
+
+def test_one_way_to_write_a_label_needs_no_note(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    rows = [{"text": f"it is number {n} of many", "mood": ("a ", 2)[n % 2]} for n in range(40)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert not [note for note in check_files([path], "own").notes if "one label" in note]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
@@ -163,3 +164,9 @@ def test_validate_tells_it(capsys: pytest.CaptureFixture[str]) -> None:
     opened()
     assert cli.main(["validate", "--config", "study.yaml", "--set", "results=/"]) == 2
     assert "root of the file system" in capsys.readouterr().err
+
+
+def test_a_name_that_is_no_utf8_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["data", "check", os.fsdecode(b"caf\xe9.jsonl")])
+    assert r"caf\udce9.jsonl: the name is not valid UTF-8; rename the file" in capsys.readouterr().err

@@ -119,6 +119,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     without ``--config``.
     """
     parser, words = make_parser(), list(arguments)
+    for word in words:
+        if any("\ud800" <= character <= "\udfff" for character in word):
+            parser.error(f"{ascii(word)[1:-1]}: the name is not valid UTF-8; rename the file")
     end = words.index("--") if words[:1] == ["run"] and "--" in words else len(words)
     chosen, left = parser.parse_known_args(words[:end])
     chosen.snakemake_options = words[end + 1 :]

@@ -16,6 +16,8 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 QUOTE = '"'
 MAX_LINES = 100_000
 """Lines of a record."""
+MAX_CELLS = 20_000
+"""Cells of a record."""
 _BLANK_BEFORE_QUOTE = re.compile(r' +".*" *', re.DOTALL)
 
 
@@ -54,7 +56,8 @@ def read_records(lines: Iterable[tuple[int, str]], dialect: Dialect) -> Iterator
     """Yield the records of lines, empty lines among them, each as a record without cells.
 
     Raises:
-        BrokenError: a quotation mark is where the dialect has none.
+        BrokenError: a quotation mark is where the dialect has none, or a record has more cells
+            than any table.
     """
     separator = dialect.separator
     following = iter(lines)
@@ -64,6 +67,8 @@ def read_records(lines: Iterable[tuple[int, str]], dialect: Dialect) -> Iterator
             yield Record(number, [], [text])
         elif dialect.has_quotes and QUOTE in text:
             yield _QuotedRecord(number, text, line[len(text) :], dialect).read(following)
+        elif text.count(separator) >= MAX_CELLS:
+            raise _too_wide(number)
         else:
             yield Record(number, text.split(separator), [text])
 
@@ -83,6 +88,13 @@ def divide_leniently(line: str, separator: str) -> list[str]:
         if end >= len(line):
             return cells
         start = end + 1
+
+
+def _too_wide(line: int) -> BrokenError:
+    return BrokenError(
+        *(line, 1, f"a row of more than {MAX_CELLS:,} cells"),
+        "remove columns that no one needs, or give the dialogues as JSON lines",
+    )
 
 
 def _without_end(line: str) -> str:
@@ -108,6 +120,8 @@ class _QuotedRecord:
                 start = self._quoted(start, following)
             else:
                 start = self._plain(start)
+            if len(self.cells) > MAX_CELLS:
+                raise _too_wide(self.first)
             if start > len(self.text):
                 return Record(self.first, self.cells, self.lines)
 

@@ -19,7 +19,7 @@ from tasktransfer.datasets.declared.dialogues import (
     value_at,
 )
 from tasktransfer.datasets.declared.section import TaskSection
-from tasktransfer.datasets.declared.spellings import Spellings, plain_label
+from tasktransfer.datasets.declared.spellings import Spellings, ValueForms, plain_label
 from tasktransfer.files.fields import Location
 from tasktransfer.tasks.card import Instance
 
@@ -43,6 +43,7 @@ class TaskReader:
     Args:
         skipped: number of items without an answer that are left out, if that is allowed.
         fields: what is read → path of its field.
+        forms: how the values of labels are written.
         are_cells: whether labels were the lists in the texts of cells.
         listed: the list whose items are the instances. Empty if the dialogue is one, or its turns
             are.
@@ -52,6 +53,7 @@ class TaskReader:
     section: TaskSection
     skipped: int = 0
     spellings: Spellings = field(default_factory=dict)
+    forms: ValueForms = field(default_factory=ValueForms)
     are_cells: bool = False
     fields: dict[str, str] = field(init=False)
     listed: str = field(init=False)
@@ -235,18 +237,15 @@ class TaskReader:
         if self._is_missing(value):
             self._refuse_missing(path, item.location, value)
             return None
-        if isinstance(value, bool):
-            value = "true" if value else "false"
-        if isinstance(value, float) and math.isinf(value):
-            raise item.location.at(path).error(f"found {value}, expected a label")
-        if isinstance(value, int | float):
-            value = f"{value:.12g}" if isinstance(value, float) else str(value)
-        if not isinstance(value, str):
+        label = _label_text(value)
+        if label is None:
             raise item.location.at(path).error(
                 f"found {shown(value)}, expected a label",
                 "give one text or number, or make it a task of kind multi_label",
             )
-        return self.spellings.get(value.strip(), value.strip())
+        if path == self.section.label:
+            self.forms.add(label, value)
+        return self.spellings.get(label, label)
 
     def _labels(self, dialogue: DeclaredDialogue, item: Item) -> tuple[str, ...] | None:
         """Return several labels: those of a list, which may be empty or in the text of a cell, or
@@ -328,6 +327,18 @@ class TaskReader:
                 f"found {label!r:.40}, expected a number from {low:g} to {high:g}",
                 "mend it, or the task's scale",
             )
+
+
+def _label_text(value: Any) -> str | None:
+    """Return the label that a value is: numbers and yes and no as texts, texts without blanks
+    around them. None: it is no label."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return None if math.isinf(value) else f"{value:.12g}"
+    if isinstance(value, int):
+        return str(value)
+    return value.strip() if isinstance(value, str) else None
 
 
 def _find(context: str, text: str) -> int:

@@ -11,10 +11,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 _WHOLE = re.compile(r"(-?[0-9]+)\.0*")
 _VARIATION_SELECTORS = range(0xFE00, 0xFE10)
+MAX_FORMS = 4
+"""Ways to write a label that are remembered."""
 SHOWN = 5
 """Labels that a note lists."""
 
@@ -78,6 +81,33 @@ def describe_spellings(task: str, spellings: Spellings) -> Iterator[str]:
             f"{label!r:.60}, from which the spelling differs in what cannot be seen or in how a "
             "value is written"
         )
+
+
+@dataclass(slots=True)
+class ValueForms:
+    """How files write each label: as a text, with blanks around it, as a number or as yes and no.
+
+    Args:
+        by_label: label → its values as written, without those that are the label's own text.
+        plain: labels that are written as their own text.
+    """
+
+    by_label: dict[str, set[str]] = field(default_factory=dict)
+    plain: set[str] = field(default_factory=set)
+
+    def add(self, label: str, value: object) -> None:
+        """Note a value that is read as a label."""
+        if value == label:
+            self.plain.add(label)
+        elif len(forms := self.by_label.setdefault(label, set())) < MAX_FORMS:
+            forms.add(f"{value!r:.40}")
+
+    def notes(self, task: str) -> Iterator[str]:
+        """Yield a note for each label that is written in several ways."""
+        for label, found in self.by_label.items():
+            forms = sorted(found) + ([repr(label)] if label in self.plain else [])
+            if len(forms) > 1:
+                yield f"{task}: {', '.join(forms)} are read as one label, {label!r:.60}"
 
 
 def describe_missing(task: str, counts: Mapping[str, int]) -> Iterator[str]:

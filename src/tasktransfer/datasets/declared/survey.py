@@ -312,6 +312,8 @@ class _Surveyor:
                     f"{task}: training dialogues that say the same have different answers "
                     f"({texts}; `tasktransfer data check` lists them)"
                 )
+            if self.declaration.tasks[task].kind not in WITHOUT_LABELS:
+                told += counts.reader.forms.notes(task)
             told += describe_spellings(task, counts.labels.spellings)
             limit = draws[task]["train"] if task in draws else 2**63
             few = [number < limit for number in self.names["train"]]

@@ -28,6 +28,9 @@ BATCH = 16
 """Rows that are unpacked at once."""
 MAX_BATCH_BYTES = 128 * 2**20
 """Memory that unpacking them may take. A row of JSON lines has 8 MiB at most."""
+_TAKE_MUCH = f"some rows take more than {MAX_BATCH_BYTES // 2**20} MiB of memory"
+MAX_VALUES = 2**20
+"""Values that a row may have, lists counted item by item."""
 PAGE = 2**16
 """Bytes of a column that are read at once."""
 _INDEX = re.compile(r"__index_level_\d+__")
@@ -157,7 +160,9 @@ class _Reader:
         for batch in self._bounded(batches):
             batch.validate(full=True)
             for start in range(0, batch.num_rows, BATCH):
-                for values in batch.slice(start, BATCH).to_pylist():
+                some = batch.slice(start, BATCH)
+                self._refuse_large(some)
+                for values in some.to_pylist():
                     number += 1
                     location = Location(self.name, row=f"row {number}", remedy=MEND)
                     for key, feature in self.features.items():
@@ -174,8 +179,7 @@ class _Reader:
                 with bounded_memory(MAX_BATCH_BYTES):
                     batch = next(waiting, None)
             except MemoryError:
-                most = f"{MAX_BATCH_BYTES // 2**20} MiB of memory"
-                raise self._too_large(f"some rows take more than {most}") from None
+                raise self._too_large(_TAKE_MUCH) from None
             if batch is None:
                 return
             taken += batch.nbytes
@@ -183,9 +187,28 @@ class _Reader:
                 raise self._too_large(f"unpacks to more than {MAX_RATIO} times its size")
             yield batch
 
+    def _refuse_large(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Raise DataError if a few rows are larger as Python's values than dialogues are."""
+        if rows.nbytes > MAX_BATCH_BYTES:
+            raise self._too_large(_TAKE_MUCH)
+        if any(_count_values(column) > BATCH * MAX_VALUES for column in rows.columns):
+            raise self._too_large(f"a row has more than {MAX_VALUES:,} values")
+
     def _too_large(self, what: str) -> DataError:
         remedy = "give the dialogues as JSON lines if they are sound"
         return DataError(f"{self.name}: {what}, as no dialogues do; {remedy}")
+
+
+def _count_values(column: pa.Array | pa.ChunkedArray) -> int:
+    """Count the values of a column, items of lists and fields of structs included."""
+    if isinstance(column, pa.ChunkedArray):
+        return sum(map(_count_values, column.chunks))
+    if pa.types.is_struct(column.type):
+        return sum(map(_count_values, column.flatten()))
+    if pa.types.is_map(column.type):
+        return len(column) + _count_values(column.keys) + _count_values(column.items)
+    is_list = hasattr(column, "flatten") and pa.types.is_nested(column.type)
+    return len(column) + (_count_values(column.flatten()) if is_list else 0)
 
 
 def _read_features(schema: pa.Schema) -> Mapping[str, Any]:

@@ -37,6 +37,7 @@ from tasktransfer.datasets.guess.fit import DialogueFit, fit_dialogue
 from tasktransfer.datasets.guess.order import find_restart
 from tasktransfer.datasets.guess.tasks import (
     TaskGuess,
+    are_splits,
     join_columns,
     propose_row_tasks,
     propose_tasks_beside,
@@ -105,6 +106,12 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
             f"{counter} counts up and begins again: rows may be turns of dialogues; add a field "
             "that names the dialogue of each row, and name it (dialogue.id)"
         )
+    notes += [
+        f"{key} names the split of each row, which is not read: write the rows of each split to a "
+        "file of their own, and name the files"
+        for key, values in columns.items()
+        if are_splits(values)
+    ]
     columns = expand_lists(expand_places(columns, len(plain)), len(plain))
     proposed = _propose_tasks(fit.model, plain, columns, groups, decoded.keys)
     tasks: dict[str, Section] = {}

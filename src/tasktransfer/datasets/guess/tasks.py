@@ -8,6 +8,7 @@ from typing import Any
 
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.dialogues import ITEMS
+from tasktransfer.datasets.declared.files import SPLIT_WORDS
 from tasktransfer.datasets.guess.columns import (
     MOST,
     Columns,
@@ -124,7 +125,7 @@ def propose_row_tasks(
 
 def _propose(key: str, path: str, values: Sequence[Any], kind: str) -> Iterator[TaskGuess]:
     words = words_in(last_key(key))
-    is_other = words & ANNOTATORS or words & TIME_WORDS
+    is_other = words & ANNOTATORS or words & TIME_WORDS or are_splits(values)
     if is_other or (is_id(last_key(key)) and not words & LABEL_NAMES):
         return
     if are_labels(values):
@@ -136,6 +137,12 @@ def _propose(key: str, path: str, values: Sequence[Any], kind: str) -> Iterator[
             yield TaskGuess(key, ({"kind": kind, "label": path}, several), values)
         else:
             yield TaskGuess(key, (several,), values)
+
+
+def are_splits(values: Sequence[Any]) -> bool:
+    """Return whether a field names the split of each row: train, dev and test, in usual words."""
+    found = {str(value).strip().lower() for value in values if not is_null(value)}
+    return len({SPLIT_WORDS.get(word, word) for word in found}) > 1 and found <= SPLIT_WORDS.keys()
 
 
 def _propose_choices(free: Columns) -> Iterator[tuple[TaskGuess, set[str]]]:
