@@ -77,15 +77,15 @@ def test_what_would_tell_is_seeds_with_their_hours_or_labels() -> None:
     seeds = math.ceil(4 * 0.64 / (needed - 0.36)) - 4
     labels = math.ceil((0.36 / (needed - 0.64) - 1) * 50)
     assert f"{seeds} more seeds, about {seeds * 3600 / 3600:.2g} more hours of training" in text
-    assert f"or {labels} more test dialogues with labels would tell it from none" in text
+    assert f"or {labels} more test dialogues with labels would make it significant" in text
 
 
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ({"delta": -1.0, "significant": True}, "No source has a gain that more trainings"),
-        ({"n_seeds": 1, "significant": False}, "With one run nothing tells"),
-        ({"delta": 0.01, "significant": False}, "more seeds and more test dialogues together"),
+        ({"delta": -1.0, "significant": True}, "No source has a gain that more runs"),
+        ({"n_seeds": 1, "significant": False}, "With one run, the variation"),
+        ({"delta": 0.01, "significant": False}, "both more seeds and more test dialogues"),
     ],
 )
 def test_what_cannot_be_told_is_not_promised(cell: dict[str, Any], words: str) -> None:
@@ -118,7 +118,7 @@ def test_one_run_bears_neither_a_chance_nor_a_claim(delta: float, significant: b
 
 def test_what_one_run_cannot_tell_is_said_once() -> None:
     text = sentences(*({"n_seeds": 1, "model": model} for model in ("bert", "gpt", "t5")))
-    assert text.count("With one run nothing tells") == 1
+    assert text.count("With one run, the variation") == 1
     assert text.count("one run each, not tested") == 3
 
 

@@ -239,7 +239,7 @@ def test_synthetic_studies_say_so_first() -> None:
 
 def test_one_model_and_baselines_alone_have_a_page() -> None:
     one = seen(render(small(models=("bert",)), Path("nowhere"), Path("results")))
-    assert "Do models agree" not in one
+    assert "Agreement of models" not in one
     alone = render(small(algorithms=()), Path("nowhere"), Path("results"))
     assert "baselines only" in seen(alone)
     [dataset] = embedded(alone)["datasets"]
@@ -306,8 +306,8 @@ def test_marks_are_called_the_same_on_the_page_as_in_the_figure() -> None:
 
 def test_the_agreement_of_models_is_one_sentence() -> None:
     text = seen(a_page())
-    assert "who helps whom correlates 0.25 between two models" in text
-    assert "mean of 9 comparisons" in text
+    assert "transfer matrices of two models have a mean rank" in text
+    assert "correlation of 0.25 (9 comparisons" in text
 
 
 def test_the_same_results_give_the_same_page() -> None:

@@ -1,6 +1,6 @@
-"""The report: one HTML file with a study's facts, tables, statistics, figures and an interactive
-heatmap, which opens without a network or a server.
+"""Parts of the HTML report for transfer studies.
 
-``page.write_report`` makes it. ``page.html.j2`` is its text, ``page.css`` its look and
-``heatmap*.js`` what makes the heatmap answer; ``grid`` computes the numbers that it shows.
+The report is one file with a study's facts, tables, statistics, figures and an interactive heatmap.
+It opens without a network or a server. ``present.page.page`` writes it. ``heatmap.html.j2``,
+``heatmap.css`` and ``heatmap*.js`` make the interactive heatmap; ``grid`` computes its data.
 """

@@ -1,4 +1,4 @@
-"""The study's answer in sentences: whether transfer helps, where, and from what."""
+"""The study's answer in sentences: which sources help which targets, and by how much."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tasktransfer.present.sentences import (
 )
 from tasktransfer.present.view import View
 
-NOTHING = "Nothing can be told of transfer: the study has no pair of tasks with an interval."
+NOTHING = "No conclusion about transfer is possible: no pair of tasks has a confidence interval."
 
 
 def answer(view: View) -> list[str]:
-    """Return sentences made of ``cells`` (single sources) and ``summary``."""
+    """Return sentences computed from ``cells`` (single sources) and ``summary``."""
     cells = view["cells"]
     one_label = CollapsedRuns(view["collapsed"])
     first = first_sources(cells, view["runs"], view["collapsed"])
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]
     if tested.empty:
-        once = " (one run of each: how much trainings differ cannot be judged)"
+        once = " (with one run each, the variation between runs is unknown)"
         return first or [f"{NOTHING[:-1]}{once if len(singles) else ''}."]
     averages = _averages(view["summary"], tested, one_label)
     return [*first, *_cells(tested, view, one_label), *averages]
@@ -40,7 +40,7 @@ def _cells(tested: pd.DataFrame, view: View, one_label: CollapsedRuns) -> Iterat
     better, worse = tested[above(tested, "delta")], tested[below(tested, "delta")]
     what = f"{len(tested)} cells (a source, target, model and algorithm)"
     if better.empty and worse.empty:
-        yield f"No transfer is told apart from its baseline: none of {what} at q ≤ 0.05."
+        yield f"No transfer differs significantly from its baseline: none of {what} at q ≤ 0.05."
         return
     found = pd.concat([better, worse])
     collapsed = sum(one_label.count(row) > 0 for row in found.to_dict("records"))
@@ -66,7 +66,7 @@ def _cells(tested: pd.DataFrame, view: View, one_label: CollapsedRuns) -> Iterat
 
 
 def _resting(count: int, what: str) -> str:
-    """Return how many of the cells that a statement rests on have runs of one label."""
+    """Return how many of a statement's cells have runs that predict one label only."""
     if not count:
         return ""
     return f"; {count} of these {what} have runs or baselines that predict one label only"
@@ -75,7 +75,7 @@ def _resting(count: int, what: str) -> str:
 def _averages(
     summary: pd.DataFrame, tested: pd.DataFrame, one_label: CollapsedRuns
 ) -> Iterator[str]:
-    """Yield which means over all pairs differ from 0, corrected for their number."""
+    """Yield the means over all pairs that differ from 0, corrected for multiple comparisons."""
     rows = summary[summary["joint_q"].notna()]
     significant = rows[rows["joint_q"] <= MOST_Q]
     if len(significant):
@@ -98,9 +98,9 @@ def _averages(
         )
     elif rows.empty:
         yield (
-            "Whether an algorithm changes scores averaged over all pairs cannot be told for other "
-            "seeds and dialogues together: that needs every pair with the same two seeds or more. "
-            "Means with intervals over seeds alone stand under How sure."
+            "For scores averaged over all pairs, no interval over seeds and dialogues together can "
+            "be computed: that needs every pair to have the same two or more seeds. The table of "
+            "algorithms below has means with intervals over seeds alone."
         )
     else:
         yield (

@@ -1,5 +1,7 @@
-"""What a transfer study's report has beside declared tables and figures: the interactive heatmap,
-statistics, controls, and its own list of holes."""
+"""Report parts of a transfer study in addition to its declared tables and figures.
+
+These are the interactive heatmap, the statistics, the controls and the list of missing runs.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,11 @@ LABELS = {
     "not_planned": matrix.NOT_PLANNED_LABEL,
     "left_race": LEFT_LABEL,
 }
-"""What the marks of the printed heatmap are called; the interactive one has the same."""
+"""Labels of the marks, identical in the printed and the interactive heatmap."""
 
 
 def read(study: Study) -> tuple[Mapping[str, pd.DataFrame], Metadata]:
-    """Every table of the study."""
+    """Read every table of the study."""
     results = read_results(study.tables)
     resources, _ = read_frame(Path(study.tables, "resources.parquet"), RESOURCES, "collect again")
     frames = {**frames_in(results), "resources": resources}
@@ -63,7 +65,7 @@ def read(study: Study) -> tuple[Mapping[str, pd.DataFrame], Metadata]:
 
 
 def blocks(view: View) -> Mapping[str, Sequence[Block]]:
-    """The heatmap among the results; statistics and controls in how sure they are."""
+    """Return the blocks by section: the heatmap in results, statistics and controls in ``sure``."""
     results = results_of(view)
     arguments = view.study.arguments()
     explain = " ".join(part for part in ("tasktransfer explain", arguments) if part)
@@ -82,14 +84,13 @@ def blocks(view: View) -> Mapping[str, Sequence[Block]]:
 
 
 def missing(view: View) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return everything without a number: runs of algorithms, of controls, and all else of the
-    plan; and damaged records."""
+    """Return all missing nodes (algorithms' runs, controls' runs, others) and damaged records."""
     frames = [view[name] for name in ("missing", "control_missing", "other_missing")]
     return pd.concat(frames, ignore_index=True), view["problems"]
 
 
 def missing_columns(runs: pd.DataFrame) -> list[Column]:
-    """What is told of a missing run."""
+    """Return the columns that describe a missing run."""
     return [
         text("dataset", "Dataset"),
         text("model", "Model"),

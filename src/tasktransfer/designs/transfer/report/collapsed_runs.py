@@ -1,4 +1,4 @@
-"""Words for runs that predict one label only, beside every statement that rests on them."""
+"""Phrases on collapsed runs (which predict one label only) for statements that depend on them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ PLACE = ["dataset", "model", "target"]
 
 
 class CollapsedRuns:
-    """The table ``collapsed``, asked by cell.
+    """Lookup of the table ``collapsed`` by cell.
 
     Args:
-        collapsed: columns of ``columns.COLLAPSED``; without rows nothing is known to be collapsed.
+        collapsed: columns of ``columns.COLLAPSED``; without rows no run counts as collapsed.
     """
 
     def __init__(self, collapsed: pd.DataFrame) -> None:
@@ -28,8 +28,10 @@ class CollapsedRuns:
         }
 
     def describe(self, cell: Mapping[Any, Any]) -> str:
-        """Return ``1 of 2 runs and 1 of 2 baselines predict one label only``; empty if none of a
-        cell's runs and baselines does."""
+        """Return ``1 of 2 runs and 1 of 2 baselines predict one label only``.
+
+        Empty if none of the cell's runs and baselines does.
+        """
         parts = [
             f"{count:d} of {of:d} {what}{'' if of == 1 else 's'}"
             for what, (count, of) in self._found(cell).items()

@@ -1,4 +1,4 @@
-"""What a transfer is held against, as the report prints it: controls, top-1, references."""
+"""Report tables that compare transfers with controls, top-1 sources and reference scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasktransfer.tables.columns import interval, number, text
 from tasktransfer.tables.html import HtmlTable, build
 
 MOST_CELLS = 200
-"""Rows of the table of cells that are shown; the Parquet file has all."""
+"""Maximum number of printed rows of the table of cells; the Parquet file has all rows."""
 
 _GROUP = (
     text("dataset", "Dataset"),
@@ -25,7 +25,7 @@ _PLACE = ["dataset", "model", "algorithm", "source", "target"]
 
 
 def control_tables(results: Results) -> list[HtmlTable]:
-    """Every table that has rows."""
+    """Return every table that has rows."""
     statistics = results.statistics
     tables = [
         *([_reference(results)] if results.reference is not None else []),
@@ -38,7 +38,7 @@ def control_tables(results: Results) -> list[HtmlTable]:
 
 
 def _reference(results: Results) -> HtmlTable:
-    """One row per task: its references, then each model's baseline."""
+    """Build the table of references: per task its reference scores, then each model's baseline."""
     assert results.reference is not None
     keys = ["dataset", "target"]
     scored = results.reference[results.reference["target"].isin(results.tables.runs["target"])]
@@ -53,10 +53,10 @@ def _reference(results: Results) -> HtmlTable:
     shown = {**{name: LABELS[name] for name in names}, **{key: key for key in renamed.values()}}
     return build(
         "reference",
-        "What a score has to beat",
-        "Scores without a model, 0-100: the most frequent answer of training; answers drawn as "
-        "frequently as training has them (mean of 20 draws); TF-IDF with logistic regression, not "
-        "tuned. Beside them the mean score of each model's baselines.",
+        "Reference scores",
+        "Scores of simple predictors, 0-100: the most frequent training answer; answers sampled "
+        "with their training frequencies (mean of 20 samples); TF-IDF with logistic regression, "
+        "not tuned. Next to them is the mean score of each model's baselines.",
         rows,
         (
             text("dataset", "Dataset"),
@@ -71,12 +71,12 @@ def _top1(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "top1",
         "The best source of each target",
-        "Mean over targets, points. Top-1 is the paper's: the largest mean Δ of a target's "
-        "sources, at least 0; it is above 0 also where no source has any effect. Chosen on "
-        "dev: the Δ of the source with the best dev scores; its 95 % interval speaks of other "
-        "seeds on the same test sets. Held out: of each seed and half of the dialogues, the Δ of "
-        "the source that is best for the other seeds on the other half; its 95 % interval speaks "
-        "of other seeds and dialogues.",
+        "Mean over targets, points. Top-1 follows the paper: the largest mean Δ of a target's "
+        "sources, at least 0. It is above 0 even if no source has any effect. Chosen on dev: the "
+        "Δ of the source with the best dev scores; its 95 % interval covers other seeds on the "
+        "same test sets. Held out: for each seed and half of the dialogues, the Δ of the source "
+        "that is best for the other seeds on the other half; its 95 % interval covers other seeds "
+        "and dialogues.",
         frame,
         (
             *_GROUP,
@@ -99,12 +99,13 @@ def _verdicts(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "control-verdicts",
         "Does the source explain the gain?",
-        "Single-source cells by what the controls say. Beats all controls: above the baseline and "
-        "above each control with q ≤ 0.05. Explained by a control: above the baseline with q ≤ "
-        "0.05, and some control, which has nothing of the source, surely gives half of that or "
-        "more (the 95 % interval of Δ over it ends below half of the cell's Δ). Hurts: below the "
-        "baseline with q ≤ 0.05. Cannot tell: no sure gain, or neither of these, or a control is "
-        "missing. Not judged: one seed, or no test.",
+        "Counts of single-source cells by the outcome of their controls. Beats all controls: above "
+        "the baseline and above each control with q ≤ 0.05. Explained by a control: above the "
+        "baseline with q ≤ 0.05, and a control, which has no information from the source, gives "
+        "at least half of that gain (the 95 % interval of Δ over the control ends below half of "
+        "the cell's Δ). Hurts: below the baseline with q ≤ 0.05. Cannot tell: the gain is not "
+        "significant, neither of the first two holds, or a control is missing. Not judged: one "
+        "seed, or no test.",
         rows,
         (*_GROUP, *(number(name, name.capitalize(), ".0f") for name in VERDICTS)),
         keys=3,
@@ -112,7 +113,7 @@ def _verdicts(frame: pd.DataFrame) -> HtmlTable:
 
 
 def _cells(frame: pd.DataFrame) -> HtmlTable:
-    """One row per cell, its delta over each control side by side."""
+    """Build the table of cells: one row per cell, one delta column per control."""
     named = [name for name in CONTROLS if name in set(frame["control"])]
     wide = frame.drop_duplicates(_PLACE)[[*_PLACE, "verdict"]]
     for name in named:
@@ -143,7 +144,7 @@ def _cells(frame: pd.DataFrame) -> HtmlTable:
         ),
         keys=5,
         folded=True,
-        note=f"{len(top)} of {len(wide):,} cells; tables/controls.parquet has all."
+        note=f"{len(top)} of {len(wide):,} cells; tables/controls.parquet lists all."
         if len(top) < len(wide)
         else "",
     )
@@ -154,9 +155,9 @@ def _collapsed(frame: pd.DataFrame) -> HtmlTable:
     spelled = listed["seeds"].map(lambda seeds: ", ".join(map(str, seeds)))
     return build(
         "collapsed",
-        "Runs that give one answer",
-        "Runs whose predictions are one answer for 99 % of the test set or more. They are in every "
-        "number of this page.",
+        "Collapsed runs",
+        "Runs that give the same answer to at least 99 % of the test set. Every number on this "
+        "page includes them.",
         listed.assign(seeds=spelled),
         (
             *_GROUP,

@@ -1,4 +1,4 @@
-"""What a study is, in lines: name and value."""
+"""Facts of a study as name and value pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasktransfer.tables.metadata import Metadata, synthetic_mark
 
 
 def facts(view: View) -> list[tuple[str, str]]:
-    """Name, config, data, models, versions and counts of a study."""
+    """Return name, config, data, models, versions and counts of a study."""
     results = results_of(view)
     runs, metadata = results.tables.runs, results.metadata
     models = runs.drop_duplicates("model")[["model", "family"]].itertuples(index=False, name=None)
@@ -35,7 +35,7 @@ def facts(view: View) -> list[tuple[str, str]]:
 
 
 def _all_seeds(runs: pd.DataFrame) -> str:
-    """Those of the transfers, and of the baselines where these have others too."""
+    """Return the seeds of the transfers, and of the baselines if these differ."""
     of_baselines = sorted(runs.loc[runs["n_sources"] == 0, "seed"].unique())
     of_transfers = sorted(runs.loc[runs["n_sources"] > 0, "seed"].unique()) or of_baselines
     text = _seeds(of_transfers)
@@ -45,7 +45,7 @@ def _all_seeds(runs: pd.DataFrame) -> str:
 def _data(metadata: Metadata) -> str:
     mark = synthetic_mark(metadata.real).rstrip(". ") if metadata.synthetic else ""
     data = mark.replace("SYNTHETIC", "synthetic") or "a release of the benchmark"
-    return f"{data}, a part of it ({metadata.cuts})" if metadata.cuts else data
+    return f"{data}, subsampled ({metadata.cuts})" if metadata.cuts else data
 
 
 def _algorithms(results: Results) -> list[str]:
@@ -55,14 +55,14 @@ def _algorithms(results: Results) -> list[str]:
 
 
 def _seeds(numbers: list[int]) -> str:
-    """How many there are, and which numbers they have."""
+    """Return the count of seeds and their numbers."""
     plural = "" if len(numbers) == 1 else "s"
     listed = ", ".join(map(str, numbers))
     return f"{len(numbers)} seed{plural} (number{plural} {listed})" if numbers else "none"
 
 
 def _datasets(runs: pd.DataFrame) -> list[tuple[str, str]]:
-    """One line per dataset: its data revision, sample and tasks."""
+    """Return one line per dataset: its data revision, sample and tasks."""
     lines = []
     for dataset, rows in runs.groupby("dataset", sort=False):
         sample = " and ".join(

@@ -1,5 +1,5 @@
-"""What to train on before a target: the source with the largest gain, how certain that is, and what
-it would take to know where no gain is significant."""
+"""The best source to train on before a target: its gain, the uncertainty of that gain, and the
+seeds or test dialogues that a significant result would need."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ from tasktransfer.tables.numbers import p_equals
 LEVEL = 0.05
 FEW_TARGETS = 2
 MOST = 1000
-"""Seeds, or times the labels, beyond which a difference is called too small."""
+"""Largest number of seeds, or factor of test dialogues, that is recommended. A difference that
+needs more is called too small."""
 ONE_RUN = (
-    "With one run nothing tells how much trainings differ, so no gain is tested: train two seeds "
-    "or more (seeds: 3)."
+    "With one run, the variation between runs is unknown, so no gain is tested: train two or more "
+    "seeds (seeds: 3)."
 )
 
 
 def first_sources(
     cells: pd.DataFrame, runs: pd.DataFrame, collapsed: pd.DataFrame | None = None
 ) -> list[str]:
-    """Return a sentence or two for each target and model; none where there are many targets, and
-    the question is another.
+    """Return one or two sentences per target and model.
+
+    The list is empty for a study of many targets, which asks another question.
 
     Args:
-        cells: columns of ``columns.CELLS``; those of one source are looked at.
-        runs: columns of ``columns.RUNS``, whose seconds tell what another seed costs.
-        collapsed: columns of ``columns.COLLAPSED``; None: no predictions are known.
+        cells: columns of ``columns.CELLS``; only cells with one source are used.
+        runs: columns of ``columns.RUNS``; their seconds give the cost of another seed.
+        collapsed: columns of ``columns.COLLAPSED``; None if no predictions are known.
     """
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     if len(singles[["dataset", "target"]].drop_duplicates()) > FEW_TARGETS:
@@ -52,11 +54,11 @@ def first_sources(
         if not (best["delta"] > 0 and _is_significant(best)):
             count = group["source"].nunique()
             sentences += _what_would_tell(best, count, _seconds(runs, best))
-    return list(dict.fromkeys(sentences))  # what one run cannot tell is told once
+    return list(dict.fromkeys(sentences))  # ONE_RUN is reported once
 
 
 def _best_source(best: Mapping[str, Any], group: pd.DataFrame, one_label: CollapsedRuns) -> str:
-    """Return what the largest gain of a target is and whether it is significant."""
+    """Describe the largest gain of a target and its significance."""
     source = str(best["source"])
     named = source if is_foreign(source) else f"{best['dataset']}/{source}"
     how = algorithm_label(str(best["algorithm"]))
@@ -89,9 +91,9 @@ def _interval(cell: Mapping[str, Any]) -> str:
 def _chance(cell: Mapping[str, Any]) -> str:
     """Return the chance that a cell's true difference is above 0, in whole percent.
 
-    It is that of the t distribution whose interval the cell has, no value being likelier beforehand
-    than another; by itself, whatever the other sources. A few trainings bear no decimals, and no
-    more than 99 %.
+    It comes from the t distribution of the cell's interval, under a flat prior. It is not corrected
+    for the other sources. A few runs justify neither decimals nor more than 99 %. Empty if the cell
+    has no error or degrees of freedom.
     """
     error, degrees = cell["standard_error"], cell["degrees"]
     if not (error > 0 and degrees > 0):
@@ -104,14 +106,16 @@ def _chance(cell: Mapping[str, Any]) -> str:
 
 
 def _what_would_tell(cell: Mapping[str, Any], sources: int, seconds: float) -> Iterator[str]:
-    """Yield how many more seeds, or test dialogues, would tell the best source's gain from none, if
-    it is what it is now: its error has a part that falls with seeds and one that falls with
-    dialogues."""
+    """Yield how many more seeds, or test dialogues, would make the best source's gain significant.
+
+    The gain is assumed to keep its present size. One part of its error falls with seeds, the other
+    with dialogues.
+    """
     if cell["n_seeds"] < 2:
         yield ONE_RUN
         return
     if not cell["delta"] > 0:
-        yield "No source has a gain that more trainings could make significant."
+        yield "No source has a gain that more runs could make significant."
         return
     from scipy.stats import norm  # noqa: PLC0415
 
@@ -128,17 +132,16 @@ def _what_would_tell(cell: Mapping[str, Any], sources: int, seconds: float) -> I
         enough = 0 < more < MOST * cell["dialogues"]
         ways += [f"{more:,} more test dialogues with labels"] if enough else []
     if ways:
-        yield f"If that gain is real, {' or '.join(ways)} would tell it from none."
+        yield f"If that gain is real, {' or '.join(ways)} would make it significant."
     else:
         yield (
-            "To tell that gain from none takes more seeds and more test dialogues together, of "
-            "each several times what there is."
+            "To make that gain significant, you need both more seeds and more test dialogues: "
+            "several times as many of each as now."
         )
 
 
 def _seconds(runs: pd.DataFrame, cell: Mapping[str, Any]) -> float:
-    """Return the seconds of training for another seed of a cell: the transfer and its target's
-    baseline."""
+    """Return the training seconds of another seed: the transfer plus its target's baseline."""
     own = runs[
         (runs["dataset"] == cell["dataset"])
         & (runs["model"] == cell["model"])

@@ -1,7 +1,6 @@
-"""What the interactive heatmap shows: every cell with its numbers, its colour and its records.
+"""Data of the interactive heatmap: every cell with its numbers, colour and records.
 
-Colours, limits and cell texts are those of the printed heatmap (``analysis.heatmap``), so that the
-two never disagree.
+Colours, limits and cell texts are identical to the printed heatmap's (``figures.heatmap``).
 """
 
 from __future__ import annotations
@@ -31,29 +30,29 @@ from tasktransfer.present.kit.style import (
 from tasktransfer.tables.html import records
 
 WITHOUT_PERCENTAGE = "#f7f7f7"
-"""Cells over a baseline of 0: their points are written, and no colour claims a percentage."""
+"""Fill of cells with a baseline of 0. They show points, because a percentage is undefined."""
 
 Key = tuple[str, str, str, str]
-"""model, algorithm, source (joined; empty: baseline), target"""
+"""Model, algorithm, source (joined by +; empty for a baseline) and target of a cell."""
 
 
 def payload(results: Results, explain: str) -> dict[str, Any]:
-    """Everything that ``heatmap.js`` reads, as JSON values (no NaN).
+    """Return the data that ``heatmap.js`` reads, as JSON values (no NaN).
 
     Args:
-        results: the study.
+        results: the study's results.
         explain: the command that explains a cell, up to the dataset.
 
     Returns:
-        ``explain``; ``runs``, a list of [seed, score, digest, record's path]; and ``datasets``,
-        each with ``name``, ``models``, ``algorithms`` ({name, label}), ``tasks`` and ``several``
-        ({name, short}: the grid's rows, of one source and of several), ``limit`` (of the colour
-        scale, %), ``colours`` (of the scale, low to high) and ``cells``. A cell has ``model``,
-        ``algorithm`` (null on the diagonal: baselines are shared), ``source``, ``target`` (their
-        names), ``state`` (transfer, baseline or missing), its numbers, ``mark`` (significant,
-        one-training, left-race or empty), ``beyond`` (the colours), ``text``, ``fill``, ``ink``,
-        ``runs`` ([place in runs, place of its baseline or null]) and ``gaps`` (planned runs that
-        are not in it, and why).
+        A mapping with ``explain``, ``runs`` (a list of [seed, score, digest, record's path]) and
+        ``datasets``. A dataset has ``name``, ``models``, ``algorithms`` ({name, label}), ``tasks``
+        and ``several`` ({name, short}: rows of the grid with one source and with several),
+        ``limit`` (of the colour scale, %), ``colours`` (of the scale, low to high) and ``cells``.
+        A cell has ``model``, ``algorithm`` (null on the diagonal, because algorithms share
+        baselines), ``source``, ``target`` (names), ``state`` (transfer, baseline or missing), its
+        numbers, ``mark`` (significant, one-training, left-race or empty), ``beyond`` (outside the
+        colour scale), ``text``, ``fill``, ``ink``, ``runs`` ([index in runs, index of its baseline
+        or null]) and ``gaps`` (the planned runs that are missing from it, with reasons).
     """
     runs = results.tables.runs
     names = runs[["digest", "target"]].itertuples(index=False, name=None)
@@ -67,7 +66,7 @@ def payload(results: Results, explain: str) -> dict[str, Any]:
 
 
 RunName = tuple[str, str]
-"""Digest of the stage, and target: a stage may be tested on several."""
+"""Digest of the stage, and target: a stage may be tested on several targets."""
 
 
 def _dataset(results: Results, dataset: str, places: Mapping[RunName, int]) -> dict[str, Any]:
@@ -104,7 +103,7 @@ def _dataset(results: Results, dataset: str, places: Mapping[RunName, int]) -> d
 def _asked(
     prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """The margin below the heatmap, as the printed one has it."""
+    """Return the rows of prompted models below the heatmap, identical to the printed figure's."""
     return [
         {
             "name": name,
@@ -130,7 +129,7 @@ def _cells(
     places: Mapping[RunName, int],
     limit: float,
 ) -> list[dict[str, Any]]:
-    """Transfer cells and baselines that are there, then those that have nothing but gaps."""
+    """Return the cells with results (transfers, then baselines), then those with gaps only."""
     gaps = _gaps(missing)
     pairs = _pairs(deltas, places)
     whole = cells[cells["delta"].notna()]
@@ -147,7 +146,7 @@ def _key(row: Mapping[str, Any]) -> Key:
 
 
 def _gaps(missing: pd.DataFrame) -> dict[Key, list[str]]:
-    """Cell → one line per planned run that is not in it."""
+    """Return, for each cell, one line per missing planned run."""
     gaps: dict[Key, list[str]] = {}
     for row in records(missing):
         gaps.setdefault(_key(row), []).append(f"seed {row['seed']}: {reason(row)}")
@@ -155,14 +154,14 @@ def _gaps(missing: pd.DataFrame) -> dict[Key, list[str]]:
 
 
 def reason(row: Mapping[str, Any]) -> str:
-    """Why a planned run is missing."""
+    """Return why a planned run is missing."""
     return str(row["reason"])
 
 
 def _pairs(
     deltas: pd.DataFrame, places: Mapping[RunName, int]
 ) -> dict[Key, list[list[int | None]]]:
-    """Cell → its runs and their baselines, as places in ``runs``, by seed."""
+    """Return, for each cell, its runs and their baselines as indices in ``runs``, by seed."""
     pairs: dict[Key, list[list[int | None]]] = {}
     for row in records(deltas.sort_values("seed", kind="stable")):
         run, baseline = ((row[key], row["target"]) for key in ("digest", "baseline_digest"))
@@ -204,7 +203,7 @@ def _transfer(
 
 
 def _mark(row: Mapping[str, Any]) -> str:
-    """The frame, ring or hatching that the printed heatmap gives a cell."""
+    """Return the name of the frame, ring or hatching that the printed heatmap gives a cell."""
     if row["no_interval"] == NO_INTERVAL:
         return "left-race"
     if row["n_seeds"] == 1:
@@ -213,7 +212,7 @@ def _mark(row: Mapping[str, Any]) -> str:
 
 
 def _look(improvement: float, delta: float, limit: float) -> tuple[str, str, str]:
-    """Text, fill and ink of a cell, as the printed heatmap has them."""
+    """Return text, fill and text colour of a cell, as in the printed heatmap."""
     if math.isnan(improvement):
         return f"Δ{signed(delta)}", WITHOUT_PERCENTAGE, _ink(to_rgb(WITHOUT_PERCENTAGE))
     colour = mpl.colormaps[DIVERGING](float(TwoSlopeNorm(0, -limit, limit)(improvement)))
@@ -221,15 +220,18 @@ def _look(improvement: float, delta: float, limit: float) -> tuple[str, str, str
 
 
 def _ink(colour: Any) -> str:
-    """Pure black and white: on a screen every colour then has a contrast of 4.5 or more (WCAG 2),
-    which the printed figure's softer black misses in between."""
+    """Return pure black or white as the text colour.
+
+    On a screen both then have a contrast of at least 4.5 (WCAG 2) on every fill. The printed
+    figure's softer black does not reach that on medium fills.
+    """
     return "#ffffff" if readable_on(colour) == "white" else "#000000"
 
 
 def _baselines(
     runs: pd.DataFrame, places: Mapping[RunName, int], gaps: Mapping[Key, list[str]]
 ) -> list[dict[str, Any]]:
-    """The diagonal: scores of the baselines of each model and task."""
+    """Return the diagonal: the baseline scores of each model and task."""
     own = runs[runs["algorithm"] == BASELINE].sort_values("seed", kind="stable")
     baselines = []
     for (model, target), rows in own.groupby(["model", "target"], sort=False):
@@ -255,7 +257,7 @@ def _baselines(
 
 
 def _missing(key: Key, why: Sequence[str], runs: Sequence[Sequence[int | None]]) -> dict[str, Any]:
-    """A cell without a number. Its transfer run may be there, and its baseline not."""
+    """Return a cell without a number. Its transfer run may exist while its baseline is missing."""
     model, algorithm, source, target = key
     return {
         "model": model,
@@ -270,5 +272,5 @@ def _missing(key: Key, why: Sequence[str], runs: Sequence[Sequence[int | None]])
 
 
 def _real(value: Any) -> float | None:
-    """A number for JSON, which has no NaN; ten digits are more than anyone reads."""
+    """Return a number for JSON with ten digits; None for NaN, which JSON does not have."""
     return None if pd.isna(value) else float(f"{float(value):.10g}")

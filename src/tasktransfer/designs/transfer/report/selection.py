@@ -1,4 +1,4 @@
-"""What a study says of its selectors of sources."""
+"""Report text on the source selectors of a study."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tasktransfer.tables.regret import GROUP, LEADING, sentence
 
 
 def leading(view: View) -> pd.DataFrame:
-    """The rows of the measure that selectors are compared by."""
+    """Return the rows of the measure by which selectors are compared."""
     rows = view["regret"]
     return rows[(rows["measure"] == LEADING) & rows["value"].notna()]
 
 
 def sentences(regret: pd.DataFrame) -> list[str]:
-    """What the intervals bear, a sentence for each dataset, model and algorithm."""
+    """Return what the intervals support, one sentence per dataset, model and algorithm."""
     return [
         f"{', '.join(filter(None, map(str, names)))}: {sentence(group)}"
         for names, group in regret.groupby(list(GROUP), sort=False)
@@ -28,6 +28,6 @@ def sentences(regret: pd.DataFrame) -> list[str]:
 
 
 def behind(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run judges a selector: every transfer of the group, with its baselines."""
+    """Return whether a run evaluates a selector: the group's transfer runs and their baselines."""
     here = row["dataset"] in ("all", run.about.get("dataset"))
     return here and run.model == row["model"] and run.method in (row["algorithm"], BASELINE)

@@ -1,4 +1,4 @@
-"""The statistics, as the report prints them."""
+"""Report tables of the statistics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasktransfer.tables.html import HtmlTable, build, records
 from tasktransfer.tables.numbers import counted, score
 
 TOP = 20
-"""Rows of the long tables that are shown; the Parquet files have all."""
+"""Maximum number of printed rows of long tables; the Parquet files have all rows."""
 
 _GROUP = (
     text("dataset", "Dataset"),
@@ -22,11 +22,11 @@ _GROUP = (
 
 
 _PAIRS = "at least three pairs of a source and a target, with numbers that are not all equal"
-"""What a rank correlation needs (``correlation.spearman``)."""
+"""Requirement of a rank correlation (``correlation.spearman``)."""
 
 
 def statistics_tables(statistics: Statistics) -> list[HtmlTable]:
-    """Every table that has rows."""
+    """Return every table that has rows."""
     tables = [
         _summary(statistics.summary),
         _variance(statistics.variance),
@@ -40,8 +40,10 @@ def statistics_tables(statistics: Statistics) -> list[HtmlTable]:
 
 
 def agreement_lines(agreement: pd.DataFrame) -> list[str]:
-    """The paper's central claim, that trends are specific to a model, as sentences: one per
-    dataset and for models and algorithms."""
+    """Return sentences on the paper's central claim that transfer trends are specific to a model.
+
+    There is one sentence per dataset for models, and one for algorithms.
+    """
     return [_sentence(row) for row in records(agreement_overall(agreement))]
 
 
@@ -49,8 +51,8 @@ def _sentence(row: Row) -> str:
     mean, low, high = (score(row[key]) for key in ("correlation", "lowest", "highest"))
     count, agreeing = row["comparisons"], row["agreeing"]
     return (
-        f"{row['dataset']}: who helps whom correlates {mean} between two {row['between']}s "
-        f"(rank correlation; mean of {counted(count, 'comparison')}, {low} to "
+        f"{row['dataset']}: the transfer matrices of two {row['between']}s have a mean rank "
+        f"correlation of {mean} ({counted(count, 'comparison')}, {low} to "
         f"{high}; {agreeing} above 0 with p ≤ 0.05)."
     )
 
@@ -58,14 +60,14 @@ def _sentence(row: Row) -> str:
 def _summary(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "summary",
-        "How good the algorithms are",
-        "Over all single-source cells of a dataset; a cell is a source, target, model and "
+        "Comparison of the algorithms",
+        "Over all single-source cells of a dataset. A cell is a source, target, model and "
         "algorithm with the runs of all its seeds. Δ is the score minus that of the baseline with "
         "the same model, target and seed, in points. IQM: interquartile mean of the deltas. "
-        "Above 0: share of the deltas. Rank: mean rank among the algorithms of the model, 1 is "
+        "Above 0: fraction of the deltas. Rank: mean rank among the algorithms of the model, 1 is "
         "best. Pairing: correlation over seeds of a run and the baseline of its seed. Intervals "
-        "are 95 %, and over seeds on the same test dialogues but where it says otherwise; a dash: "
-        "it cannot be told, as from one seed.",
+        "are 95 %, over seeds on the same test dialogues unless the column says otherwise. A dash "
+        "marks a number that cannot be computed, for example from one seed.",
         frame,
         (
             *_GROUP,
@@ -87,7 +89,7 @@ def _summary(frame: pd.DataFrame) -> HtmlTable:
 
 
 def _variance(frame: pd.DataFrame) -> HtmlTable:
-    """One row per group, its components side by side."""
+    """Build the table of variance components: one row per group, one column per component."""
     components = list(dict.fromkeys(frame["component"]))
     keys = ["dataset", "model", "algorithm"]
     wide = frame.drop_duplicates(keys)[keys]
@@ -96,9 +98,10 @@ def _variance(frame: pd.DataFrame) -> HtmlTable:
         wide = wide.join(part.rename(component), on=keys)
     return build(
         "variance",
-        "What deltas vary with",
-        "Shares of the variance of the delta: between sources, between targets, between pairs "
-        "beyond both, and between seeds (noise). A dash: cannot be told from this study.",
+        "Variance components of delta",
+        "Fractions of the variance of the delta: between sources, between targets, between pairs "
+        "beyond both (interaction), and between seeds (noise). A dash marks a component that this "
+        "study cannot estimate.",
         wide,
         (*_GROUP, *(number(name, name.replace(" x ", " × "), ".0%") for name in components)),
         keys=3,
@@ -109,12 +112,12 @@ def _variance(frame: pd.DataFrame) -> HtmlTable:
 def _overall(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "agreement-overall",
-        "Do models agree, do algorithms?",
+        "Agreement of models and of algorithms",
         "Mean over the comparisons of Spearman's rank correlation of two transfer matrices: 1 "
-        "means that the same pairs of tasks transfer well, 0 that they have nothing to do with "
-        "each other. Disjoint seeds: the same on two halves of the seeds, which share no noise. "
-        "Attainable: what that would be if both had the same trends, given the noise of the seeds. "
-        "Agreeing: comparisons above 0 with p ≤ 0.05.",
+        "means that the same pairs of tasks transfer well, 0 that the matrices are unrelated. "
+        "Disjoint seeds: the correlation between disjoint halves of the seeds, which share no "
+        "noise. Attainable: the value of that correlation if both had the same trends, given the "
+        "noise of the seeds. Agreeing: comparisons above 0 with p ≤ 0.05.",
         frame,
         (
             text("dataset", "Dataset"),
@@ -133,7 +136,7 @@ def _overall(frame: pd.DataFrame) -> HtmlTable:
 def _agreement(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "agreement",
-        "Every two models and every two algorithms",
+        "Agreement by pair of models or algorithms",
         "Spearman's rank correlation of their transfer matrices, with a 95 % interval (bootstrap "
         "over tasks) and p of no agreement (task labels permuted).",
         frame,
@@ -162,7 +165,7 @@ def _asymmetry(frame: pd.DataFrame) -> HtmlTable:
     top = compared.sort_values("size", ascending=False, kind="stable").head(TOP)
     return build(
         "asymmetry",
-        "Where transfer has a direction",
+        "Asymmetric pairs of tasks",
         "Pairs of tasks whose two directions differ most, in points. q: p adjusted for all pairs "
         "of the dataset.",
         top,
@@ -186,8 +189,9 @@ def _overlap_effect(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "overlap-effect",
         "Does shared data explain transfer?",
-        "Spearman's rank correlation, over pairs of tasks, of how much they share and the delta, "
-        "with a 95 % interval (bootstrap over tasks) and p of no relation (task labels permuted).",
+        "Spearman's rank correlation, over pairs of tasks, of the amount of shared data and the "
+        "delta, with a 95 % interval (bootstrap over tasks) and p of no relation (task labels "
+        "permuted).",
         frame,
         (
             *_GROUP,
@@ -206,8 +210,8 @@ def _overlap(frame: pd.DataFrame) -> HtmlTable:
     top = frame.sort_values("share", ascending=False, kind="stable").head(TOP)
     return build(
         "overlap",
-        "Which tasks share data",
-        "How much of the target's data the source has as well.",
+        "Data shared by tasks",
+        "Amount of the target's data that the source also contains.",
         top,
         (
             text("dataset", "Dataset"),
@@ -225,5 +229,5 @@ def _overlap(frame: pd.DataFrame) -> HtmlTable:
 
 
 def _rest(shown: int, rows: int, table: str) -> str:
-    """Where the rows are that are not shown."""
-    return f"{shown} of {rows:,} rows; tables/{table}.parquet has all." if shown < rows else ""
+    """Return a note on the rows that are not printed; empty if all are."""
+    return f"{shown} of {rows:,} rows; tables/{table}.parquet lists all." if shown < rows else ""
