@@ -89,7 +89,7 @@ HARMS: dict[str, tuple[Harm, str]] = {
     ),
     "adapters put in": (
         lambda file, _: shutil.copy(file, file.with_name("adapters.safetensors")),
-        "adapters.safetensors: the record of its node names no such file",
+        "adapters.safetensors: the record of its node does not name it",
     ),
 }
 
@@ -122,7 +122,7 @@ def test_what_is_right_is_read(kept: Path) -> None:
 
 
 def test_another_stages_whole_folder_is_refused(trained: dict[str, Path]) -> None:
-    with pytest.raises(RecordError, match=r"is the record of .*, not"):
+    with pytest.raises(RecordError, match=r"belongs to .*, not"):
         checked_round(str(trained["other"] / "checkpoint"), FIRST.digest)
 
 

@@ -343,7 +343,7 @@ def test_a_free_study_cannot_be_submitted(tmp_path: Path) -> None:
     [
         (Wish("friends", "tiny-bert"), "did you mean 'Friends'"),
         (Wish("DailyDialog", "tiny-bert"), "'DailyDialog' is no dataset of this study"),
-        (Wish("Friends", "bert"), "no model is named 'bert'; named are tiny-bert"),
+        (Wish("Friends", "bert"), "no model is named 'bert'; give one of: tiny-bert"),
     ],
 )
 def test_names_that_the_study_does_not_have(study: Study, wish: Wish, told: str) -> None:

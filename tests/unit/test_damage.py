@@ -152,7 +152,7 @@ KINDS: dict[str, tuple[Damage, str]] = {
     "empty": (empty, "not valid JSON"),
     "no UTF-8": (no_utf8, "not valid JSON"),
     "folder": (a_folder, "not a file"),
-    "broken link": (a_broken_link, "a link to a file that is not there"),
+    "broken link": (a_broken_link, "a link to a missing file"),
     "schema": (edited(schema=5), "schema: found 5"),
     "no object": (lambda record: record.write_text("[1]"), "a record is a JSON object"),
     "NaN": (
@@ -170,7 +170,7 @@ KINDS: dict[str, tuple[Damage, str]] = {
     "altered predictions": (altered_predictions, "SHA-256"),
     "fewer predictions": (fewer_predictions, "SHA-256"),
     "fewer predictions, owned to": (fewer_predictions_that_the_record_owns_to, "30 instances"),
-    "predictions of another run": (predictions_of_another_run, "holds the rows of the node"),
+    "predictions of another run": (predictions_of_another_run, "contains rows of node"),
     "torn predictions": (torn_predictions, "SHA-256"),
     "predictions folder": (predictions_folder, "no such file"),
 }
@@ -221,7 +221,7 @@ def test_a_record_without_a_planned_test_result_is_damaged(study: Study) -> None
     tables = gather(study)
     assert set(tables.missing["path"]) == {record.relative_to(RESULTS).as_posix()}
     assert set(tables.missing["state"]) == {"damaged"}
-    assert "has no test result of dialogue_nli" in " ".join(tables.missing["error"])
+    assert "has no test result for dialogue_nli" in " ".join(tables.missing["error"])
 
 
 def test_records_of_older_schemas_make_the_same_tables(study: Study) -> None:

@@ -96,7 +96,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "a schema that is gone": (edited(schema=1), "schema: found 1"),
     "forged": (
         edited(training__selections__0__dev_score=99.0),
-        "training.selections[0].dev_score: 99.0, but that",
+        "training.selections[0].dev_score: 99.0, but",
     ),
     "contradicts its identity": (edited(data_revision="x"), "data_revision: 'x', but"),
     "has lost its results": (edited(results={}), "rows.rows: 4, but results has 0 instances"),

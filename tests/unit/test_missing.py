@@ -153,6 +153,6 @@ def test_the_command_counts_states_and_names_damage(
     tables.unlink()
     assert main(["collect", "--config", "study.yaml", "--complete"]) == 6
     said = capsys.readouterr().err
-    assert "4 of 16 planned runs lack a usable record, so no table was written" in said
+    assert "4 of 16 planned runs have no usable record, so no table was written" in said
     assert f"{record}: not valid JSON" in said
     assert not tables.exists()

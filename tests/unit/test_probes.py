@@ -373,5 +373,5 @@ def test_encoders_of_other_studies_plan_without_a_training(
     for corpus in ("MultiWOZ", "PersonaChat"):
         assert study.data(corpus).recipe == ""
         assert study.instances(corpus)
-    with pytest.raises(ConfigError, match="the study reads no dataset named 'Nowhere'"):
+    with pytest.raises(ConfigError, match="the study does not read a dataset 'Nowhere'"):
         study.data("Nowhere")

@@ -97,9 +97,9 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
         ("run", None, "run: unknown key"),
         ("schema", 5, "schema: found 5"),
         ("training.selections.0.round", 3, "selections[0].round: 3, but the rounds are 1 to 2"),
-        ("training.selections.0.round", 1, "[0].dev_score: 61.25, but that of its round is 30.625"),
+        ("training.selections.0.round", 1, "dev_score: 61.25, but the score of its round is 30.6"),
         ("training.selections", [], "training.selections: "),
-        ("training.selections.0.scores", [1.0], "training.selections[0].scores: 1 of 2 rounds"),
+        ("training.selections.0.scores", [1.0], "[0].scores: 1 scores for 2 rounds"),
         ("training.rounds.0.round", 2, "training.rounds: must be numbered"),
         ("training.rounds", [], "training.rounds: must be numbered"),
         (
@@ -112,7 +112,7 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
         (f"results.{TARGET}.score", "x", "results.emotion_recognition.score: found 'x'"),
         ("node.identity.seed", 4, "node.digest"),
         ("few_sample", False, "few_sample: False, but node.identity.few_sample is True"),
-        ("sizes", {}, "sizes: no sizes of"),
+        ("sizes", {}, "sizes: no sizes for"),
         (
             "rows",
             {"file": "p.parquet", "rows": 3, "sha256": "0" * 64},
@@ -164,13 +164,13 @@ def test_nothing_is_written_as_schema_2(tmp_path: Path, record: Record) -> None:
         ("rounds.0.round", 2, "training.rounds: must be numbered"),
         ("rounds.0.seconds", -1, "training.rounds[0].seconds: found -1"),
         ("best_round", 3, "training.selections[0].round: 3, but the rounds are 1 to 2"),
-        ("best_round", 1, "[0].dev_score: 61.25, but that of its round is 30.625"),
+        ("best_round", 1, "dev_score: 61.25, but the score of its round is 30.6"),
         ("predictions", ..., "rows: is missing"),
         ("stage.kind", ..., "step: is missing"),
         ("stage", 3, "stage: found int"),
         ("provenance.tokens", ..., "provenance.training.tokens: is missing"),
         ("extra", 1, "extra: unknown key"),
-        ("node", {}, "node: unknown key, schema 2 has none in a training"),
+        ("node", {}, "node: unknown key in a training of schema 2"),
         ("schema", True, "schema: found True"),
         ("schema", 1, "schema: found 1"),
     ],
@@ -356,14 +356,14 @@ def test_rows_of_schema_2_are_read_as_schema_3(tmp_path: Path) -> None:
     assert read_rows(path).equals(table)
     # Neither may pass for the other.
     pq.write_table(older.replace_schema_metadata(table.schema.metadata), path)
-    with pytest.raises(RecordError, match=r"no rows of schema 3.*footer schema b'3'"):
+    with pytest.raises(RecordError, match=r"not rows of schema 3.*footer schema b'3'"):
         read_rows(path)
 
 
 def test_damaged_rows_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     file = write(tmp_path, rows())
-    with pytest.raises(RecordError, match="3 rows, the record says 4"):
+    with pytest.raises(RecordError, match="3 rows, but 4 in the record"):
         read_rows(path, {**file, "rows": 4})
     with pytest.raises(RecordError, match="SHA-256"):
         read_rows(path, {**file, "sha256": "0" * 64})

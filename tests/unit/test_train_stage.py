@@ -151,7 +151,7 @@ def test_a_training_is_made_once_more_for_a_selection_and_loses_none(
     other = replace(plain, selection=Selection((NLI,)))
     asked = with_what_was_asked(other, tmp_path)
     assert [one.tasks for one in asked.selections] == [(NLI,), (EMOTIONS,)]
-    assert without_selection(other, first) == f"no round was chosen on {NLI}"
+    assert without_selection(other, first) == f"no round was selected on {NLI}"
     again = train(small, asked, tmp_path)
     assert without_selection(asked, again) is None
     assert again["results"][EMOTIONS] == first["results"][EMOTIONS]
@@ -205,9 +205,9 @@ def test_a_round_that_was_not_kept_is_named_with_those_that_were(tmp_path: Path)
     for number in (0, 9, 10):
         (tmp_path / "rounds" / str(number)).mkdir(parents=True)
     assert existing(round_folder(str(tmp_path), 9)).endswith("rounds/9")
-    with pytest.raises(ModelError, match=r"rounds/11: no such round, rounds 0, 9, 10 are there"):
+    with pytest.raises(ModelError, match=r"rounds/11: no such round \(kept rounds: 0, 9, 10\)"):
         existing(round_folder(str(tmp_path), 11))
-    with pytest.raises(ModelError, match=r"no round is there.*keep: every"):
+    with pytest.raises(ModelError, match=r"no round was kept.*keep: every"):
         existing(round_folder(str(tmp_path / "other"), 1))
 
 

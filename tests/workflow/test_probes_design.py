@@ -162,7 +162,7 @@ def one_snapshot_more(folder: Path, config: dict[str, Any], stage_folder: Path) 
     }
     config["probes"] = {**config["probes"], "snapshots": ["untrained", 2, "last"]}
     (folder / "study.yaml").write_text(yaml.safe_dump(config))
-    assert "rounds asked for and not kept: 2" in snakemake(folder, "all", "-n")
+    assert "rounds needed but not kept: 2" in snakemake(folder, "all", "-n")
     snakemake(folder, "all")
     assert {"0", "1", "2", "4", "6"} == {each.name for each in (stage_folder / ROUNDS).iterdir()}
     assert all(file.stat().st_mtime_ns == made for file, made in fits.items())

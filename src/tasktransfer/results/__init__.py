@@ -1,1 +1,1 @@
-"""The folder of a node: where it lies, how far it is, what it left, and whether that is whole."""
+"""Folder of a node: its place, its state, its results, and checks that they are complete."""

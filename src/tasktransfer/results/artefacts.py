@@ -1,9 +1,9 @@
-"""Checksums of what a node leaves and others read: kept weights, fits, derived tables.
+"""Checksums of the files that other nodes read: kept weights, fits, derived tables.
 
-A node's record names every such file with its size and SHA-256. Whoever reads one checks it first,
-all of it (``checked``, ``rounds.checked_round``). Who only asks whether the node is finished looks
-at sizes, and reads what is younger than the record (``problem``). Records that were written before
-have no checksums: what lies beside them is read as ever.
+A node's record names every such file with its size and SHA-256. A reader first checks the whole
+file (``checked``, ``rounds.checked_round``). Code that only asks whether the node is finished
+compares sizes, and checks the content of files that are newer than the record (``problem``). Old
+records have no checksums, so their files are read unchecked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FileName = Annotated[str, Field(pattern=r"^[^/.][^/]*(/[^/.][^/]*)*$")]
 
 
 class Artefact(TypedDict):
-    """One file, as its node left it."""
+    """A file as its node wrote it."""
 
     bytes: Annotated[int, Field(ge=0)]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -35,8 +35,11 @@ Artefacts = Mapping[str, Artefact]
 
 
 def checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
-    """What a record says of the files of some parts (files or folders) of a node's folder, by their
-    path below it. Parts that are not there and hidden files are left out."""
+    """Return size and SHA-256 of the files in some parts of a node's folder, for its record.
+
+    A part is a file or a folder. Keys are paths below the node's folder. Missing parts and hidden
+    files are left out.
+    """
     names = sorted(name for part in parts for name in _files(folder, part))
     return {
         name: {"bytes": (folder / name).stat().st_size, "sha256": sha256_of(folder / name)}
@@ -45,11 +48,11 @@ def checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
 
 
 def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str | None:
-    """How what lies in a node's folder differs from what its record says of it; None: it does not.
+    """Return how the files in a node's folder differ from its record, or None if they agree.
 
-    All files of a folder gone is no difference: weights, fits and derived data may be removed once
-    nothing needs them, and a packed study has none. Sizes are compared, and the content of files
-    that are younger than the record, which is written last.
+    A folder without any of its files is not a difference: weights, fits and derived data may be
+    deleted when nothing needs them, and a packed study has none. Sizes are always compared. Content
+    is compared for files newer than the record, which is written last.
 
     Args:
         every: compare the content of every file.
@@ -66,29 +69,29 @@ def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str |
                 return f"{file}: its SHA-256 is not the one in the record of its node"
         except (FileNotFoundError, NotADirectoryError):
             if Path(name).parent in kept:
-                return f"{file}: no such file, its record names it"
+                return f"{file}: no such file, but its record names it"
         except OSError as error:
             return f"{file}: cannot be read: {error.strerror}"
     return None
 
 
 def checked(folder: Path, digest: str, parts: Iterable[str]) -> None:
-    """Refuse parts of a node's folder unless all of their files are those that its record names.
+    """Check that all files in some parts of a node's folder are those that its record names.
 
     Args:
-        digest: of the node that belongs there.
+        digest: digest of the node that belongs there.
         parts: files or folders in it.
 
     Raises:
-        RecordError: the record is of another node, or a file is missing, left over, or another one
-            than the node has left; names the file and the remedy.
+        RecordError: the record belongs to another node, or a file is missing, unexpected or
+            changed. The message names the file and the remedy.
     """
     in_record = _said_by(folder / RECORD)
     if in_record is None:
         return
     recorded = in_record[0]
     if recorded != digest:
-        raise RecordError(_refusal(folder, f"is the record of {recorded[:12]}, not {digest[:12]}"))
+        raise RecordError(_refusal(folder, f"belongs to {recorded[:12]}, not {digest[:12]}"))
     if in_record[1] is None:
         return
     wanted = [part.rstrip("/") for part in parts]
@@ -100,7 +103,7 @@ def checked(folder: Path, digest: str, parts: Iterable[str]) -> None:
     found = problem(folder, of_parts, every=True)
     if found is None:
         more = sorted({n for part in wanted for n in _files(folder, part)} - of_parts.keys())
-        found = f"{folder / more[0]}: the record of its node names no such file" if more else None
+        found = f"{folder / more[0]}: the record of its node does not name it" if more else None
     if found is not None:
         raise RecordError(_refusal(folder, found))
 
@@ -120,8 +123,10 @@ def _written(record: Path) -> int:
 
 
 def _said_by(file: Path) -> tuple[str, dict[str, Any] | None] | None:
-    """The digest and the artefacts of a record, of schema 2 too; None: there is no record. (Whether
-    it is right in itself, ``damage`` says.)"""
+    """Return a record's digest and artefacts, also from schema 2, or None if there is no record.
+
+    ``damage`` checks whether the record itself is valid.
+    """
     try:
         record = json_text.read(file)
         node = record["stage"] if "stage" in record else record["node"]
@@ -129,7 +134,7 @@ def _said_by(file: Path) -> tuple[str, dict[str, Any] | None] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RecordError(_refusal(file.parent, f"{file}: no record ({error})")) from error
+        raise RecordError(_refusal(file.parent, f"{file}: not a record ({error})")) from error
 
 
 def _refusal(folder: Path, found: str) -> str:
@@ -137,6 +142,6 @@ def _refusal(folder: Path, found: str) -> str:
     if not found.startswith(str(folder)):
         found = f"{record}: {found}"
     return (
-        f"{found}; it was changed or damaged after it was made: delete {record} and run its study "
-        "with snakemake, which makes it once more"
+        f"{found}; it was changed or damaged after it was written: delete {record} and run its "
+        "study with snakemake, which computes the node again"
     )

@@ -1,4 +1,4 @@
-"""Choices that a plan depends on, each written down once as JSON (``core.plan.Choice``)."""
+"""Choices that a plan depends on, each stored once as JSON (``core.plan.Choice``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasktransfer.files import json_text, replacing
 
 
 def read_choice(results: str | Path, name: str) -> Any | None:
-    """What was chosen; None: nothing yet. Planners ask at every start.
+    """Return a stored choice, or None if it is still pending. Planners call this at every start.
 
     Raises:
         RecordError: the file is damaged.
@@ -23,11 +23,13 @@ def read_choice(results: str | Path, name: str) -> Any | None:
     try:
         return json_text.read(path)
     except (OSError, ValueError) as error:
-        raise RecordError(f"{path}: damaged ({error!r}); delete it, it is made again") from error
+        raise RecordError(
+            f"{path}: damaged ({error!r}); delete it, and the choice is made again"
+        ) from error
 
 
 def write_choice(results: str | Path, name: str, chosen: Any) -> None:
-    """Write down what was chosen, whole or not at all."""
+    """Write a choice atomically."""
     path = Path(results, choice_file(name))
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as part:

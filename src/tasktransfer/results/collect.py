@@ -1,14 +1,14 @@
-"""The records of a study, for its tables: the one way from nodes on disk to runs, for every design.
+"""Collection of a study's records for its tables, shared by all designs.
 
     collected = gather(study)                     # every record of the plan, read and checked
-    collected.require(complete)                   # refuse holes, if tables without any are wanted
-    for run in collected.runs: ...                # those whose numbers are all there
-    collected.record(node), collected.rows(node)  # a record; its rows, read when they are asked for
+    collected.require(complete=complete)          # raise an error for missing runs, if required
+    for run in collected.runs: ...                # runs with all of their records
+    collected.record(node), collected.rows(node)  # a record; its rows, read on demand
 
-Each record is read once and checked; so are its rows, of a training against its scores too. A
-damaged record is named and left out, so is one that lies where it does not belong, or was tested on
-something else than the others; a run that left nothing is listed with its state and reason, and
-records that must not be compared are refused. Neither torch nor the data are needed.
+Each record and its rows are read and checked once. A training's rows are also checked against its
+scores. Damaged records, records in the wrong folder and runs with a deviating test set are reported
+and left out. A run without results is listed with its state and reason. Incompatible records raise
+an error. Neither torch nor the data are needed.
 """
 
 from __future__ import annotations
@@ -46,21 +46,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CHECKED = "checked.json"
-"""Beside the tables: which rows were held against their records. It may be deleted."""
+"""File beside the tables that caches which rows were validated. It may be deleted."""
 
 NO_RECORD = "no record"
 SHOWN = 12
-"""Holes that an error lists; the others are counted."""
+"""Largest number of missing results that an error lists; the others are counted."""
 
 _VERBS = {"running": "is ", DAMAGED: "is ", "interrupted": "was "}
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A node with numbers of a run that is not done.
+    """An unfinished node whose results a run needs.
 
-    ``wanted``: the node; ``node``: the first that is not done of all that it needs, with its state,
-    why in one line, and what to do.
+    ``wanted``: the node. ``node``: the first unfinished node that ``wanted`` depends on.
+    ``state``, ``reason``, ``error``, ``remedy``: state of ``node``, its reason in one line, its
+    error, and what to do.
     """
 
     run: Run
@@ -74,12 +75,12 @@ class Missing:
 
 @dataclass(frozen=True)
 class Collected:
-    """What the records of a study's plan say.
+    """Records of a study's plan.
 
-    ``planned``: the runs that were looked for; ``runs``: those whose numbers are all there;
-    ``records``: digest → record of every node that is done; ``problems``: (record's path below the
-    results folder, what is wrong with it); ``test_sets``: digest → tested task → digest of the ids
-    and right answers of its test set.
+    ``planned``: requested runs. ``runs``: runs with all of their records. ``records``: digest →
+    record of every node that is done. ``missing``: unfinished nodes. ``problems``: (path below the
+    results folder, problem) of each damaged record. ``test_sets``: digest → tested task → digest of
+    the ids and gold answers of its test set.
     """
 
     study: Study
@@ -91,18 +92,18 @@ class Collected:
     test_sets: Mapping[str, Mapping[str, str]]
 
     def has(self, node: Node) -> bool:
-        """Whether a node is done."""
+        """Return whether a node is done."""
         return node.digest in self.records
 
     def record(self, node: Node) -> Record:
-        """The record of a node that is done."""
+        """Return the record of a node that is done."""
         return self.records[node.digest]
 
     def rows(self, node: Node) -> pa.Table:
-        """The rows of a node that is done, columns as in ``rows.COLUMNS``.
+        """Return the rows of a node that is done, columns as in ``rows.COLUMNS``.
 
         Raises:
-            RecordError: they are damaged.
+            RecordError: the rows are damaged.
         """
         named = self.record(node)["rows"]
         if named is None:
@@ -111,15 +112,17 @@ class Collected:
 
     @cached_property
     def synthetic(self) -> dict[str, bool]:
-        """Dataset → whether its dialogues are generated, as records or prepared data say."""
+        """Dataset → whether its dialogues are generated, from records or prepared data."""
         synthetic = {r["node"]["dataset"]: r["synthetic"] for r in self.records.values()}
         known = {name: self.study.synthetic(name) for name in self.study.config.dataset_names}
         return {**{k: bool(v) for k, v in known.items() if v is not None}, **synthetic}
 
     @property
     def cuts(self) -> str:
-        """The limits in force in any of the records, such as ``limit_test 1200``; a key that has
-        several comes with what it is of."""
+        """Limits in force in any of the records, such as ``limit_test 1200``.
+
+        If a key has several values, the section of the config is added to its name.
+        """
         limits = {
             (tuple(key.split(".")), limit)
             for record in self.records.values()
@@ -136,18 +139,20 @@ class Collected:
 
     @cached_property
     def without_record(self) -> tuple[Node, ...]:
-        """Nodes of the plan, of every kind, without a usable record."""
+        """All nodes of the plan without a usable record."""
         return tuple(node for node in self.study.plan.nodes if not self.has(node))
 
     @cached_property
     def without_run(self) -> tuple[Node, ...]:
-        """Those of them that no missing run names: what is made from them is there."""
+        """Nodes without a usable record that no missing run needs: their dependents exist."""
         named = {node.digest for hole in self.missing for node in (hole.wanted, hole.node)}
         return tuple(node for node in self.without_record if node.digest not in named)
 
     def describe_missing(self) -> str:
-        """Return the nodes without a usable record by kind, ``33 of 102 evaluations``; empty if
-        every node has one."""
+        """Count the nodes without a usable record by kind, as in ``33 of 102 evaluations``.
+
+        Empty if every node has a usable record.
+        """
         planned = Counter(NOUNS[type(node)] for node in self.study.plan.nodes)
         missing = Counter(NOUNS[type(node)] for node in self.without_record)
         return ", ".join(
@@ -158,15 +163,14 @@ class Collected:
 
     @property
     def stand_ins(self) -> dict[str, str]:
-        """What stands in for what, as the records name it."""
+        """Unavailable input → its substitute, according to the records."""
         found: dict[str, str] = {}
         for record in self.records.values():
             found |= record["provenance"].get("stand_ins", {})
         return found
 
     def holes(self) -> list[str]:
-        """A line for each run that lacks something, each other node without a record, and each
-        damaged record."""
+        """List damaged records, missing results of runs, and other missing nodes, one per line."""
         results = self.study.config.results
         lines = [f"{results}/{m.wanted.path}: {m.reason}; {m.remedy}" for m in self.missing]
         lines += [f"{results}/{node.path}: {NO_RECORD}" for node in self.without_run]
@@ -174,10 +178,10 @@ class Collected:
         return list(dict.fromkeys([*damaged, *lines]))
 
     def require(self, *, complete: bool) -> None:
-        """Refuse to go on without any number or, if ``complete``, with a hole.
+        """Raise an error if there are no runs or, with ``complete``, if any result is missing.
 
         Raises:
-            RecordError: names what is missing, with its state and reason.
+            RecordError: results are missing. The message lists them with state and reason.
         """
         results, planned, holes = self.study.config.results, self.planned, self.holes()
         if self.runs and not (complete and (self.missing or self.problems)):
@@ -187,7 +191,7 @@ class Collected:
             found = f"none of {len(planned):,} planned runs has a usable record"
         elif self.missing:
             lacking = len(planned) - len(self.runs)
-            found = f"{lacking:,} of {len(planned):,} planned runs lack a usable record"
+            found = f"{lacking:,} of {len(planned):,} planned runs have no usable record"
         else:
             found = f"{len(self.problems):,} records are damaged"
         raise RecordError(
@@ -197,8 +201,8 @@ class Collected:
         )
 
     def tell(self) -> None:
-        """Say how many runs are there, what is left out and why; write down the holes."""
-        # One of a run, however many of its nodes lack: the last that is made.
+        """Print the number of runs and the records left out; write the list of missing results."""
+        # Count each run once, with the state of the last of its missing nodes.
         states = Counter({id(hole.run): hole.state for hole in self.missing}.values())
         counted = ", ".join(f"{count:,} {state}" for state, count in states.items())
         print(
@@ -221,10 +225,10 @@ def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
     """Read the records of a study's plan.
 
     Args:
-        runs: those of the plan to look for, with all that they use; None: everything.
+        runs: runs of the plan to collect, with their ancestors; None for the whole plan.
 
     Raises:
-        RecordError: records that must not be compared came together.
+        RecordError: some records are incompatible.
     """
     planned = study.plan.runs if runs is None else tuple(runs)
     reading = _Reading(study, Checks.read(Path(study.tables, CHECKED)))
@@ -256,7 +260,7 @@ def _nodes(study: Study, runs: Iterable[Run] | None) -> tuple[Node, ...]:
 
 
 class _Reading:
-    """The records of nodes as they are read, what they are compared by, and what is wrong."""
+    """Records read so far, their comparison, and their problems."""
 
     def __init__(self, study: Study, checks: Checks) -> None:
         self.study, self.checks = study, checks
@@ -284,7 +288,7 @@ class _Reading:
             self._leave_out(node, f"{self.study.record(node)}: {wrong}")
 
     def _check_tests(self, stage: Stage, record: Record) -> str | None:
-        """What is wrong with the rows of a training."""
+        """Return the problem with a training's rows, or None."""
         try:
             tested = check_predictions(Path(self.study.record(stage)), record, self.checks)
         except TaskTransferError as error:
@@ -300,8 +304,11 @@ class _Reading:
         self.test_sets.pop(node.digest, None)
 
     def leave_out_deviating(self) -> None:
-        """Leave out trainings that were tested on something else than most others of their data,
-        model and limit: instances are paired by position."""
+        """Leave out trainings whose test set differs from most others.
+
+        Trainings with the same data, model and limit are compared, since instances are paired by
+        position.
+        """
         tested = [
             (digest, (stage.data.digest, stage.model.name, stage.training.limit_test, task), found)
             for digest, test_sets in self.test_sets.items()
@@ -313,10 +320,10 @@ class _Reading:
             self._leave_out(node, f"{self.study.record(node)}: {wrong}")
 
     def compare(self) -> None:
-        """Hold all that is usable against each other.
+        """Check that all usable records are compatible.
 
         Raises:
-            RecordError: records that must not be compared came together.
+            RecordError: some records are incompatible.
         """
         for digest, record in self.records.items():
             node = self.nodes[digest]
@@ -324,11 +331,11 @@ class _Reading:
 
 
 _ADDRESS = re.compile(rf"(?:.*-)?([0-9a-f]{{{SHORT}}})")
-"""The folder of a node: its name ends in the first digits of the node's digest."""
+"""Name of a node's folder, which ends in the first digits of the node's digest."""
 
 
 def _misplaced(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[str, str]]:
-    """Records that lie elsewhere in the results folder and are of a node of these."""
+    """Yield path and problem of records of these nodes that are in another folder."""
     results = Path(study.config.results)
     by_digits = {digest[:SHORT]: node for digest, node in nodes.items()}
     places = {study.record(node) for node in nodes.values()}
@@ -345,7 +352,7 @@ def _misplaced(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[str, s
 
 
 def records_under(folder: Path) -> list[Path]:
-    """Everything below a folder that is called like a record, sorted; folders and links too."""
+    """List all paths below a folder with a record's name, sorted, including folders and links."""
     return sorted(
         Path(path, RECORD)
         for path, folders, files in os.walk(folder)
@@ -354,7 +361,7 @@ def records_under(folder: Path) -> list[Path]:
 
 
 def _digest_in(path: Path) -> str | None:
-    """The digest of the node that a record says it is of; None if it cannot be told."""
+    """Return the node digest in a record, or None if the record cannot be read."""
     try:
         return read_record(path)["node"]["digest"]
     except RecordError:
@@ -362,7 +369,7 @@ def _digest_in(path: Path) -> str | None:
 
 
 def _holes(reading: _Reading, run: Run) -> Iterator[Missing]:
-    """The nodes with numbers of a run that are not done, and why."""
+    """Yield the unfinished nodes whose results a run needs, with reasons."""
     study, states = reading.study, reading.states
     for wanted in run.results_in:
         record = reading.records.get(wanted.digest)
@@ -379,13 +386,15 @@ def _holes(reading: _Reading, run: Run) -> Iterator[Missing]:
 
 
 def _holes_in(study: Study, run: Run, stage: Stage, record: Record) -> Iterator[Missing]:
-    """What a training that is done lacks of what a run asks of it: its best round was not asked for
-    when the training was made, or it has no test result."""
+    """Yield what a run needs but a finished training does not have.
+
+    Either the best round was not requested when the model was trained, or a test result is missing.
+    """
     remedy = _remedy(study, stage)
     if lacks := without_selection(stage, record):
         yield Missing(run, stage, stage, WAITING, lacks, None, remedy)
     elif untested := [task for task in stage.tested if task not in record["results"]]:
-        error = f"{study.record(stage)}: has no test result of {', '.join(untested)}"
+        error = f"{study.record(stage)}: has no test result for {', '.join(untested)}"
         reason = _reason(stage, DAMAGED, error, parent=False)
         yield Missing(run, stage, stage, DAMAGED, reason, error, remedy)
 

@@ -1,4 +1,4 @@
-"""What two records of one node differ in, but for how and when they were made."""
+"""Differences between two records of one node, except for provenance and times."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from tasktransfer.results.schema import Record
 
 
 def differences(ours: Record, theirs: Record) -> list[str]:
-    """Where two records of one node differ, but for provenance and times: ``key: ours, theirs``.
-    The digest of the file of rows is left out: equal rows may be packed otherwise. Of a training
-    that was asked for other selections here than there, what both have is compared."""
+    """List the differences between two records of one node as ``key: ours, theirs``.
+
+    Provenance and times are ignored. So is the digest of the rows file, because equal rows may be
+    packed differently. If the two trainings have different selections, only the shared part is
+    compared.
+    """
     shared = shared_tasks(ours, theirs)
     mine, other = (_flat(_comparable(record, shared)) for record in (ours, theirs))
     absent = object()
@@ -25,8 +28,10 @@ def differences(ours: Record, theirs: Record) -> list[str]:
 
 
 def shared_tasks(ours: Record, theirs: Record) -> set[str] | None:
-    """The tasks that chose a round both here and there, each alone; None: the selections are the
-    same, so that all of the records can be compared."""
+    """Return the tasks that alone select a round in both records.
+
+    None if both records have the same selections, so that they can be compared completely.
+    """
     if not (is_stage(ours) and is_stage(theirs)):
         return None
     here, there = {*selected_on(ours)}, {*selected_on(theirs)}
@@ -34,10 +39,10 @@ def shared_tasks(ours: Record, theirs: Record) -> set[str] | None:
 
 
 def _comparable(record: Record, shared: set[str] | None) -> dict[str, Any]:
-    # Equal classifiers and tables may be packed otherwise, as rows.
+    # Equal classifiers and tables may be packed differently, like rows.
     kept = comparable(record)
     if "training" in kept:
-        # The untrained model is measured where it is asked for, and that is no part of a training.
+        # Evaluating the untrained model (round 0) is optional and not part of the training.
         rounds = [entry for entry in kept["training"]["rounds"] if entry["round"] > 0]
         if shared is not None:
             return _of_tasks(kept, rounds, shared)
@@ -47,7 +52,7 @@ def _comparable(record: Record, shared: set[str] | None) -> dict[str, Any]:
         ]
         kept["training"] = {"rounds": rounds, "selections": selections}
     else:
-        kept["node"] = {**kept["node"], "label": None}  # what a study calls it is its own
+        kept["node"] = {**kept["node"], "label": None}  # each study chooses its own label
     rows = kept["rows"]
     return {**kept, "rows": rows and {**rows, "sha256": None, "file": None}}
 
@@ -55,7 +60,7 @@ def _comparable(record: Record, shared: set[str] | None) -> dict[str, Any]:
 def _of_tasks(
     kept: dict[str, Any], rounds: list[dict[str, Any]], tasks: set[str]
 ) -> dict[str, Any]:
-    """What of a training follows from its updates, and from some selecting tasks."""
+    """Return the part of a training that depends only on its updates and on some tasks."""
     selections = kept["training"]["selections"]
     return {
         "node": kept["node"],

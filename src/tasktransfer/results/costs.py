@@ -1,4 +1,4 @@
-"""What a node took, by its record: seconds, memory, energy, hardware."""
+"""Cost of a node according to its record: seconds, memory, energy, hardware."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from tasktransfer.files import json_text
 from tasktransfer.results.schema import Record
 
 PHASES = ("train", "dev", "test", "other")
-"""Of a training; other: starting, reading, loading, writing."""
+"""Phases of a training; ``other`` is starting, reading, loading and writing."""
 RESUMED = "interrupted and resumed"
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one training took: ``seconds`` by phase, memory in MiB; ``joules`` are None where the
-    device does not report them."""
+    """Cost of one training.
+
+    ``seconds`` maps phases to wall time. Memory is in MiB. ``joules`` is None if the device does
+    not report its energy.
+    """
 
     seconds: dict[str, float]
     tokens: int
@@ -29,19 +32,21 @@ class Cost:
 
 
 def cost_in(record: Path) -> Cost | None:
-    """What a training took. Read without the checks of ``records``, which take longer, so that a
-    study of thousands can be asked; None: the record does not tell.
+    """Return the cost of a training, or None if the record does not contain it.
+
+    The record is not validated: the checks in ``records`` would be too slow for a study with
+    thousands of trainings.
 
     Raises:
         FileNotFoundError: there is no record.
     """
     try:
         provenance = json_text.loads(record.read_bytes())["provenance"]
-        provenance |= provenance.get("training", {})  # older records have it all in one
+        provenance |= provenance.get("training", {})  # flat in older records
         spent = {name: float(value) for name, value in provenance["seconds"].items()}
         seconds = {name: spent.get(name, 0.0) for name in PHASES}
         besides = sum(spent.get(name, 0.0) for name in ("read", "load", "save"))
-        # A resumed training's total is that of its last process, its phases are those of all.
+        # For a resumed training, the total covers the last process, the phases cover all.
         seconds["other"] = max(besides, spent.get("total", 0.0) - sum(seconds.values()))
         gpu, joules = provenance.get("peak_gpu_memory_mb"), provenance.get("energy_joules")
         return Cost(
@@ -61,18 +66,20 @@ def cost_in(record: Path) -> Cost | None:
 
 
 def seconds_of(record: Record) -> float:
-    """What a node of any kind took: its own total where it gives one, which holds what lies
-    between the phases too."""
+    """Return a node's wall time: its recorded total, or else the sum of its phases.
+
+    The total includes the time between phases.
+    """
     seconds = record["provenance"]["seconds"]
     return float(seconds["total"] if "total" in seconds else sum(seconds.values()))
 
 
 def hours_of(record: Record) -> float:
-    """The same in hours."""
+    """Return a node's wall time in hours."""
     return seconds_of(record) / 3600
 
 
 def hardware_of(record: Record) -> str:
-    """What it was computed on, for people."""
+    """Return a readable name of the hardware that computed a node."""
     host = record["provenance"]["host"]
     return host["gpu"] or f"{host['threads']} thread of {host['cpu']}"

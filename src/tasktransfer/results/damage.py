@@ -1,13 +1,12 @@
-"""What is wrong with what a job left in its node's folder, and setting it aside.
+"""Detection of damaged node folders, and setting damaged files aside.
 
-A record is damaged if it fails a check of ``records``, is of another node than belongs there, or
-if what it names beside it is not there or another: rows, weights, classifiers, Arrow files. Whoever
-asks whether a node is finished asks here, so that plan, status, pilot, merge, the trainer and
-Snakemake agree.
+A record is damaged if it fails a check in ``records`` or belongs to another node. It is also
+damaged if a file that it names is missing or changed: rows, weights, classifiers, Arrow files.
+Plan, status, pilot, merge, the trainer and Snakemake all use this module, so that they agree.
 
-Rows are read in full. Of artefacts, which may be large, sizes are looked at, and
-the content where a file is younger than its record, or was changed since it was last found right.
-Whoever reads an artefact checks all of it (``artefacts``).
+Rows are read in full. Artefacts may be large, so their sizes are compared. Their content is
+compared only if a file is newer than its record, or changed since it was last found valid. Code
+that reads an artefact checks all of it (``artefacts``).
 """
 
 from __future__ import annotations
@@ -32,39 +31,43 @@ from tasktransfer.results.schema import Record
 from tasktransfer.results.state import OLD_ROWS, RECORD, ROWS
 
 CHECK_VERSION = 3
-"""Raise this when the checks change: everything is checked again then."""
+"""Version of the checks; increase it when they change, and everything is checked again."""
 
 _NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 Signature = dict[str, list[int]]
-"""File → its size, inode, and times of change. The last time is the kernel's own: whoever writes
-into a file and sets its time back changes it."""
+"""File → size, inode, mtime and ctime in nanoseconds.
+
+The kernel sets the ctime, so it also changes if a file is rewritten and its mtime restored.
+"""
 
 
 class Right(TypedDict):
-    """What was seen of a folder in which nothing is wrong; ``selections``: the selecting tasks of
-    each best round that a training has left."""
+    """State of a folder that was found valid.
+
+    ``selections`` lists the selecting tasks of each best round that a training has kept.
+    """
 
     files: Signature
     selections: list[list[str]]
 
 
 Artefacts = Literal["none", "young", "all"]
-"""Of which artefacts the content is compared: of none, and sizes neither; of those that are younger
-than their record; of all."""
+"""Artefacts whose content is compared: none (nor sizes), those newer than their record, or all."""
 
 
 def damage(folder: Path, digest: str, content: Artefacts = "young") -> str | None:
-    """What is wrong with the record of a node, its rows and what others read of it; None if nothing
-    is, or if there is no record.
+    """Return the problem with a node's record, rows or artefacts.
+
+    None if they are valid, or if there is no record.
 
     Args:
         folder: the node's folder.
-        digest: of the node that belongs there, or what it begins with.
+        digest: digest of the node that belongs there, or a prefix of it.
         content: see ``Artefacts``.
 
     Raises:
-        RecordError: a file is there and cannot be read, so that it cannot be told.
+        RecordError: a file exists but cannot be read, so its state cannot be determined.
     """
     return examined(folder, digest, content)[0]
 
@@ -72,14 +75,14 @@ def damage(folder: Path, digest: str, content: Artefacts = "young") -> str | Non
 def examined(
     folder: Path, digest: str, content: Artefacts = "young"
 ) -> tuple[str | None, Record | None]:
-    """``damage``, and the record that was read for it, if there is one."""
+    """Return ``damage`` and the record that was read for it, if there is one."""
     file = folder / RECORD
     if not os.path.lexists(file):
         return None, None
     try:
         record = parse_record(file, _content(file))
     except FileNotFoundError:
-        return f"{file}: a link to a file that is not there", None
+        return f"{file}: a link to a missing file", None
     except _NO_FILE:
         return f"{file}: not a file", None
     except RecordError as error:
@@ -90,7 +93,7 @@ def examined(
 def _contradicts_folder(
     folder: Path, record: Record, digest: str, content: Artefacts
 ) -> str | None:
-    """What of a record is not of its folder, and what it names is not there or another."""
+    """Return how a valid record disagrees with its folder, or None."""
     file = folder / RECORD
     recorded, named = record["node"]["digest"], record["rows"]
     if not recorded.startswith(digest):
@@ -110,11 +113,11 @@ def _other_artefact(folder: Path, record: Record, content: Artefacts) -> str | N
 
 
 def _lost(file: Path, named: Mapping[str, Any]) -> str | None:
-    """How rows differ from what their record says of them."""
+    """Return how a rows file differs from its record, or None."""
     try:
         content = _content(file)
     except _NO_FILE:
-        return f"{file}: no such file, its record names it"
+        return f"{file}: no such file, but its record names it"
     if hashlib.sha256(content).hexdigest() != named["sha256"]:
         return f"{file}: its SHA-256 is not the one in the record beside it"
     return None
@@ -127,40 +130,42 @@ def _content(file: Path) -> bytes:
         raise
     except OSError as error:
         raise RecordError(
-            f"{file}: cannot be read ({error.strerror}), so it cannot be told whether its node is "
-            "finished; make it readable, or move it away to have its node made again"
+            f"{file}: cannot be read ({error.strerror}), so the state of its node is unknown; make "
+            "it readable, or move it away to have its node computed again"
         ) from error
 
 
 def set_aside(folder: Path, which: Sequence[str] = (RECORD, ROWS, OLD_ROWS)) -> list[Path]:
-    """Rename a damaged record and its rows to ``<name>.damaged-<n>``, n the first number
-    that is free for both, or has the same content: Snakemake puts outputs back where a training
-    fails. To be called by whoever holds the node's claim.
+    """Rename a damaged record and its rows to ``<name>.damaged-<n>``.
+
+    n is the first number for which both names are free or have the same content, because Snakemake
+    restores outputs when a training fails. The caller must hold the node's claim.
 
     Returns:
-        Where they are now.
+        The new paths.
     """
     names = [name for name in which if os.path.lexists(folder / name)]
     number = 1
     while any(_differs(folder / name, folder / f"{name}.damaged-{number}") for name in names):
         number += 1
-    # The record first: without it nothing looks finished.
+    # The record comes first: a node without a record never counts as finished.
     return [(folder / name).rename(folder / f"{name}.damaged-{number}") for name in names]
 
 
 def _differs(file: Path, kept: Path) -> bool:
-    """Whether something else than a file is kept under a name already."""
+    """Return whether a name is taken by anything but a copy of the file."""
     if not os.path.lexists(kept):
         return False
     return not (file.is_file() and kept.is_file() and filecmp.cmp(file, kept, shallow=False))
 
 
 class Checked:
-    """Which folders were found right, so that thousands of records are read once and not at every
-    start. What changes a file changes its signature, and it is checked again.
+    """Cache of valid folders, so that thousands of records are not read at every start.
+
+    A changed file has a new signature and is checked again.
 
     Args:
-        results: the results folder, as an absolute path.
+        results: absolute path of the results folder.
     """
 
     def __init__(self, results: Path) -> None:
@@ -169,21 +174,21 @@ class Checked:
         self._new: dict[str, Right] = {}
 
     def damage(self, node: Node, folder: str) -> str | None:
-        """``damage`` of what is in a node's folder."""
+        """Return ``damage`` for a node's folder."""
         return self.examined(node, folder)[0]
 
     def examined(self, node: Node, folder: str) -> tuple[str | None, Record | None]:
-        """``damage``, and the record if it was read for it: what was right before is not."""
+        """Return ``damage``, and the record unless the cache made reading it unnecessary."""
         if not isinstance(node, Stage | Evaluation):
-            # Few, and made of more files than a signature tells of.
+            # Fits and derived data are few, and have more files than a signature covers.
             return examined(Path(folder), node.digest)
         path = node.path
         before = self._right.get(path)
         if before is not None and _signature(folder, before["files"]) == before["files"]:
             return None, None
-        # Looked at before it is read: what changes meanwhile is not taken for what was read.
+        # Taken before reading, so that a change during the read is noticed next time.
         signature = _signature(folder, _named_in(folder))
-        # A file that was right once, and is another now, may say any time.
+        # If a valid file was replaced, its mtime cannot be trusted, so all content is compared.
         content: Artefacts = "young" if before is None else "all"
         problem, record = examined(Path(folder), node.digest, content)
         if problem is None and signature is not None:
@@ -192,14 +197,13 @@ class Checked:
         return problem, record
 
     def selections(self, stage: Stage, folder: str) -> set[tuple[str, ...]]:
-        """The tasks of each selection of a training whose record is right."""
+        """Return the tasks of each selection of a training whose record is valid."""
         right = self._right.get(stage.path)
         recorded = right["selections"] if right else _selections_in(folder, stage)
         return {tuple(tasks) for tasks in recorded}
 
     def save(self) -> None:
-        """Keep what was found right since the last time; where that cannot be written, the next
-        start checks again."""
+        """Write the newly found valid folders; if that fails, the next start checks again."""
         if not self._new:
             return
         right = {**self._read(), **self._new}
@@ -217,13 +221,15 @@ class Checked:
 
 @cache
 def checked(results: str, here: str) -> Checked:
-    """What is known of a results folder, once a process and working directory (``here``)."""
+    """Return the cache of a results folder, one per process and working directory (``here``)."""
     return Checked(Path(here, results))
 
 
 def _signature(folder: str, names: Iterable[str]) -> Signature | None:
-    """Of a record and files beside it, those left out that are not there; None: there is no
-    record."""
+    """Return the signature of a record and the existing files beside it.
+
+    None if there is no record.
+    """
     signature: Signature = {}
     for name in dict.fromkeys((RECORD, *names)):
         try:
@@ -243,5 +249,5 @@ def _selections_in(folder: str, node: Node) -> list[list[str]]:
 
 
 def _named_in(folder: str) -> list[str]:
-    """The files that a record names, if there is one that can be read."""
+    """Return the names of a node's rows and of the artefacts in its record, if it is readable."""
     return [ROWS, OLD_ROWS, *(json_text.read_object(Path(folder, RECORD)).get("artefacts") or ())]

@@ -1,8 +1,8 @@
-"""Which nodes of a study are finished, from one look at each node's folder.
+"""Finished nodes of a study, determined from their folders.
 
-A node is finished if its record is there with nothing wrong (see ``damage``), and what nodes that
-are not finished read of it: the parameters of a stage's rounds, a fit, derived data. Plan, status,
-pilot, merge, gc, explain and the Snakefile ask here.
+A node is finished if its record is valid (see ``damage``) and everything exists that unfinished
+nodes read from it: the parameters of a stage's rounds, a fit, derived data. Plan, status, pilot,
+merge, gc, explain and the Snakefile use this module.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tasktransfer.results.study import Study
 
 @dataclass(frozen=True, slots=True)
 class OnDisk:
-    """What of a study is on the disk.
+    """State of a study's nodes on disk.
 
-    ``names``: digest → names of what is in the node's folder; nodes without folder are left out.
-    ``finished``: digests of the nodes that need not be made. ``damaged``: digest → what is wrong
-    with a record that is there. ``again``: stages that have their record and yet have to be trained
-    once more, for their parameters.
+    ``names``: digest → file names in the node's folder, without nodes that have no folder.
+    ``finished``: digests of the finished nodes. ``damaged``: digest → problem with an existing
+    record. ``again``: stages that have a valid record but must be trained again because parameters
+    are missing.
     """
 
     names: Mapping[str, frozenset[str]]
@@ -40,7 +40,7 @@ class OnDisk:
     again: frozenset[str]
 
     def left(self, study: Study) -> tuple[Stage, ...]:
-        """The trainings that are not finished."""
+        """Return the unfinished trainings."""
         return tuple(s for s in study.plan.stages if s.digest not in self.finished)
 
 
@@ -48,8 +48,8 @@ def look(study: Study) -> OnDisk:
     """List every node's folder, and check the records that were not checked before.
 
     Raises:
-        OSError: a folder may not be read.
-        RecordError: a record or its predictions may not be read.
+        OSError: a folder cannot be read.
+        RecordError: a record or its predictions cannot be read.
     """
     nodes = with_progress(study.plan.nodes, "listing folders")
     listed = ((node.digest, names_in(study.folder(node))) for node in nodes)
@@ -64,7 +64,7 @@ def look(study: Study) -> OnDisk:
 
 
 def is_finished(study: Study, node: Node) -> bool:
-    """Whether a node need not be made. Raises as ``look``."""
+    """Return whether a node is finished. Raises as ``look``."""
     if not is_whole(study, node):
         return False
     if not isinstance(node, Stage):
@@ -77,36 +77,42 @@ def is_finished(study: Study, node: Node) -> bool:
 
 
 def lacking_selections(study: Study, stage: Stage) -> str | None:
-    """The selections of a whole stage that it was not asked for when it was made; None: it was for
-    all. Raises as ``look``."""
+    """Describe the selections of a valid stage that its training did not make; None if none.
+
+    Raises as ``look``.
+    """
     made = _checked(study).selections(stage, study.folder(stage))
     lacks = not_chosen(stage, made)
     return f"{study.record(stage)}: {lacks}" if lacks else None
 
 
 def lacking_rounds(study: Study, stage: Stage) -> str | None:
-    """Which rounds of a whole stage are not there, of those that unfinished nodes start from; None:
-    all are there. Raises as ``look``."""
+    """Describe the missing rounds of a valid stage that unfinished nodes start from; None if none.
+
+    Raises as ``look``.
+    """
     gone = sorted(Path(path).name for path in _lacking(study, stage) if f"/{ROUNDS}/" in path)
     if not gone:
         return None
-    return f"{study.folder(stage)}/{ROUNDS}: rounds asked for and not kept: {', '.join(gone)}"
+    return f"{study.folder(stage)}/{ROUNDS}: rounds needed but not kept: {', '.join(gone)}"
 
 
 def lacking_parts(study: Study, node: Node) -> str | None:
-    """What a whole fit or derived data has lost of what an unfinished node uses: its classifiers,
-    its instances; None: nothing. Raises as ``look``."""
-    if isinstance(node, Evaluation):  # nobody reads one but collect
+    """Describe the missing files of a valid fit or of derived data that unfinished nodes use.
+
+    These are classifiers or instances. None if nothing is missing. Raises as ``look``.
+    """
+    if isinstance(node, Evaluation):  # only collect reads evaluations
         return None
     folder = Path(study.folder(node))
     gone = [part for part in parts_of(read_record(folder / RECORD)) if not (folder / part).exists()]
     if not gone or not is_start(study, node):
         return None
-    return f"{folder}: what others read is gone: {', '.join(gone)}"
+    return f"{folder}: missing, but other nodes read it: {', '.join(gone)}"
 
 
 def _lacking(study: Study, stage: Stage) -> list[str]:
-    """Where parameters of a whole stage are not, that unfinished nodes start from."""
+    """Return the missing folders of a valid stage's parameters that unfinished nodes start from."""
     folder = study.folder(stage)
     starts = [
         start
@@ -126,23 +132,25 @@ def _lacking(study: Study, stage: Stage) -> list[str]:
 
 
 def is_whole(study: Study, node: Node) -> bool:
-    """Whether a node has its record with nothing wrong. Raises as ``look``."""
+    """Return whether a node has a valid record. Raises as ``look``."""
     return os.path.lexists(study.record(node)) and damage_of(study, node) is None
 
 
 def is_start(study: Study, node: Node) -> bool:
-    """Whether a node that is not finished uses this one. Raises as ``look``."""
+    """Return whether an unfinished node uses this one. Raises as ``look``."""
     return not all(is_finished(study, user) for user in study.users(node))
 
 
 def state_of(study: Study, node: Node) -> tuple[str, str | None]:
-    """The state of a node and its error: done, damaged, or as ``state.unfinished``. Raises as
-    ``look``."""
+    """Return a node's state (done, damaged, or as ``state.unfinished``) and its error.
+
+    Raises as ``look``.
+    """
     return _state(Path(study.folder(node)), lambda: damage_of(study, node))
 
 
 def examined(study: Study, node: Node) -> tuple[str, str | None, Record | None]:
-    """``state_of``, and the record of a node that is done. What cannot be read is damaged."""
+    """Return ``state_of`` and the record of a node that is done; unreadable means damaged."""
     file = Path(study.record(node))
     if not os.path.lexists(file):
         seen = unfinished(file.parent)
@@ -157,8 +165,10 @@ def examined(study: Study, node: Node) -> tuple[str, str | None, Record | None]:
 
 
 def state_in(folder: Path) -> tuple[str, str | None]:
-    """The state of the node that belongs in a folder, by its name alone; a record that may not be
-    read is damaged."""
+    """Return state and error of the node that belongs in a folder, by the folder's name alone.
+
+    An unreadable record counts as damaged.
+    """
 
     def problem() -> str | None:
         try:
@@ -178,22 +188,24 @@ def _state(folder: Path, damage: Callable[[], str | None]) -> tuple[str, str | N
 
 
 def damage_of(study: Study, node: Node) -> str | None:
-    """What is wrong with a node's record or what it names beside it, as far as sizes and times tell
-    of large files (``damage``); None: nothing, or there is no record.
+    """Return the problem with a node's record or with the files that it names.
+
+    Large files are judged by sizes and times (``damage``). None if there is no problem, or no
+    record.
 
     Raises:
-        RecordError: they may not be read.
+        RecordError: a file cannot be read.
     """
     return _checked(study).damage(node, study.folder(node))
 
 
 def keep_checks(study: Study) -> None:
-    """Remember which records were right, so that the next start need not read them."""
+    """Write the cache of valid records, so that the next start need not read them."""
     _checked(study).save()
 
 
 def names_in(folder: str | Path) -> frozenset[str] | None:
-    """Names of what is in a node's folder; None if there is none."""
+    """Return the file names in a node's folder, or None if there is no folder."""
     try:
         return frozenset(entry.name for entry in os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,8 +1,8 @@
-"""Numbers that do not belong together never meet in one table.
+"""Refusal to combine incompatible records in one table.
 
-A difference of scores means something only if data, model, hyperparameters and recipe of both were
-the same. Content digests see to that within one study's plan, but for what shows only afterwards:
-what precision ``auto`` became, and whether dialogues were generated.
+Scores can be compared only if data, model, hyperparameters and recipe are the same. Within one
+study's plan, content digests guarantee this, except for facts known only after the run: the
+precision that ``auto`` resolved to, and whether dialogues were generated.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from tasktransfer.results.tallies import fidelity_of
 _REMEDY = "keep them in separate results folders, or collect with the plan of one study"
 PRECISION = "provenance.host.precision"
 _REMEDIES = {
-    PRECISION: "training.precision: auto became something else on another machine: name the "
-    "precision in the config, or remove the folders of one of them and make these again on the "
-    "machines of the others"
+    PRECISION: "training.precision: auto resolved to different precisions on different machines: "
+    "set the precision in the config, or delete the folders of one machine and compute them again "
+    "on the other"
 }
 
 Aspect = tuple[str, ...]
-"""What must be equal, and for which dataset or model: ("data_revision", name of the dataset)."""
+"""A property that must be equal, and its dataset or model: ("data_revision", dataset name)."""
 Facts = Mapping[Aspect, Any]
 
 
 class Comparison:
-    """What the records so far have in common."""
+    """Common properties of the records added so far."""
 
     def __init__(self) -> None:
         self.first: dict[Aspect, tuple[Any, str]] = {}
 
     def add(self, facts: Facts, path: str) -> None:
-        """Compare one record with those before it.
+        """Compare one record with the earlier ones.
 
         Raises:
-            RecordError: they must not be compared; names the aspect and both files.
+            RecordError: they are incompatible. The message names the aspect and both files.
         """
         for aspect, value in facts.items():
             first, where = self.first.setdefault(aspect, (value, path))
@@ -55,7 +55,7 @@ class Comparison:
 
 
 def facts_of_data(record: Record) -> Iterator[tuple[Aspect, Any]]:
-    """What has to be the same in all records of a dataset."""
+    """Yield the properties that must be equal in all records of a dataset."""
     dataset = record["node"]["dataset"]
     yield ("synthetic", dataset), record["synthetic"]
     yield ("data_revision", dataset), record["data_revision"]
@@ -63,8 +63,7 @@ def facts_of_data(record: Record) -> Iterator[tuple[Aspect, Any]]:
 
 
 def facts_of(node: Node, record: Record) -> Iterator[tuple[Aspect, Any]]:
-    """What of a node's record has to be the same in all records of its study's plan that it is
-    compared with."""
+    """Yield the properties of a node's record that must be equal in all comparable records."""
     yield from facts_of_data(record)
     if isinstance(node, Stage):
         yield from _facts_of_training(node, record)
@@ -87,7 +86,7 @@ def _facts_of_training(stage: Stage, record: Record) -> Iterator[tuple[Aspect, A
     of_tasks = f"{stage.dataset} {tasks}, {model.family}"
     yield ("provenance.recipe", of_tasks), record["provenance"]["recipe"]
     limits = [f"{key} {limit}" for key, limit in record["provenance"].get("cuts", {}).items()]
-    # Of derived data there are several by one name: drawn otherwise, they have other sizes.
+    # Several derived data can share a name; sampled differently, they have different sizes.
     data = f"{stage.data.label} {stage.data.digest[:SHORT]}"
     of = ", ".join([data, model.family, *sorted(limits)])
     for task in record["results"]:
@@ -103,7 +102,7 @@ def _models(node: Stage | Fit | Evaluation) -> tuple[str, ...]:
 
 
 def differences(left: Any, right: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
-    """(dotted name, value, other value) of every leaf in which two JSON values differ."""
+    """Yield (dotted name, left, right) for every leaf in which two JSON values differ."""
     if isinstance(left, dict) and isinstance(right, dict) and _splits(name):
         for key in _keys(left, right):
             yield from differences(left.get(key), right.get(key), f"{name}.{key}")
@@ -112,7 +111,7 @@ def differences(left: Any, right: Any, name: str) -> Iterator[tuple[str, Any, An
 
 
 def _splits(name: str) -> bool:
-    """Sizes are reported whole: three numbers that belong together."""
+    """Return whether differences are reported per key; sizes are reported as a whole."""
     return not name.startswith("sizes.")
 
 

@@ -1,8 +1,8 @@
-"""Records of schemas 2 and 3 made schema 4; what schema 4 has as well is checked there.
+"""Conversion of records from schemas 2 and 3 to schema 4; unchanged parts are validated later.
 
 Schema 2 had one form for trainings (``stage``, ``test``, ``predictions``) and another for derived
 data, fits and evaluations (``node``, ``measures``, ``rows``). In schema 3 a training had one
-selection, which its node named. Nothing writes either any more.
+selection, which its node named. Neither is written any more.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ COST = (
     *("tokens", "samples", "samples_per_second", "tokens_per_second", "parameters"),
     *("peak_memory_mb", "peak_gpu_memory_mb", "paths", "energy_joules"),
 )
-"""Keys of a training's provenance that stand together since schema 3."""
+"""Keys of a training's provenance that are grouped since schema 3."""
 
 OLD = (2, 3)
-"""The schemas that are read besides that of today."""
+"""Old schemas that can be read in addition to the current one."""
 
 
 def upgraded(old: dict[str, Any]) -> dict[str, Any]:
-    """A record of an old schema as schema 4; ``old`` is left as it is.
+    """Convert a record of an old schema to schema 4 without changing ``old``.
 
     Raises:
-        RecordError: a part is missing, or of another type than is needed here.
+        RecordError: a part is missing or has the wrong type.
     """
     if old["schema"] == 2:
         old = _training(old) if "stage" in old else _other(old)
@@ -39,7 +39,7 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_selection(course: dict[str, Any], select_on: Any) -> dict[str, Any]:
-    """The course of a training that had one selection."""
+    """Convert the rounds of a training that had one selection."""
     recorded = course.get("rounds")
     rounds = (
         [entry for entry in recorded if isinstance(entry, dict)]
@@ -54,7 +54,7 @@ def _with_selection(course: dict[str, Any], select_on: Any) -> dict[str, Any]:
     }
     without = [{k: v for k, v in entry.items() if k != "selection_score"} for entry in rounds]
     rest = {k: v for k, v in course.items() if k not in ("best_round", "dev_score")}
-    # What is no list of rounds is left for the check of schema 4 to name.
+    # If it is not a list of rounds, the schema 4 check reports it.
     return {**rest, **({"rounds": without} if rounds else {}), "selections": [chosen]}
 
 
@@ -70,7 +70,7 @@ def _part(record: Mapping[str, Any], key: str) -> dict[str, Any]:
 def _training(old: dict[str, Any]) -> dict[str, Any]:
     stage, provenance = _part(old, "stage"), _part(old, "provenance")
     if "node" in old:
-        raise RecordError("node: unknown key, schema 2 has none in a training")
+        raise RecordError("node: unknown key in a training of schema 2")
     renamed = ("schema", "stage", "test", "predictions", "rounds", "best_round", "dev_score")
     named = {key: value for key, value in stage.items() if key != "kind"}
     if "kind" in stage:

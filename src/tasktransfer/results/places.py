@@ -1,4 +1,4 @@
-"""The layout of a results folder: where nodes of each kind lie, and which folders are nodes'."""
+"""Layout of a results folder: paths for each kind of node, and recognition of node folders."""
 
 from __future__ import annotations
 
@@ -19,14 +19,19 @@ LAYOUT = {
     "evaluations": (2, re.compile(r"^([0-9a-f]{12})$")),
     "data/derived": (1, re.compile(r"^.+-([0-9a-f]{12})$")),
 }
-"""Folder of a kind of node → how many levels of folders come before a node's own, and the name of
-that, which ends in the digest."""
+"""Folder of a kind of node → levels of folders above a node's own, and pattern of its name.
+
+The name ends in the digest.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFolder:
-    """A node's folder by the layout. ``path`` is relative to the results folder; ``digest``: the
-    first 12 hex digits, as the path ends in them."""
+    """A node's folder found by the layout.
+
+    ``path``: path relative to the results folder. ``digest``: first 12 hex digits of the digest, in
+    which the path ends.
+    """
 
     results: Path
     path: str
@@ -42,8 +47,10 @@ class NodeFolder:
 
 
 def node_folders(results: Path) -> Iterator[NodeFolder]:
-    """Every node's folder of a results folder, in the order of their names. Links are not followed,
-    and what does not fit the layout is not looked at."""
+    """Yield every node's folder in a results folder, sorted by name.
+
+    Links are not followed, and folders that do not fit the layout are ignored.
+    """
     for room, (levels, name) in LAYOUT.items():
         folders = [] if through_link(results, room) else [results / room]
         for _ in range(levels + 1):
@@ -54,7 +61,7 @@ def node_folders(results: Path) -> Iterator[NodeFolder]:
 
 
 def through_link(results: Path, below: str) -> bool:
-    """Return whether a path below a results folder is a link, or lies in one."""
+    """Return whether a path below a results folder is a link or is inside one."""
     inner = Path(below)
     return any((results / part).is_symlink() for part in (inner, *inner.parents[:-1]))
 
@@ -68,7 +75,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def path_of(record: Any) -> str:
-    """Where a record belongs, by what it says of itself."""
+    """Return the path where a record belongs, computed from its content."""
     node = record["node"]
     short, identity, dataset = node["digest"][:SHORT], node["identity"], node["dataset"]
     if node["kind"] == "stage":

@@ -1,4 +1,4 @@
-"""Records beside the prepared data that they were made of."""
+"""Comparison of records with the prepared data that they were computed from."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Says = Callable[[Path], bool | None]
 
 
 def as_prepared(record: Record, results: Path, says: Says = says_synthetic) -> Record:
-    """A record with the word of its prepared data for ``synthetic``, as far as that is there.
+    """Return a record with ``synthetic`` taken from its prepared data, if that exists.
 
-    Trainings used to call a generated world real where it was given as a folder.
-    ``says`` may be a cached ``says_synthetic``.
+    Older trainings recorded a generated world as real if it was given as a folder. ``says`` may be
+    a cached ``says_synthetic``.
     """
     dataset, revision = record["node"]["dataset"], record["data_revision"]
     folder = instances_folder(results, dataset, revision, few_sample=record["few_sample"])

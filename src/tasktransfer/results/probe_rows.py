@@ -1,9 +1,9 @@
-"""What a fit of probes leaves besides its record, by name: read where nothing is fitted."""
+"""Names of the files and rows that a probe fit writes; usable without fitting anything."""
 
 from __future__ import annotations
 
 SHUFFLED, PRIOR, MLP = "shuffled", "prior", "mlp"
-"""Ends of the names under which rows of other classifiers stand: ``<task>+<end>``."""
+"""Suffixes of the task names in rows of other classifiers: ``<task>+<suffix>``."""
 
 PROJECTION = "projection.npz"
-"""The training representations on their first two principal components."""
+"""Training representations projected on their first two principal components."""

@@ -1,4 +1,4 @@
-"""What made a record: versions of packages, the commit of the code, the machine."""
+"""Provenance of a record: package versions, the commit of the code, the machine."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def provenance_of(
     stand_ins: Mapping[str, str] | None = None,
     training: Cost | None = None,
 ) -> Provenance:
-    """How a node's numbers came about.
+    """Return the provenance of a node's numbers.
 
     Args:
-        node: its recipe and the limits in force are taken from it.
-        study, config_digest: what asked for it.
-        host: where it was computed; None: not known.
-        started: in UTC.
-        seconds: phase → wall time; with ``total``.
-        notes: what was said on the way.
-        facts: what else the design says of its trainings.
-        stand_ins: input that could not be had: what is instead.
-        training: what a training took.
+        node: the node, which provides its recipe and the limits in force.
+        study, config_digest: study that requested the node, and digest of its config.
+        host: machine that computed the node; None if unknown.
+        started: start time in UTC.
+        seconds: phase → wall time; includes ``total``.
+        notes: notes printed during the computation.
+        facts: further entries that the design adds to its trainings.
+        stand_ins: unavailable input → its substitute.
+        training: cost of a training.
     """
     revision, dirty = commit()
     cuts = cuts_of(node.identity)
@@ -72,7 +72,7 @@ def provenance_of(
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that numbers may depend on."""
+    """Return the versions of Python and of the packages that can affect the numbers."""
     installed = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -83,18 +83,20 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> tuple[str | None, bool | None]:
-    """Return the commit and whether there are uncommitted changes in the package's own checkout;
-    None if it is installed elsewhere, even within a checkout of something else."""
+    """Return the commit of the package's own checkout, and whether it has uncommitted changes.
+
+    Both are None if the package is installed elsewhere, even within another project's checkout.
+    """
     root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists() or not (head := _git(root, "rev-parse", "HEAD")):
         return None, None
-    # Files that git does not track (results, notes) make no difference to the code.
+    # Untracked files (results, notes) do not affect the code.
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")
     return head, None if changed is None else bool(changed)
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """Run git without what the repository's configuration or the caller's git adds."""
+    """Run git without hooks of the repository and without the caller's GIT_ variables."""
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
     own = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     options: dict[str, Any] = {"cwd": folder, "env": own, "stderr": subprocess.DEVNULL}
@@ -105,7 +107,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def plain_host(threads: int = 1) -> Host:
-    """This machine, where no model is run: libraries compute in float64 on the CPU."""
+    """Describe this machine for nodes without a model, computed in float64 on the CPU."""
     return {
         "platform": platform.platform(),
         "cpu": cpu_name(),
@@ -119,7 +121,7 @@ def plain_host(threads: int = 1) -> Host:
 
 @cache
 def cpu_name() -> str:
-    """What the CPU calls itself, as far as the system tells it."""
+    """Return the CPU's model name, or else its architecture."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -130,9 +132,9 @@ def cpu_name() -> str:
 
 
 def peak_memory_mb() -> float:
-    """Peak resident memory of this process in MiB."""
+    """Return the peak resident memory of this process in MiB."""
     try:
-        # Linux hands a parent's peak down through exec in what getrusage says, but not in this.
+        # On Linux, getrusage inherits the parent's peak through exec; VmHWM does not.
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 2**10

@@ -1,8 +1,8 @@
-"""Records: what every node leaves as ``metrics.json``, built, checked, written and read.
+"""Building, validating, writing and reading records (``metrics.json``), one per node.
 
-A record describes its node and knows no run: the plan says which runs end with a node. The schema
-is in ``schema``; records of schemas 2 and 3 are read as that of today (``old_records``). Reading
-thousands needs neither torch nor pandas.
+A record describes its node but no run: the plan says which runs end with a node. The schema is in
+``schema``. Records of schemas 2 and 3 are converted to the current one (``old_records``). Reading
+thousands of records needs neither torch nor pandas.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from tasktransfer.results.schema import (
 )
 from tasktransfer.tasks.card import SPLITS
 
-REMEDY = "run its study again with snakemake, which sets it aside and makes its node once more"
-"""What is done about a damaged record or its rows (see ``damage``)."""
+REMEDY = "run its study again with snakemake, which sets it aside and computes its node again"
+"""Remedy for a damaged record or damaged rows (see ``damage``)."""
 
 NOUNS: dict[type[Node], str] = {
     Data: "data",
@@ -43,9 +43,9 @@ NOUNS: dict[type[Node], str] = {
     Fit: "fit",
     Evaluation: "evaluation",
 }
-"""What a kind of node is called in records, commands and JSON."""
+"""Kind of node → its name in records, commands and JSON."""
 PLURALS = {"data": "derived data", "stage": "trainings", "fit": "fits", "evaluation": "evaluations"}
-"""What nodes of a kind are called for people."""
+"""Name of a kind of node → readable plural."""
 
 _SAID_TWICE = ("dataset", "train_tasks", "seed")
 
@@ -65,18 +65,18 @@ def record_of(
     report: Mapping[str, Mapping[str, float]] | None = None,
     artefacts: Mapping[str, Artefact] | None = None,
 ) -> Record:
-    """What a node leaves, not yet checked (``write_record`` does that).
+    """Build a node's record without validating it; ``write_record`` validates it.
 
     Args:
-        node: kind, data and identity are taken from it.
+        node: node that provides kind, data and identity.
         synthetic: whether the dialogues are generated.
         sizes: task → instances per split.
-        results: judged task → result.
-        rows: the file beside the record; None where no task is judged.
-        provenance: how the numbers came about.
-        training: of a stage, its rounds.
-        report: of derived data, what the recipe did.
-        artefacts: the files that others read.
+        results: evaluated task → result.
+        rows: the rows file beside the record; None if no task is evaluated.
+        provenance: provenance of the numbers.
+        training: the rounds, for a stage.
+        report: counts from the recipe, for derived data.
+        artefacts: the files that other nodes read.
     """
     data = node if isinstance(node, Data) else node.data
     record: dict[str, Any] = {
@@ -97,7 +97,7 @@ def record_of(
 
 
 def identity_of(node: Node) -> Any:
-    """What a record says of its node."""
+    """Return a record's description of its node."""
     identity: dict[str, Any] = {
         "kind": NOUNS[type(node)],
         "digest": node.digest,
@@ -121,20 +121,23 @@ def identity_of(node: Node) -> Any:
 
 
 def is_stage(record: Record) -> bool:
-    """Whether it is a training's."""
+    """Return whether the record belongs to a training."""
     return record["node"]["kind"] == "stage"
 
 
 def stage_of(record: Record) -> StageNode:
-    """What a training's record says of it."""
+    """Return the node's description in a training's record."""
     node = record["node"]
     assert node["kind"] == "stage"
     return node
 
 
 class Chosen(NamedTuple):
-    """The round of a training that was chosen: its number, its selection score, and selecting task
-    → measure → value on the dev split."""
+    """Selected round of a training.
+
+    ``number``: number of the round. ``dev_score``: its selection score. ``dev``: selecting task →
+    measure → value on the dev split.
+    """
 
     number: int
     dev_score: float
@@ -142,11 +145,10 @@ class Chosen(NamedTuple):
 
 
 def chosen_round(record: Record, select_on: Sequence[str]) -> Chosen:
-    """The round of a training whose model was kept and tested, as chosen on the dev splits of
-    these tasks.
+    """Return the round that was selected on the dev splits of these tasks.
 
     Raises:
-        RecordError: no round of the training was chosen on them.
+        RecordError: the training has no selection on these tasks.
     """
     course = record["training"]
     for selection in course["selections"]:
@@ -155,37 +157,50 @@ def chosen_round(record: Record, select_on: Sequence[str]) -> Chosen:
             dev = {task: best["dev"][task] for task in select_on if task in best["dev"]}
             return Chosen(best["round"], selection["dev_score"], dev)
     raise RecordError(
-        f"{record['node']['label']}: no round was chosen on {'+'.join(select_on)}, but on "
-        f"{', '.join('+'.join(tasks) for tasks in selected_on(record))}"
+        f"{record['node']['label']}: the best round was selected on "
+        f"{', '.join('+'.join(tasks) for tasks in selected_on(record))}, not on "
+        f"{'+'.join(select_on)}"
     )
 
 
 def selected_on(record: Record) -> list[tuple[str, ...]]:
-    """The tasks of every selection of a training, as it says."""
+    """Return the tasks of every selection in a training's record."""
     return [tuple(selection["select_on"]) for selection in record["training"]["selections"]]
 
 
 def without_selection(stage: Stage, record: Record) -> str | None:
-    """Which rounds a training was not asked for when it was made, and is now; None: all were."""
+    """Describe the stage's selections that its record does not contain; None if there are none."""
     return not_chosen(stage, selected_on(record))
 
 
 def not_chosen(stage: Stage, made: Collection[tuple[str, ...]]) -> str | None:
-    """The same, of the tasks of each selection that there was."""
+    """Describe the stage's selections that are not in ``made``; None if there are none.
+
+    Args:
+        made: tasks of each selection that the training made.
+    """
     lacks = [
         "+".join(selection.tasks) for selection in stage.selections if selection.tasks not in made
     ]
-    return f"no round was chosen on {', '.join(lacks)}" if lacks else None
+    return f"no round was selected on {', '.join(lacks)}" if lacks else None
 
 
 def parts_of(record: Record) -> list[str]:
-    """What a node always leaves beside its record and rows: a fit its classifiers, a folder for
-    each task; derived data a cache of instances. (A training's weights may be removed.)"""
+    """Return the parts that a node always writes beside its record and rows.
+
+    A fit writes one folder of classifiers per task, derived data a cache of instances. A training's
+    weights may be deleted later, so they are not listed.
+    """
     return _parts(record["node"], record["sizes"])
 
 
 def what_is_left(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
-    """The same of a node that was just made (``identity_of``), with what may be there besides."""
+    """Return the parts of a node that was just computed, including optional ones.
+
+    Args:
+        node: the node's description (``identity_of``).
+        tasks: the node's tasks.
+    """
     return [*_parts(node, tasks), *([PROJECTION] if node["kind"] == "fit" else [])]
 
 
@@ -199,10 +214,10 @@ def _parts(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
 
 
 def comparable(record: Record) -> dict[str, Any]:
-    """The part of a record that two equal nodes share to the last bit.
+    """Return the part of a record that is identical for equal nodes.
 
-    Leaves out provenance, the seconds of each round, and the files that are kept: one study may
-    keep its weights, another not.
+    It leaves out provenance, the seconds of each round, and the kept files, since one study may
+    keep its weights and another may not.
     """
     left_out = ("provenance", "artefacts")
     kept: dict[str, Any] = {key: value for key, value in record.items() if key not in left_out}
@@ -219,11 +234,11 @@ def comparable(record: Record) -> dict[str, Any]:
 
 
 def write_record(path: Path, record: Record) -> None:
-    """Write a record atomically: whoever reads ``path`` finds all of it or nothing.
+    """Validate a record and write it atomically.
 
     Raises:
         RecordError: a key is missing, unknown, of the wrong type, NaN or infinite, or the record
-            contradicts itself; nothing is written then.
+            contradicts itself. In this case nothing is written.
     """
     _validate(path, record)
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -232,28 +247,28 @@ def write_record(path: Path, record: Record) -> None:
 
 
 def read_record(path: Path) -> Record:
-    """Read a record and check all of it.
+    """Read and validate a record.
 
     Raises:
-        RecordError: the file is absent, is no JSON (truncated), is of another schema version, has
-            a missing, unknown, mistyped, NaN or infinite value, or contradicts itself. The message
-            names file, key and value.
+        RecordError: the file is missing, is not valid JSON (truncated), has another schema version,
+            has a missing, unknown, mistyped, NaN or infinite value, or contradicts itself. The
+            message names file, key and value.
     """
     try:
         return parse_record(path, json_text.read_bytes(path))
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise RecordError(f"{path}: no record ({error}); it is damaged: {REMEDY}") from error
+        raise RecordError(f"{path}: not a record ({error}); it is damaged: {REMEDY}") from error
     except RecordError as error:
         raise RecordError(f"{error}; it is damaged: {REMEDY}") from error
 
 
 def parse_record(path: Path, content: bytes) -> Record:
-    """A record from the bytes of its file, all of it checked.
+    """Parse and validate a record from the bytes of its file.
 
     Raises:
-        RecordError: as ``read_record``, the remedy left out.
+        RecordError: as ``read_record``, but without the remedy.
     """
     try:
         value = json_text.loads(content)
@@ -269,7 +284,7 @@ def parse_record(path: Path, content: bytes) -> Record:
             raise RecordError(f"{path}: {error}") from None
     elif schema != SCHEMA_VERSION or isinstance(schema, bool):
         raise RecordError(
-            f"{path}: schema: found {schema!r}, this version reads schemas "
+            f"{path}: schema: found {schema!r}, but this version reads schemas "
             f"{', '.join(map(str, OLD))} and {SCHEMA_VERSION}"
         )
     _validate(path, value)
@@ -277,8 +292,11 @@ def parse_record(path: Path, content: bytes) -> Record:
 
 
 def record_schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of a record. What it cannot say (sums, digests, best round
-    and score agreeing with the rest) only ``read_record`` checks."""
+    """Return the JSON schema (draft 2020-12) of a record.
+
+    Only ``read_record`` checks what the schema cannot express: that sums, digests, best rounds and
+    scores agree with the rest of the record.
+    """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **record_type().json_schema(),
@@ -290,19 +308,19 @@ def record_schema() -> dict[str, Any]:
 
 
 def _validate(path: Path, value: Any) -> None:
-    """Types first, then agreement between the parts."""
+    """Check the types, then the agreement between the parts."""
     try:
         problem = wrong_type(record_type(), value) or next(_contradictions(value), None)
-    except RecursionError:  # of what is not looked into otherwise, the node's identity
+    except RecursionError:  # the node's identity may have any depth
         problem = "it is nested too deeply"
     if problem:
         raise RecordError(f"{path}: {problem}")
 
 
 def _contradictions(record: Record) -> Iterator[str]:
-    """Where two parts of a record of the right types disagree."""
+    """Yield the disagreements between parts of a record whose types are valid."""
     if is_stage(record) != ("training" in record):
-        yield f"training: {'missing' if is_stage(record) else 'unknown key, this is no stage'}"
+        yield f"training: {'missing' if is_stage(record) else 'unknown key, this is not a stage'}"
     if "training" in record:
         yield from _rounds_disagree(record["training"])
     yield from _out_of_range(record)
@@ -315,10 +333,10 @@ def _rounds_disagree(training: TrainingResult) -> Iterator[str]:
     rounds = training["rounds"]
     numbers = [entry["round"] for entry in rounds]
     if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        yield f"training.rounds: must be numbered one after the other, found {numbers}"
+        yield f"training.rounds: must be numbered consecutively, found {numbers}"
     elif numbers[0] > 1:
         yield (
-            "training.rounds: must begin with 1, or with 0, the untrained model, found "
+            "training.rounds: must begin with 1, or with 0 for the untrained model, found "
             f"{numbers[0]}"
         )
     else:
@@ -329,16 +347,16 @@ def _rounds_disagree(training: TrainingResult) -> Iterator[str]:
 def _selection_disagrees(key: str, one: Selected, numbers: Sequence[int]) -> Iterator[str]:
     best, scores = one["round"], one["scores"]
     if len(scores) != len(numbers):
-        yield f"{key}.scores: {len(scores)} of {len(numbers)} rounds"
+        yield f"{key}.scores: {len(scores)} scores for {len(numbers)} rounds"
     elif best not in numbers:
         yield f"{key}.round: {best}, but the rounds are {numbers[0]} to {numbers[-1]}"
     elif scores[best - numbers[0]] != one["dev_score"]:
         recorded, of_round = one["dev_score"], scores[best - numbers[0]]
-        yield f"{key}.dev_score: {recorded}, but that of its round is {of_round}"
+        yield f"{key}.dev_score: {recorded}, but the score of its round is {of_round}"
 
 
 def _out_of_range(record: Record) -> Iterator[str]:
-    from tasktransfer.metrics.measures import out_of_range  # noqa: PLC0415  # numpy, for no start
+    from tasktransfer.metrics.measures import out_of_range  # noqa: PLC0415  # numpy slows starts
 
     rounds = record["training"]["rounds"] if "training" in record else []
     for number, round in enumerate(rounds):
@@ -349,7 +367,7 @@ def _out_of_range(record: Record) -> Iterator[str]:
         if problem := out_of_range(result["measures"]):
             yield f"results.{task}.measures: {problem}"
         if result["score"] is None and is_stage(record):
-            yield f"results.{task}.score: found null, a training's is a number"
+            yield f"results.{task}.score: found null, expected a number for a training"
 
 
 def _node_disagrees(record: Record) -> Iterator[str]:
@@ -360,11 +378,11 @@ def _node_disagrees(record: Record) -> Iterator[str]:
     trained = node["train_tasks"] if node["kind"] == "stage" else []
     unsized = [task for task in trained if task not in record["sizes"]]
     if unsized:
-        yield f"sizes: no sizes of {', '.join(unsized)}, which node.train_tasks names"
+        yield f"sizes: no sizes for {', '.join(unsized)}, which node.train_tasks names"
 
 
 def _identity_disagrees(record: Record) -> Iterator[str]:
-    """Where a record says something else than the identity that its digest is taken of."""
+    """Yield the disagreements between a record and its identity, from which its digest follows."""
     node, identity = cast(dict[str, Any], record["node"]), record["node"]["identity"]
     repeated = {f"node.{key}": node[key] for key in _SAID_TWICE if key in node}
     repeated["data_revision"] = record["data_revision"]
@@ -388,7 +406,10 @@ def _identity_disagrees(record: Record) -> Iterator[str]:
 
 
 def _rows_disagree(record: Record) -> Iterator[str]:
-    """A training's rows are its test instances; other nodes may have more (controls)."""
+    """Yield the disagreements between a training's rows and its test instances.
+
+    Other nodes may have more rows, for controls.
+    """
     rows, judged = record["rows"], record["results"]
     if rows is None or not is_stage(record):
         return
@@ -397,7 +418,7 @@ def _rows_disagree(record: Record) -> Iterator[str]:
         yield f"rows.rows: {rows['rows']}, but results has {instances} instances"
     unsized = [task for task in judged if task not in record["sizes"]]
     if unsized:
-        yield f"sizes: no sizes of {', '.join(unsized)}, which results names"
+        yield f"sizes: no sizes for {', '.join(unsized)}, which results names"
 
 
 if __name__ == "__main__":

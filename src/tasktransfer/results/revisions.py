@@ -1,8 +1,8 @@
-"""What the disk says of a study's inputs: the revisions of its data and models.
+"""Revisions of a study's data and models, as found on disk.
 
-Digests of big files are remembered under ``<results>/data``, and so are the
-revisions of inputs outside the results folder: with their records there, tables and figures can be
-made again where the data and models are not.
+Digests of large files are cached under ``<results>/data``. Revisions of inputs outside the results
+folder are cached too. Tables and figures can therefore be rebuilt from records alone, on a machine
+without the data and models.
 """
 
 from __future__ import annotations
@@ -30,16 +30,19 @@ from tasktransfer.models.hub_commits import commit_of, is_commit
 from tasktransfer.models.recipe import BUILD_VERSION, TINY_RECIPE_VERSION
 
 _COUNT = re.compile("[1-9][0-9]{0,14}")
-"""A number of parameters, as it is remembered."""
+"""A cached number of parameters."""
 
 UNKNOWN = "unknown"
-"""Stands for the revision of data or weights that are not on this disk."""
+"""Placeholder revision for data or weights that are not on this disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """What the disk says of the inputs: data revision per dataset, model spec per model name, and
-    the models' numbers of parameters if the config needs them."""
+    """Revisions of the inputs.
+
+    ``data``: data revision per dataset. ``models``: model spec per model name. ``parameters``:
+    number of parameters per model, if the config needs it.
+    """
 
     data: Mapping[str, str]
     models: Mapping[str, ModelSpec]
@@ -47,15 +50,15 @@ class Revisions:
 
 
 def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:
-    """The revisions, and what is not on this disk, each as a message with its remedy.
+    """Find the revisions of all inputs, and list missing inputs as messages with remedies.
 
     Args:
         config: a validated study.
-        need_inputs: refuse inputs that are neither there nor remembered, instead of calling their
-            revision ``unknown``.
+        need_inputs: raise an error for inputs that are neither on disk nor cached, instead of
+            setting their revision to ``unknown``.
 
     Raises:
-        ConfigError: a dataset is to come from the tiny world, which has none of it.
+        ConfigError: the config requests a dataset from the tiny world that it does not contain.
         DataError, ModelError: inputs are missing or damaged.
     """
     inputs = _Inputs(config, need_inputs)
@@ -73,37 +76,38 @@ def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revision
 
 
 def tiny_revision(config: CommonConfig) -> str:
-    """The revision of the tiny world of a config, whatever the study reads."""
+    """Return the revision of a config's tiny world, even if the study does not read it."""
     return tiny_world_revision(config.data.tiny_world.seed, config.data.tiny_world.dialogues)
 
 
 def own_tiny_version(dataset: str) -> str:
-    """The version of a dataset's part of the tiny world, where it lies beside the common world."""
+    """Return the version of a dataset's own tiny world; empty if it uses the common one."""
     tiny = DATASETS[dataset].tiny
     return tiny.version if tiny else ""
 
 
 def is_generated(config: CommonConfig, dataset: str) -> bool:
-    """Whether a study generates a dataset's dialogues: none of those that its config declares."""
+    """Return whether a study generates a dataset's dialogues; never if its config declares it."""
     return config.data.generates(dataset) and not DATASETS[dataset].has_own_files
 
 
 def hub_revision(model: ModelConfig) -> str:
-    """The revision of a hub name, as the config has it."""
+    """Return the configured revision of a hub model."""
     return model.revision or "main"
 
 
 def is_hub_name(checkpoint: str) -> bool:
-    """Neither made here nor a folder. What is spelled like a name on the hub counts as a folder
-    where there is one, since transformers loads that."""
+    """Return whether a checkpoint is a model on the hub: neither created here nor a local folder.
+
+    A name with the form of a hub name is a folder if that folder exists, as in transformers.
+    """
     if checkpoint in (TINY, BUILT) or not may_be_on_the_hub(checkpoint):
         return False
     return not Path(checkpoint).is_dir()
 
 
 def missing_checkpoint(model: ModelConfig) -> ModelError | None:
-    """Return the error for a model whose checkpoint should be on this disk and is not, else
-    None."""
+    """Return an error if a model's local checkpoint is missing, else None."""
     if not model.has_checkpoint or is_hub_name(model.checkpoint):
         return None
     path, one_file = Path(on_disk(model.checkpoint)), is_gguf(model.checkpoint)
@@ -123,13 +127,12 @@ def remember_revisions(
     models: Mapping[str, str],
     parameters: Mapping[str, str] | None = None,
 ) -> None:
-    """Remember the revisions of inputs that are elsewhere, as if they had been seen here. What is
-    remembered already stays.
+    """Cache the revisions of inputs that are on another machine. Cached revisions are kept.
 
     Args:
         data: dataset → revision.
-        models: model name → weights, as ``ModelSpec`` has them.
-        parameters: model name → number of parameters in digits, if it is known.
+        models: model name → weights, as in ``ModelSpec``.
+        parameters: model name → number of parameters as decimal digits, if known.
     """
     inputs = _Inputs(config, need_inputs=False)
     remembered = {
@@ -143,25 +146,25 @@ def remember_revisions(
 
 
 def _data_key(config: CommonConfig, dataset: str) -> str:
-    """What a dataset's revision is remembered by."""
+    """Return the cache key of a dataset's revision."""
     if DATASETS[dataset].has_own_files:
         return f"declared/{dataset}"
     return f"{config.data.release_of(dataset)}/{dataset}"
 
 
 def _model_key(model: ModelConfig) -> str:
-    """What a model's weights are remembered by."""
+    """Return the cache key of a model's weights."""
     hub = is_hub_name(model.checkpoint)
     return f"{model.checkpoint}@{hub_revision(model)}" if hub else model.checkpoint
 
 
 def _size_key(model: ModelConfig) -> str:
-    """Return what a model's number of parameters is remembered by."""
+    """Return the cache key of a model's number of parameters."""
     return f"parameters of {_model_key(model)}"
 
 
 class _Inputs:
-    """Asks the disk, and remembers what earlier starts have seen."""
+    """Inputs as found on disk, with a cache of what earlier starts found."""
 
     def __init__(self, config: CommonConfig, need_inputs: bool) -> None:
         self.config = config
@@ -180,7 +183,7 @@ class _Inputs:
             if not version and dataset not in PARTS:
                 raise ConfigError(
                     f"data.release: the tiny world has no {dataset}, only {', '.join(PARTS)}; give "
-                    f"the folder that holds a release of {dataset}"
+                    f"the folder of a {dataset} release"
                 )
             world = tiny_revision(self.config)
             return digest_of([world, version]) if version else world
@@ -205,8 +208,11 @@ class _Inputs:
         )
 
     def parameters(self, model: ModelConfig) -> int:
-        """Return a model's number of parameters: of a folder as it is there, else as remembered, so
-        that a plan stays as it is when a hub's model has been fetched."""
+        """Return a model's number of parameters.
+
+        For a local folder it is read from disk. For a hub model a cached number takes precedence,
+        so that downloading the model does not change the plan.
+        """
         key, name = _size_key(model), model.checkpoint
         if model.is_made or model.recipe is not None:
             return find_size(name).parameters
@@ -253,8 +259,11 @@ class _Inputs:
         return self.seen[model.checkpoint]
 
     def _on_the_hub(self, name: str, revision: str) -> str:
-        """A branch or tag is its commit, since it may move: what it was at the study's first start
-        stays. Where nobody tells the commit, nothing can be trained, and a plan has the name."""
+        """Return a hub model's name with its commit.
+
+        A branch or tag may move, so the commit at the study's first start is kept. If the commit
+        is unknown, the branch or tag itself appears in the plan, and nothing can be trained.
+        """
         if is_commit(revision):
             return f"{name}@{revision}"
         key = f"{name}@{revision}"
@@ -267,13 +276,14 @@ class _Inputs:
         return self.seen[key]
 
     def _recipe(self, name: str, architecture: ArchitectureConfig) -> dict[str, Any]:
-        """What a built model is made from: its words are those of its training texts."""
+        """Return the recipe of a built model, including the texts that define its vocabulary."""
         recipe = architecture.model_dump()
         vectors = recipe.pop("vectors")
         if vectors is not None:
             if not Path(on_disk(vectors)).is_file():
                 raise ModelError(
-                    f"architecture.vectors: {vectors} is no file; give a text file of word vectors"
+                    f"architecture.vectors: {vectors}: file not found; give a text file of word "
+                    "vectors"
                 )
             recipe["vectors"] = digest_of_files({"vectors": Path(on_disk(vectors))}, self.memo)
         texts = {data: self.data_revision(data) for data in self.config.vocabulary_of(name)}
@@ -294,7 +304,7 @@ class _Inputs:
         return UNKNOWN
 
     def remember(self) -> None:
-        """Write what was seen, if it is news."""
+        """Write new revisions to the cache, if there are any."""
         if self.seen.items() <= self.remembered.items():
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Where the parameters of a stage's rounds lie in its folder, and which of them are there.
+"""Paths of the parameters of a stage's rounds, and detection of the rounds that exist.
 
-Which rounds are left is no part of a stage's identity (``core.specs.Selection``): whoever asks for
-one that was not kept has the stage trained once more (ADR 0023).
+The set of kept rounds is not part of a stage's identity (``core.specs.Selection``). If a node needs
+a round that was not kept, the stage is trained again (ADR 0023).
 """
 
 from __future__ import annotations
@@ -17,29 +17,33 @@ from tasktransfer.results.records import read_record
 from tasktransfer.results.state import RECORD
 
 CHECKPOINT = "checkpoint"
-"""Folder of the best round's parameters; where other tasks than the training tasks have chosen it,
-in a folder of it that these name."""
+"""Folder of the best round's parameters.
+
+If tasks other than the training tasks selected the round, it is in a subfolder named after them.
+"""
 
 MOST_NAMES = 4
-"""Selecting tasks that name a folder; more have a digest in their place."""
+"""Largest number of selecting tasks in a folder name; more are replaced by a digest."""
 
 ROUNDS = "rounds"
-"""Folder of every round's parameters by its number, where a stage keeps them
-(``Selection.keep``)."""
+"""Folder of the parameters of kept rounds, by round number (``Selection.keep``)."""
 
 LAST = "last"
 
 
 def round_folder(stage_folder: str, at: Round, selected_on: Sequence[str] = ()) -> str:
-    """Where a round's parameters are, of which the last one has its number only once the stage is
-    done: see ``existing``. ``selected_on``: as ``Start.selected_on``."""
+    """Return the folder of a round's parameters.
+
+    The number of the last round is known only when the stage is done, see ``existing``.
+    ``selected_on`` is as in ``Start.selected_on``.
+    """
     if at != "best":
         return f"{stage_folder}/{ROUNDS}/{at}"
     return str(choice_folder(Path(stage_folder, CHECKPOINT), selected_on))
 
 
 def choice_folder(checkpoint: Path, selected_on: Sequence[str]) -> Path:
-    """Where in a checkpoint the round is that some tasks have chosen, see ``CHECKPOINT``."""
+    """Return the folder of the round that some tasks selected, see ``CHECKPOINT``."""
     if not selected_on:
         return checkpoint
     few = len(selected_on) <= MOST_NAMES
@@ -47,12 +51,14 @@ def choice_folder(checkpoint: Path, selected_on: Sequence[str]) -> Path:
 
 
 def existing(folder: str) -> str:
-    """The folder that holds a round's parameters; of ``last`` that of the last round by the stage's
-    record, as others than all may have been kept.
+    """Return the existing folder of a round's parameters.
+
+    The number of the ``last`` round comes from the stage's record, because some rounds may not have
+    been kept.
 
     Raises:
         ModelError: the round was not kept.
-        RecordError: the last round is asked for, and there is no record that tells its number.
+        RecordError: the last round is requested, and no record contains its number.
     """
     path = Path(folder)
     if path.parent.name != ROUNDS:
@@ -62,22 +68,22 @@ def existing(folder: str) -> str:
     if path.is_dir():
         return str(path)
     numbers = kept_in(path.parent.parent)
-    kept = f"rounds {', '.join(map(str, numbers))} are there" if numbers else "no round is there"
+    kept = f"kept rounds: {', '.join(map(str, numbers))}" if numbers else "no round was kept"
     raise ModelError(
-        f"{path}: no such round, {kept}; start from one of them, and let the stage that it comes "
-        "from keep its rounds (selection.keep: every)"
+        f"{path}: no such round ({kept}); start from a kept round, or let the stage keep all "
+        "rounds (selection.keep: every)"
     )
 
 
 def checked_round(folder: str, digest: str) -> str:
-    """The folder of a stage's kept weights, once it is known that they are those the stage left.
+    """Return the folder of a stage's kept weights after checking that the stage wrote them.
 
     Args:
-        folder: as ``round_folder`` names it. One that lies beside no record is not checked.
-        digest: of the stage.
+        folder: path from ``round_folder``. It is not checked if there is no record beside it.
+        digest: digest of the stage.
 
     Returns:
-        The folder; of ``last`` that of the last round.
+        The folder; for ``last``, the folder of the last round.
 
     Raises:
         ModelError: the round was not kept.
@@ -94,7 +100,7 @@ def checked_round(folder: str, digest: str) -> str:
 
 
 def last_of(stage_folder: Path) -> int:
-    """The number of the last round that a finished stage has done.
+    """Return the number of a finished stage's last round.
 
     Raises:
         RecordError: its record is missing or damaged.
@@ -104,17 +110,17 @@ def last_of(stage_folder: Path) -> int:
         return int(read_record(file)["training"]["rounds"][-1]["round"])
     except (RecordError, LookupError) as error:
         raise RecordError(
-            f"{file}: does not tell the last round ({error}); train the stage again"
+            f"{file}: the last round is unknown ({error}); train the stage again"
         ) from None
 
 
 def kept_in(stage_folder: Path) -> list[int]:
-    """The numbers of the rounds whose parameters are there, sorted."""
+    """Return the numbers of the rounds whose parameters exist, sorted."""
     folders = (stage_folder / ROUNDS).glob("*")
     return sorted(int(each.name) for each in folders if each.name.isdigit())
 
 
 def lacking(stage_folder: Path, stage: Stage, last: int) -> list[int]:
-    """The rounds up to ``last`` that a stage keeps and that are not there."""
+    """Return the missing rounds up to ``last`` that a stage should keep."""
     there = {*kept_in(stage_folder)}
     return [n for n in range(last + 1) if stage.keeps(n) and n not in there]

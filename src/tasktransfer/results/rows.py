@@ -1,9 +1,9 @@
-"""Rows: one Parquet file beside a record, a row a judged instance and task, of every kind of node.
+"""Rows of a node: a Parquet file beside its record, with one row per evaluated instance and task.
 
-An instance is named by its position, since ids of a release may repeat; the id is kept for reading.
-``cluster``, its dialogue or context, says which instances are resampled together. Files of earlier
-schemas (``predictions.parquet`` of trainings, rows without positions) are read as if what they lack
-were null.
+An instance is identified by its position, since ids in a release may repeat; the id is kept for
+reading. Instances with the same ``cluster`` (their dialogue or context) are resampled together.
+When files of earlier schemas are read (``predictions.parquet``, rows without positions), missing
+columns are null.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tasktransfer.results.state import ROWS
 SCHEMA_VERSION = 3
 
 _HIGHEST = 100.000001
-"""A score of 100 may come out a rounding error above it."""
+"""Highest valid score: 100 plus a tolerance for rounding errors."""
 
 COLUMNS = pa.schema(
     [
@@ -60,13 +60,13 @@ _OLD_NAMES = {"dialogue_id": "cluster"}
 class Row:
     """One instance of a task.
 
-    ``index``: its position among the task's rows, from 0: of a training in the test split.
-    ``prediction`` and ``gold``: one answer, several labels or traits, or every right answer of a
-    question, as text; ``predicted_value`` and ``gold_value``: numbers such as ratings. ``score``:
-    how right it is, 0-100; None where that means nothing. ``cluster``: the dialogue or context that
-    it shares with others; None: unknown. ``probabilities``: of the task's labels in their order;
-    ``log_likelihood``: of the right answer, in nats; ``rank``: of the right answer, from 1. What
-    there is none of is None.
+    ``index``: position among the task's rows, from 0; for a training, its position in the test
+    split. ``prediction`` and ``gold``: one answer, several labels or traits, or all gold answers to
+    a question, as text. ``predicted_value`` and ``gold_value``: numbers such as ratings. ``score``:
+    correctness, 0-100; None if not defined. ``cluster``: dialogue or context that it shares with
+    other instances; None if unknown. ``probabilities``: probabilities of the task's labels, in
+    their order. ``log_likelihood``: log-likelihood of the gold answer, in nats. ``rank``: rank of
+    the gold answer, from 1. Values that do not apply are None.
     """
 
     index: int
@@ -90,13 +90,14 @@ def write_rows(
     """Write the rows of a node atomically.
 
     Args:
-        folder: the node's.
-        rows: in the order of the split, a task after the other.
-        digest: of the node; it is in the footer, with the dataset and the tasks.
+        folder: the node's folder.
+        rows: rows in the order of the split, one task after the other.
+        digest: digest of the node, stored in the footer with the dataset and the tasks.
+        dataset: name of the dataset.
         file: name of the file.
 
     Returns:
-        File name, number of rows and SHA-256, as the record holds them.
+        File name, number of rows and SHA-256, for the record.
 
     Raises:
         RecordError: an index appears twice or is skipped, or a score is not within 0-100.
@@ -107,7 +108,7 @@ def write_rows(
 def write_table(
     folder: Path, rows: pa.Table, *, digest: str, dataset: str, file: str = ROWS
 ) -> RowsFile:
-    """``write_rows`` of what is a table already, with the columns of ``COLUMNS``."""
+    """Write rows given as a table with the columns of ``COLUMNS``, as ``write_rows``."""
     path, tasks = folder / file, rows["task"].unique().to_pylist()
     footer = {"schema": str(SCHEMA_VERSION), "node": digest, "dataset": dataset}
     table = rows.replace_schema_metadata({**footer, "target": "+".join(tasks)})
@@ -121,15 +122,17 @@ def write_table(
 
 
 def _table_of(rows: Sequence[Row]) -> pa.Table:
-    """Rows as a table, by way of JSON: Arrow makes arrays of Python objects with pandas, and each
-    training would take 0.3 s to import it."""
+    """Convert rows to a table by way of JSON.
+
+    Arrow converts Python objects with pandas, whose import would cost each training 0.3 s.
+    """
     columns = {field.name: [getattr(row, field.name) for row in rows] for field in fields(Row)}
     lines = (
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     )
     try:
         text = "\n".join(json.dumps(line, allow_nan=False) for line in lines).encode()
-    except ValueError:  # a number that JSON has not
+    except ValueError:  # NaN and infinity are not valid JSON
         return pa.table(columns, schema=COLUMNS)
     if not text:
         return COLUMNS.empty_table()
@@ -141,17 +144,17 @@ def _table_of(rows: Sequence[Row]) -> pa.Table:
 def read_rows(
     path: Path, expected: RowsFile | None = None, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """The rows of a node, columns as in ``COLUMNS``, footer in ``schema.metadata``.
+    """Return the rows of a node, columns as in ``COLUMNS``, footer in ``schema.metadata``.
 
     Args:
         path: the file.
-        expected: what the record beside it says of it; None: not compared.
-        columns: those that are wanted beside those that are checked, which takes half the time;
-            None: all.
+        expected: the record's entry about the file; None to skip the comparison.
+        columns: columns to read in addition to those that are checked, which takes half the time;
+            None for all.
 
     Raises:
-        RecordError: the file is absent, cut off, not of such rows, lacks or repeats rows, holds
-            scores that are not within 0-100, or is not the one that the record was written with.
+        RecordError: the file is missing, truncated, has another schema, has missing or repeated
+            rows or scores outside 0-100, or is not the file that the record describes.
     """
     content = _content(path)
     wanted = COLUMNS.names
@@ -161,7 +164,9 @@ def read_rows(
     table = _as_columns(path, _parsed(path, content, read), wanted)
     if expected is not None:
         if table.num_rows != expected["rows"]:
-            raise RecordError(f"{path}: {table.num_rows} rows, the record says {expected['rows']}")
+            raise RecordError(
+                f"{path}: {table.num_rows} rows, but {expected['rows']} in the record beside it"
+            )
         _check_sha256(path, content, expected)
     _check_order(path, table)
     _check_values(path, table)
@@ -169,8 +174,10 @@ def read_rows(
 
 
 def _as_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Table:
-    """A table of this or an earlier schema as this one, of the columns that are wanted: what it
-    lacks is null, positions are those of the rows."""
+    """Convert a table of this or an earlier schema to this schema, with the wanted columns.
+
+    Missing columns are null, and missing positions are those of the rows.
+    """
     footer = table.schema.metadata or {}
     table = table.rename_columns([_OLD_NAMES.get(name, name) for name in table.schema.names])
     older = footer.get(b"schema") in (b"1", b"2")
@@ -191,13 +198,13 @@ def _as_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Table:
         except (ValueError, pa.ArrowException):
             pass
     raise RecordError(
-        f"{path}: no rows of schema {SCHEMA_VERSION}, nor of an older one: footer schema "
+        f"{path}: not rows of schema {SCHEMA_VERSION} or an older one: footer schema "
         f"{footer.get(b'schema')!r}, columns {', '.join(table.schema.names)}"
     )
 
 
 def _positions(table: pa.Table) -> list[int]:
-    """The position of each row among those of its task."""
+    """Return the position of each row among the rows of its task."""
     counts: dict[str, int] = {}
     positions = []
     for task in table["task"].to_pylist():
@@ -207,7 +214,9 @@ def _positions(table: pa.Table) -> list[int]:
 
 
 def rows_beside(record: Path) -> pa.Table:
-    """The rows of a node by its record's file, both of them checked; none where it names none.
+    """Return the rows of a node from its record's path, after checking both files.
+
+    The table is empty if the record names no rows.
 
     Raises:
         RecordError: as ``read_record`` and ``read_rows``.
@@ -217,11 +226,12 @@ def rows_beside(record: Path) -> pa.Table:
 
 
 def read_columns(path: Path, expected: RowsFile, columns: Sequence[str]) -> pa.Table:
-    """Some columns of rows that ``read_rows`` has read before; that they are the same is all that
-    is checked. A column that an older file lacks is null.
+    """Return some columns of rows that ``read_rows`` has already checked.
+
+    Only the file's SHA-256 is checked again. Columns missing from an older file are null.
 
     Raises:
-        RecordError: the file is absent, or not the one that the record was written with.
+        RecordError: the file is missing, or is not the file that the record describes.
     """
     content = _content(path)
     _check_sha256(path, content, expected)
@@ -238,18 +248,18 @@ def read_columns(path: Path, expected: RowsFile, columns: Sequence[str]) -> pa.T
 
 
 def check_unchanged(path: Path, expected: RowsFile) -> None:
-    """Raise RecordError unless the file is there and has the SHA-256 that the record names."""
+    """Raise RecordError unless the file exists and has the SHA-256 in the record."""
     _check_sha256(path, _content(path), expected)
 
 
 def made_by(table: pa.Table) -> str:
-    """The digest of the node that rows are of, by their footer; empty: it does not say."""
+    """Return the digest of the node that wrote the rows, from their footer; empty if missing."""
     footer = table.schema.metadata or {}
     return bytes(footer.get(b"node") or footer.get(b"stage") or b"").decode("utf-8", "replace")
 
 
 def rows_of(table: pa.Table, task: str) -> pa.Table:
-    """The rows of one task, in their order."""
+    """Return the rows of one task, in their order."""
     import pyarrow.compute as pc  # noqa: PLC0415  # slow to import, and a training only writes rows
 
     if table.num_rows and pc.all(pc.equal(table["task"], task)).as_py():
@@ -258,7 +268,7 @@ def rows_of(table: pa.Table, task: str) -> pa.Table:
 
 
 def answers(column: pa.ChunkedArray) -> Coded:
-    """A column of answers (``prediction`` or ``gold``) as the metrics count them."""
+    """Encode a column of answers (``prediction`` or ``gold``) for the metrics."""
     import pyarrow.compute as pc  # noqa: PLC0415
 
     lists = column.combine_chunks()
@@ -274,14 +284,14 @@ def _content(path: Path) -> bytes:
         return read_regular(path)
     except FileNotFoundError as error:
         raise RecordError(
-            f"{path}: cannot be read: no such file, its record names it; {REMEDY}"
+            f"{path}: cannot be read: no such file, but its record names it; {REMEDY}"
         ) from error
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _parsed(path: Path, content: bytes, columns: Sequence[str] | None = None) -> pa.Table:
-    """Those of the columns that are there; None: all."""
+    """Parse the existing columns among those given; None for all."""
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         return file.read(columns=columns and list(columns), use_threads=False)
@@ -295,7 +305,7 @@ def _check_sha256(path: Path, content: bytes, expected: RowsFile) -> None:
 
 
 def _check_order(path: Path, table: pa.Table) -> None:
-    """A task's rows are the positions 0, 1, 2, ... in order: none twice, none left out."""
+    """Raise RecordError unless each task's positions are 0, 1, 2, … in order."""
     tasks = table["task"].combine_chunks().dictionary_encode()
     codes, indices = _numbers(tasks.indices), _numbers(table["index"].combine_chunks())
     for code, task in enumerate(tasks.dictionary.to_pylist()):
@@ -309,7 +319,7 @@ def _check_order(path: Path, table: pa.Table) -> None:
 
 
 def _numbers(array: pa.Array) -> npt.NDArray[Any]:
-    """An Arrow array of numbers, without nulls, as a numpy array. (``to_numpy`` imports pandas.)"""
+    """Convert an Arrow array without nulls to numpy; ``to_numpy`` would import pandas."""
     kinds = {pa.int32(): np.int32, pa.float64(): np.float64}
     kind = np.dtype(kinds[array.type])
     *_, buffer = array.buffers()
@@ -333,4 +343,4 @@ def _check_values(path: Path, table: pa.Table) -> None:
             sum(chunk.flatten().null_count for chunk in values.chunks) if lists else 0
         )
         if nulls:
-            raise RecordError(f"{path}: {column}: a value is null; make the node again")
+            raise RecordError(f"{path}: {column}: a value is null; compute the node again")

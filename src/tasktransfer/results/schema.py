@@ -1,8 +1,8 @@
-"""The schema of a record: what every node of a plan leaves as ``metrics.json`` (schema 4).
+"""Schema 4 of a record, the ``metrics.json`` that every node of a plan writes.
 
-One for all kinds: a training (stage), a fit, an evaluation, derived data. The TypedDicts are the
-one description: the checks of ``records`` and the JSON schema (``python -m
-tasktransfer.results.records``) are both made from them by pydantic, so that none can drift.
+All kinds of nodes share it: trainings (stages), fits, evaluations and derived data. Pydantic builds
+both the checks in ``records`` and the JSON schema (``python -m tasktransfer.results.records``) from
+these TypedDicts, so they cannot diverge.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCHEMA_VERSION: Literal[4] = 4
 
 
 def _refuse_not_finite(identity: dict[str, Any]) -> dict[str, Any]:
-    """Numbers anywhere in it, of which a digest is taken."""
+    """Refuse NaN and infinity anywhere in an identity, since its digest could not be computed."""
     refuse(_not_finite(identity, ""))
     return identity
 
@@ -66,7 +66,7 @@ class StageNode(TypedDict):
     seed: int
     parents: Annotated[
         list[Digest],
-        Field(description="digests of the stages that it starts from; empty: the base model"),
+        Field(description="digests of the stages that it starts from; empty for the base model"),
     ]
 
 
@@ -81,11 +81,11 @@ class OtherNode(TypedDict):
 
 
 Sizes = dict[str, Count]
-"""Instances of a task per split, as read; a training has all three."""
+"""Instances of a task per split, as read; a training has all three splits."""
 
 
 class Round(TypedDict):
-    """One round of the training, an epoch or so many updates. Round 0 is the untrained model."""
+    """One round of training: an epoch or a number of updates. Round 0 is the untrained model."""
 
     round: Count
     train_loss: Annotated[dict[str, float], Field(description="task: mean training loss")]
@@ -97,38 +97,41 @@ class Round(TypedDict):
         Annotated[
             dict[str, float],
             Field(
-                description="source: mean probability, over the round's updates, to be trained on "
-                "beside the target; absent: the sampler learns none"
+                description="source: mean probability, over the round's updates, of being trained "
+                "on with the target; absent if the sampler learns no probabilities"
             ),
         ]
     ]
 
 
 class Selected(TypedDict):
-    """The best round by the dev splits of some tasks; each is left, and tested where it was chosen
-    by one task alone."""
+    """The best round on the dev splits of some tasks. It is tested if a single task selected it."""
 
-    select_on: Annotated[list[Name], Field(description="tasks whose dev splits choose, sorted")]
+    select_on: Annotated[
+        list[Name], Field(description="tasks whose dev splits select the round, sorted")
+    ]
     round: Count
-    dev_score: Annotated[float, Field(description="what it was chosen by, at that round")]
-    scores: Annotated[list[float], Field(description="the same of every round, in their order")]
+    dev_score: Annotated[float, Field(description="selection score of that round")]
+    scores: Annotated[list[float], Field(description="selection score of every round, in order")]
 
 
 class TrainingResult(TypedDict):
-    """The course of a training, and the rounds that were chosen."""
+    """The rounds of a training, and the selected rounds."""
 
     rounds: list[Round]
     selections: Annotated[list[Selected], Field(min_length=1)]
 
 
 class TaskResult(TypedDict):
-    """A task's result on the split that was judged: of a training the test split, with the model
-    of the round that the task has chosen."""
+    """A task's result on the evaluated split.
+
+    For a training it is the test split, with the model of the round that the task selected.
+    """
 
     measures: Annotated[dict[str, float], Field(description="measure: value, in its own unit")]
     score: Annotated[
         float | None,
-        Field(description="mean of the measures that the task is scored by; null: not asked for"),
+        Field(description="mean of the task's official measures; null if not requested"),
     ]
     instances: Count
 
@@ -142,29 +145,29 @@ class RowsFile(TypedDict):
 
 
 class Host(TypedDict):
-    """The machine that computed."""
+    """The machine that computed the node."""
 
     platform: str
     cpu: str
     cores: Positive
-    gpu: Annotated[str | None, Field(description="name of the GPU; null: none used")]
+    gpu: Annotated[str | None, Field(description="name of the GPU; null if none was used")]
     device: Literal["cpu", "cuda", "mps"]
     precision: Name
     threads: Positive
 
 
 class Parameters(TypedDict):
-    """How large the model is."""
+    """Numbers of parameters of the model."""
 
-    all: Annotated[Positive, Field(description="the heads of its tasks too")]
-    learnable: Annotated[Positive, Field(description="without those that are fixed (positions)")]
-    trained: Annotated[Positive, Field(description="those that the stage trains")]
+    all: Annotated[Positive, Field(description="all parameters, including task heads")]
+    learnable: Annotated[Positive, Field(description="without fixed parameters (positions)")]
+    trained: Annotated[Positive, Field(description="parameters that the stage trains")]
 
 
 class Cost(TypedDict):
-    """What a training took."""
+    """Cost of a training."""
 
-    tokens: Annotated[Count, Field(description="tokens trained on, padding left out")]
+    tokens: Annotated[Count, Field(description="tokens trained on, without padding")]
     samples: Annotated[Count, Field(description="instances trained on, over all rounds")]
     samples_per_second: Amount
     tokens_per_second: Amount
@@ -175,7 +178,7 @@ class Cost(TypedDict):
         Annotated[
             list[Name],
             Field(
-                description="how it was computed: packed, attention, dropout, trees, "
+                description="optimized code paths in use: packed, attention, dropout, trees, "
                 "first_tokens, workers; float32_heads: logits are not rounded to bfloat16"
             ),
         ]
@@ -184,47 +187,51 @@ class Cost(TypedDict):
         Annotated[
             Amount | None,
             Field(
-                description="energy of the device (this training's share) in the process that "
-                "finished it; null: the device does not report it; absent: before it was asked"
+                description="this training's share of the device's energy, in the process that "
+                "finished it; null if the device does not report it; absent in old records"
             ),
         ]
     ]
 
 
 class Provenance(TypedDict):
-    """How the numbers came about. Equal nodes differ in this and in the rounds' times alone."""
+    """Provenance of the numbers. Equal nodes differ only in it and in the rounds' times."""
 
     tasktransfer: Annotated[Name, Field(description="version of this package")]
-    recipe: Annotated[Positive, Field(description="version of what computes this kind of node")]
+    recipe: Annotated[
+        Positive, Field(description="version of the code that computes this kind of node")
+    ]
     versions: Annotated[
         dict[str, str], Field(description="package: version, with python, torch, transformers")
     ]
     commit: Annotated[
-        str | None, Field(description="git commit of the code; null: not in a checkout")
+        str | None, Field(description="git commit of the code; null if not in a checkout")
     ]
-    dirty: Annotated[bool | None, Field(description="uncommitted changes; null: unknown")]
+    dirty: Annotated[
+        bool | None, Field(description="whether there were uncommitted changes; null if unknown")
+    ]
     config_digest: str
     study: str
-    made_by: NotRequired[
-        Annotated[Name, Field(description="lab or person, as a shared pack names it")]
-    ]
+    made_by: NotRequired[Annotated[Name, Field(description="lab or person named in a shared pack")]]
     rules: NotRequired[
         Annotated[
             Literal["challenge", "free"],
-            Field(description="rules it was trained under (config key `rules`); absent: old"),
+            Field(description="rules of the training (config key `rules`); absent in old records"),
         ]
     ]
     stand_ins: NotRequired[
         Annotated[
             dict[str, str],
-            Field(description="input that could not be had, or rule left out: what is instead"),
+            Field(description="unavailable input or omitted rule: its substitute"),
         ]
     ]
     cuts: NotRequired[
-        Annotated[dict[str, int], Field(description="key: limit in force; absent: nothing is cut")]
+        Annotated[
+            dict[str, int], Field(description="config key: limit in force; absent if none is")
+        ]
     ]
     host: NotRequired[
-        Annotated[Host, Field(description="absent: not known, of an old record or a fit")]
+        Annotated[Host, Field(description="absent if unknown, in old records and fits")]
     ]
     started: Annotated[
         str,
@@ -234,41 +241,46 @@ class Provenance(TypedDict):
         ),
     ]
     seconds: Annotated[
-        dict[str, Amount], Field(description="phase: wall time, seconds; `total`: all")
+        dict[str, Amount], Field(description="phase: wall time in seconds; `total`: all phases")
     ]
     notes: list[str]
-    training: NotRequired[Annotated[Cost, Field(description="of a training")]]
+    training: NotRequired[Annotated[Cost, Field(description="cost, for a training")]]
 
 
 @with_config(STRICT)
 class Record(TypedDict):
-    """What one node leaves (schema 4). Measures are in their own units (``metrics.MEASURES``)."""
+    """Record of one node (schema 4). Measures are in their own units (``metrics.MEASURES``)."""
 
     schema: Literal[4]
     node: Annotated[StageNode | OtherNode, Field(discriminator="kind")]
-    synthetic: Annotated[bool, Field(description="of the tiny world, not of real dialogues")]
+    synthetic: Annotated[
+        bool, Field(description="whether the dialogues are generated, not real ones")
+    ]
     data_revision: Name
     few_sample: bool
     sizes: Annotated[dict[str, Sizes], Field(description="task: instances per split")]
-    training: NotRequired[Annotated[TrainingResult, Field(description="of a stage alone")]]
+    training: NotRequired[Annotated[TrainingResult, Field(description="only for a stage")]]
     results: Annotated[
-        dict[str, TaskResult], Field(description="task: result; empty where none is judged")
+        dict[str, TaskResult], Field(description="task: result; empty if none is evaluated")
     ]
     report: NotRequired[
         Annotated[
             dict[str, dict[str, float]],
             Field(
-                description="of derived data: what its recipe did, as counts by name; of a model "
-                "that is asked: questions, answers that are no choice, tokens, requests; of a "
-                "selector of sources: target: source: value"
+                description="for derived data: counts from its recipe, by name; for a prompted "
+                "model: prompts, answers that are not a choice, tokens, requests; for a source "
+                "selector: target: source: value"
             ),
         ]
     ]
-    rows: Annotated[RowsFile | None, Field(description="null: no task is judged")]
+    rows: Annotated[RowsFile | None, Field(description="null if no task is evaluated")]
     artefacts: NotRequired[
         Annotated[
             dict[FileName, Artefact],
-            Field(description="what others read: file: size and SHA-256; absent: none, or old"),
+            Field(
+                description="files that other nodes read: size and SHA-256; absent if there are "
+                "none, and in old records"
+            ),
         ]
     ]
     provenance: Provenance
@@ -276,5 +288,5 @@ class Record(TypedDict):
 
 @cache
 def record_type() -> TypeAdapter[Record]:
-    """Made when the first record is read: many commands that import this read none."""
+    """Build the validator when the first record is read, since many commands read none."""
     return TypeAdapter(Record)

@@ -1,14 +1,15 @@
-"""How far a node is that is not finished, read off its folder: running, failed, interrupted or
-waiting. Whether it is finished, ``finished`` and ``damage`` say alone.
+"""State of an unfinished node, read from its folder: running, failed, interrupted or waiting.
 
-A job holds a kernel lock on a file in its node's folder for as long as it lives. The kernel
-frees the lock however the process ends, so nothing is stale and nothing has to be cleaned up; and
-two workflows on one results folder never make one node at once. Standard library only.
+Only ``finished`` and ``damage`` decide whether a node is finished.
 
-Not every shared file system tells one machine of the locks of another. So a claim that another
-host wrote counts as held while the log is fresh (changed within the last five minutes) and the
-node's history does not say that the job ended: one that is killed on another machine may be called
-running for five minutes.
+A job holds a kernel lock on a file in its node's folder while it runs. The kernel releases the lock
+however the process ends, so there are no stale locks and nothing has to be cleaned up. Two
+workflows in one results folder therefore never compute a node at the same time. Standard library
+only.
+
+Not every shared file system shares locks between machines. A claim by another host therefore counts
+as held while the log is fresh (changed within the last five minutes), unless the node's history
+says that the job ended. A job killed on another machine may be listed as running for five minutes.
 """
 
 from __future__ import annotations
@@ -31,23 +32,28 @@ HISTORY = "history.jsonl"
 RECORD = "metrics.json"
 ROWS = "rows.parquet"
 OLD_ROWS = "predictions.parquet"
-"""What the rows of a training were called before all nodes had one schema of rows."""
+"""File name of a training's rows before all nodes shared one schema of rows."""
 LOG = "train.log"
 JOB_LOG = "job.log"
-"""The log of what is no training."""
+"""Log of a node that is not a training."""
 CALL = "TASKTRANSFER_CALL"
-"""The environment variable that names the call of Snakemake which started a job; a job that failed
-for its input's sake ends at once when the same call tries it again."""
+"""Environment variable that identifies the Snakemake call which started a job.
+
+If a job failed because of its input, it ends at once when the same call retries it.
+"""
 INTERRUPTED = "interrupted"
-"""The last line of a log whose process was stopped by Ctrl-C."""
+"""Last line of a log whose process was stopped by Ctrl-C."""
 
 RESUME = ".resume"
-"""Where a training keeps what it goes on from after a kill: no output that Snakemake knows, so that
-its clean-up of a failed job does not take it."""
+"""Folder from which a killed training resumes.
+
+It is not an output of the Snakemake rule, so Snakemake's clean-up of a failed job does not delete
+it.
+"""
 FRESH_SECONDS = 300.0
-"""A training writes a line at least every few minutes; a log that is older belongs to none."""
+"""Age in seconds beyond which a log has no running job; trainings write every few minutes."""
 ENDED = frozenset({"failed", "finished", "interrupted", "merged"})
-"""Last events of a node that no job works on."""
+"""Last history events of a node without a running job."""
 
 DONE, DAMAGED, WAITING = "done", "damaged", "waiting"
 State = Literal["running", "failed", "interrupted", "waiting"]
@@ -55,8 +61,11 @@ State = Literal["running", "failed", "interrupted", "waiting"]
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """``error`` is the last line of the error of a failed node; ``claim`` says who makes a
-    running one: "pid", "host", "started" (ISO 8601, UTC) and what the job added."""
+    """State of an unfinished node.
+
+    ``error``: last line of a failed node's error. ``claim``: process that computes a running node
+    ("pid", "host", "started" in ISO 8601 and UTC), and facts that the job added.
+    """
 
     state: State
     error: str | None = None
@@ -65,15 +74,15 @@ class Unfinished:
 
 @contextmanager
 def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Callable[..., None]]:
-    """Hold a node's folder for this process, waiting until nobody else does.
+    """Hold a node's folder for this process; wait while another process holds it.
 
-    It waits and does not fail: Snakemake removes the outputs of a job that fails, and these may be
-    what the other process has just finished.
+    Waiting is safer than failing: Snakemake deletes the outputs of a failed job, which the other
+    process may just have finished.
 
     Args:
-        folder: the node's folder; made if it is not there.
-        say: told whom it waits for.
-        facts: what others may read while it is held.
+        folder: the node's folder, created if missing.
+        say: called with a message about the process it waits for.
+        facts: entries that other processes can read while the folder is held.
 
     Yields:
         A function that adds facts.
@@ -91,16 +100,16 @@ def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Ca
             stream.flush()
 
         tell()
-        # The file stays: were it removed, a process that waits for it would lock a file that
-        # nobody else can see.
+        # The file stays: if it were removed, a waiting process would lock a file that other
+        # processes cannot see.
         yield tell
 
 
 def _who_holds(path: Path) -> str:
     who = read_claim(path.parent)
     return (
-        f"waiting: process {who.get('pid', '?')} on {who.get('host', '?')} is making it since "
-        f"{who.get('started', '?')}"
+        f"waiting: process {who.get('pid', '?')} on {who.get('host', '?')} has been computing this "
+        f"node since {who.get('started', '?')}"
     )
 
 
@@ -120,7 +129,7 @@ def remember(folder: Path, event: str, **facts: Any) -> None:
 
 
 def history(folder: Path) -> list[dict[str, Any]]:
-    """The events of a node, oldest first; a line that was cut off by a crash is left out."""
+    """Return the events of a node, oldest first, without lines truncated by a crash."""
     events = []
     try:
         lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines()
@@ -135,7 +144,7 @@ def history(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_claim(folder: Path) -> dict[str, Any]:
-    """What the last process that claimed a folder said of itself; empty if none did."""
+    """Return the entries of the last process that claimed a folder; empty if there was none."""
     try:
         value = json_text.loads((folder / CLAIM).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -144,11 +153,11 @@ def read_claim(folder: Path) -> dict[str, Any]:
 
 
 def unfinished(folder: Path) -> Unfinished:
-    """The state of a node that is not finished, whose results belong in ``folder``.
+    """Return the state of an unfinished node whose results belong in ``folder``.
 
-    It is running if its claim is held, failed if its log ends in an error, waiting if there is no
-    log, or if a record is there all the same (something else of it is gone), and interrupted
-    otherwise: it was killed.
+    It is running if its claim is held, and failed if its log ends in an error. It is waiting if
+    there is no log, or if it has a record but other files are missing. Otherwise it was killed and
+    is interrupted.
     """
     if is_in_use(folder):
         return Unfinished("running", claim=read_claim(folder))
@@ -162,7 +171,7 @@ def unfinished(folder: Path) -> Unfinished:
 
 
 def is_in_use(folder: Path) -> bool:
-    """Whether a job works in this folder, on this machine or another."""
+    """Return whether a job is working in this folder, on this machine or another."""
     return locks.is_held(folder / CLAIM) or _in_use_elsewhere(folder)
 
 
@@ -185,9 +194,9 @@ def _is_fresh(file: Path) -> bool:
 
 @contextmanager
 def held_if_free(folder: Path) -> Iterator[bool]:
-    """Hold a folder as a job would, if none does; whether it is held now. Never waits.
+    """Hold a folder like a job if no job does, without waiting. Yield whether it is held now.
 
-    Nothing is written into the claim: it says who worked here last.
+    Nothing is written into the claim, which still describes the last job.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / CLAIM).open("a", encoding="utf-8") as stream:
@@ -195,12 +204,12 @@ def held_if_free(folder: Path) -> Iterator[bool]:
 
 
 def log_in(folder: Path) -> Path | None:
-    """The log of a node's job; None: there is none."""
+    """Return the log of a node's job, or None if there is none."""
     return next((log for log in (folder / LOG, folder / JOB_LOG) if log.exists()), None)
 
 
 def last_error(log: Path) -> str | None:
-    """The last line of the error that a log ends in, or None."""
+    """Return the last line of the error at the end of a log, or None."""
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, log.stat().st_size - 65536))

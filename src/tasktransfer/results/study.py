@@ -1,7 +1,7 @@
-"""A study on this disk: its config, its plan, and where everything lives.
+"""A study on this disk: its config, its plan and its paths.
 
-What the Snakefile and the command line need at start, and fast: it is opened at every start of
-Snakemake and of every command. It knows no design: what plans the study is handed in.
+The Snakefile and every command open a study at start, so this must be fast. It does not depend on
+any design: the planner is passed in.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from tasktransfer.results.state import RECORD
 
 @dataclass(frozen=True)
 class Study:
-    """A config with what the disk says of it. All paths are relative to the working directory."""
+    """A config with its revisions and plan. All paths are relative to the working directory."""
 
     config: CommonConfig
     config_file: str
     overrides: Mapping[str, Any]
     revisions: Revisions
     absent: tuple[str, ...]
-    """What of data and models is not on this disk, each as a message with its remedy."""
+    """Messages, with remedies, about data and models that are not on this disk."""
     planner: Callable[[Any, Revisions], Plan]
-    """Of the study's design."""
+    """Planner of the study's design."""
     declared: tuple[Dataset, ...] = ()
-    """The datasets that its config declares: another study may give their names to other files."""
+    """Datasets declared in the config. Another study may use the same names for other files."""
 
     @property
     def plan(self) -> Plan:
-        """Every run known so far; others may follow once a choice is made (``Plan.choices``)."""
+        """Plan of all runs known so far; pending choices may add more (``Plan.choices``)."""
         self._use_datasets()
         return self._plan
 
@@ -65,43 +65,42 @@ class Study:
         return self.planner(self.config, self.revisions)
 
     def _use_datasets(self) -> None:
-        """Make ``datasets.DATASETS`` those of this study: one that was opened later in this process
-        has left its own there."""
+        """Restore ``datasets.DATASETS`` for this study, since another study may have changed it."""
         declare(self.declared)
 
     @property
     def unknown(self) -> bool:
-        """Whether some revision is not known, and with it no place of a result."""
+        """Whether some revision is unknown, so that result paths are unknown too."""
         return UNKNOWN in self.revisions.data.values() or any(
             model.weights == UNKNOWN for model in self.revisions.models.values()
         )
 
     def choice(self, name: str) -> Choice:
-        """A choice that the plan depends on.
+        """Return the plan's choice with this name.
 
         Raises:
-            ConfigError: none of this name is known.
+            ConfigError: there is no such choice yet.
         """
         for choice in self.plan.choices:
             if choice.name == name:
                 return choice
         known = ", ".join(choice.name for choice in self.plan.choices) or "none"
         raise ConfigError(
-            f"{self.config_file}: no choice is named {name!r}; known are {known}, and others may "
-            "follow from these"
+            f"{self.config_file}: no choice is named {name!r}; give one of: {known} (more may "
+            "follow once these are made)"
         )
 
     def choice_file(self, choice: Choice) -> str:
-        """Where a choice is written down: made once, and made anew only if it is deleted."""
+        """Return the file of a choice, which is made once and again only if it is deleted."""
         return f"{self.config.results}/{choice_file(choice.name)}"
 
     @property
     def pending_choices(self) -> tuple[Choice, ...]:
-        """The choices that are known and not made: further runs follow from them."""
+        """Choices that have not been made; further runs follow from them."""
         return tuple(choice for choice in self.plan.choices if not choice.made)
 
     def with_choices(self) -> Study:
-        """The same study with what has been chosen by now."""
+        """Return the study with all choices made so far."""
         files = (self.choice_file(choice) for choice in self.pending_choices)
         return replace(self) if any(Path(file).exists() for file in files) else self
 
@@ -109,12 +108,12 @@ class Study:
 
     @property
     def tiny_world(self) -> str:
-        """Folder of the generated tiny world, named after what it is generated from."""
+        """Folder of the generated tiny world, named after the digest of its settings."""
         return f"{self.config.results}/data/tiny-world-{_short(tiny_revision(self.config))}"
 
     @property
     def release(self) -> str:
-        """Folder that holds the dialogues of the study."""
+        """Folder of the study's dialogues."""
         data = self.config.data
         return self.tiny_world if data.generated else on_disk(data.release)
 
@@ -125,19 +124,21 @@ class Study:
         return any(is_generated(self.config, name) for name in self.config.dataset_names)
 
     def release_of(self, dataset: str) -> str:
-        """Folder that holds the dialogues of a dataset."""
+        """Return the folder of a dataset's dialogues."""
         self._use_datasets()
         if not is_generated(self.config, dataset):
             return on_disk(self.config.data.release_of(dataset))
         return self.tiny_part(dataset) if own_tiny_version(dataset) else self.tiny_world
 
     def tiny_part(self, dataset: str) -> str:
-        """Folder of a generated dataset that lies beside the common tiny world."""
+        """Return the folder of a generated dataset outside the common tiny world."""
         return f"{self.config.results}/data/tiny-{dataset}-{_short(self.revisions.data[dataset])}"
 
     def tasks(self, data: Data) -> tuple[str, ...]:
-        """Every task of some data that a stage trains on, is selected by or tested on, sorted. A
-        choice that is still to be made must add none."""
+        """Return all tasks of some data that the plan trains on, selects on or tests, sorted.
+
+        A pending choice must not add tasks.
+        """
         return self._tasks.get(data.digest, ())
 
     @cached_property
@@ -154,7 +155,7 @@ class Study:
         return {digest: tuple(sorted(names)) for digest, names in tasks.items()}
 
     def data(self, dataset: str) -> Data:
-        """The instances of a dataset as they are read, not derived.
+        """Return the instances of a dataset as read from its release, not derived.
 
         Raises:
             ConfigError: the study has no such dataset.
@@ -171,12 +172,12 @@ class Study:
         for data in named:
             if not data.recipe:
                 return data
-        if named:  # derived data are all that the plan names: what they are derived from
+        if named:  # the plan contains only derived data: return their source
             return replace(named[0], settings={}, recipe="", uses=())
-        raise ConfigError(f"{self.config_file}: the study reads no dataset named {dataset!r}")
+        raise ConfigError(f"{self.config_file}: the study does not read a dataset {dataset!r}")
 
     def instances(self, dataset: str) -> str:
-        """Folder of a dataset's cached instances.
+        """Return the folder of a dataset's cached instances.
 
         Raises:
             ConfigError: the study has no such dataset.
@@ -184,33 +185,36 @@ class Study:
         if dataset not in self.revisions.data:
             datasets = ", ".join(self.revisions.data)
             raise ConfigError(
-                f"{self.config_file}: no dataset is named {dataset!r}; named are {datasets}"
+                f"{self.config_file}: no dataset is named {dataset!r}; give one of: {datasets}"
             )
         self._use_datasets()
         revision = self.revisions.data[dataset]
-        if DATASETS[dataset].has_own_files:  # a task that is declared later is read as well
+        if DATASETS[dataset].has_own_files:  # so that tasks declared later are read too
             revision = digest_of([revision, DATASETS[dataset].card_digests])
         few_sample = self.config.data.few_sample
         return instances_folder(self.config.results, dataset, revision, few_sample=few_sample)
 
     def cache(self, data: Data) -> str:
-        """Folder of the prepared instances of some data, read or derived."""
+        """Return the folder of prepared instances, read or derived."""
         return self.folder(data) if data.recipe else self.instances(data.name)
 
     def tiny_instances(self, dataset: str) -> str:
-        """Folder of the tiny world's instances that tiny models are pre-trained on: all of its
-        training dialogues, as public checkpoints have read more than a study's few samples."""
+        """Return the folder of the tiny world's instances for pre-training tiny models.
+
+        It contains all training dialogues, since public checkpoints were also pre-trained on more
+        than a study's few samples.
+        """
         return instances_folder(
             self.config.results, dataset, tiny_revision(self.config), few_sample=False
         )
 
     @property
     def tiny_texts(self) -> tuple[str, ...]:
-        """Folders of all instances that tiny models are pre-trained on."""
+        """Folders of all instances for pre-training tiny models."""
         return tuple(self.tiny_instances(dataset) for dataset in PARTS)
 
     def texts_of_made(self, folder: str) -> tuple[str, ...]:
-        """Folders of the instances whose texts a model is made of, by the model's folder."""
+        """Return the folders of the instances from which the model in a folder is built."""
         for model in self.config.models:
             if model.is_made and self.tiny_model(model.name) == folder:
                 if model.checkpoint == TINY:
@@ -220,8 +224,10 @@ class Study:
         return self.tiny_texts
 
     def synthetic(self, dataset: str) -> bool | None:
-        """Whether a dataset's dialogues are generated, as the release's metadata says; None: not
-        known before the data is prepared."""
+        """Return whether a dataset's dialogues are generated, from the release's metadata.
+
+        None if unknown because the data has not been prepared.
+        """
         self._use_datasets()
         if is_generated(self.config, dataset):
             return True
@@ -229,12 +235,12 @@ class Study:
 
     @cached_property
     def fidelity(self) -> Fidelity:
-        """What all trainings of the study do where the paper and its toolkit differ."""
+        """Switches for the points on which the paper and its toolkit differ, for all trainings."""
         _, switches = switches_of(self.config.training.fidelity)
         return switches
 
     def encoded(self, data: Data, model: str) -> str:
-        """Folder of the instances of some data as token ids of a model."""
+        """Return the folder of some data's instances, encoded as token ids of a model."""
         folder = self._encoded.get((data.digest, model))
         if folder is None:
             folder = self._encoded[data.digest, model] = self._encoded_folder(data, model)
@@ -242,13 +248,15 @@ class Study:
 
     @cached_property
     def _encoded(self) -> dict[tuple[str, str], str]:
-        """What ``encoded`` has told: thousands of trainings read a few folders."""
+        """Cache of ``encoded``, because thousands of trainings share few folders."""
         return {}
 
     def _encoded_folder(self, data: Data, model: str) -> str:
-        """Folder of the instances of the study's tasks as token ids of a model. It is named after
-        the tasks and their cards too: a task which is added later is encoded, and one whose texts
-        or labels change is encoded again."""
+        """Return the folder of the study's tasks, encoded as token ids of a model.
+
+        Its name includes a digest of the tasks and their cards. Tasks that are added later, or
+        whose texts or labels change, are therefore encoded again.
+        """
         identity = {
             **self.revisions.models[model].identity,
             "encoding": ENCODING_VERSION,
@@ -262,8 +270,7 @@ class Study:
 
     @cached_property
     def encoded_folders(self) -> dict[str, tuple[Data, str]]:
-        """Every folder of token ids that a training or evaluation of the plan reads → its data
-        and model."""
+        """Folder of token ids that the plan's trainings and evaluations read → data and model."""
         pairs = {(s.data.digest, s.model.name): (s.data, s.model.name) for s in self.plan.stages}
         for evaluation in self.plan.evaluations:
             for data in evaluation.read:
@@ -272,7 +279,7 @@ class Study:
         return {self.encoded(data, model): (data, model) for data, model in pairs.values()}
 
     def model(self, name: str) -> ModelConfig:
-        """The config of a model.
+        """Return the config of a model.
 
         Raises:
             ConfigError: the study has no such model.
@@ -281,29 +288,30 @@ class Study:
             if model.name == name:
                 return model
         names = ", ".join(model.name for model in self.config.models)
-        raise ConfigError(f"{self.config_file}: no model is named {name!r}; named are {names}")
+        raise ConfigError(f"{self.config_file}: no model is named {name!r}; give one of: {names}")
 
     def tiny_model(self, name: str) -> str:
-        """Folder of a model that the study makes (``ModelConfig.is_made``)."""
+        """Return the folder of a model that the study creates (``ModelConfig.is_made``)."""
         digest = digest_of(self.revisions.models[name].identity)[:12]
         return f"{self.config.results}/models/{name}-{digest}"
 
     def base_model(self, name: str) -> str:
-        """Where a model's checkpoint is loaded from: a folder, a name on the hub, or the recipe
-        that it is built from."""
+        """Return the source of a model's checkpoint: a folder, a hub name, or its recipe."""
         model = self.model(name)
         if model.recipe is not None:
             return model.recipe
         return self.tiny_model(name) if model.is_made else on_disk(model.checkpoint)
 
     def beside(self, name: str) -> str | None:
-        """Where the encoder that reads beside a model is loaded from; None: it has none."""
+        """Return the source of a model's second encoder, or None if it has none."""
         second = self.model(name).second
         return self.base_model(second) if second else None
 
     def revision(self, name: str) -> str | None:
-        """The hub revision of a model's checkpoint, the commit where it is known; None for folders
-        and recipes."""
+        """Return the hub revision of a model's checkpoint, as a commit if known.
+
+        None for folders and recipes.
+        """
         model = self.model(name)
         if model.recipe is not None or not is_hub_name(model.checkpoint):
             return None
@@ -312,7 +320,7 @@ class Study:
     # --- nodes ---
 
     def node(self, digest: str) -> Node:
-        """The node whose path ends in this digest (12 hex digits).
+        """Return the node whose path ends in this digest (12 hex digits).
 
         Raises:
             ConfigError: the study's plan has no such node.
@@ -322,46 +330,45 @@ class Study:
         except KeyError:
             raise ConfigError(
                 f"{self.config_file}: no training, fit or evaluation of this study has the digest "
-                f"{digest}; was the config changed?"
+                f"{digest}; check whether the config was changed"
             ) from None
 
     def folder(self, node: Node) -> str:
-        """Where a node's results live."""
+        """Return the folder of a node's results."""
         return f"{self.config.results}/{node.path}"
 
     def record(self, node: Node) -> str:
-        """The node's record."""
+        """Return the path of a node's record."""
         return f"{self.folder(node)}/{RECORD}"
 
     def checkpoint(self, stage: Stage) -> str:
-        """The folder of the stage's best rounds, where it is kept or still needed."""
+        """Return the folder of the stage's best rounds, which exists while kept or needed."""
         return round_folder(self.folder(stage), "best")
 
     def start(self, start: Start) -> str:
-        """The folder of a stage's round that another node starts from."""
+        """Return the folder of the stage's round from which another node starts."""
         assert start.stage is not None
         return round_folder(self.folder(start.stage), start.at, start.selected_on)
 
     def base_revision(self, stage: Stage) -> str | None:
-        """The hub revision of a stage's base model; None for folders, and where nothing of it is
-        used."""
+        """Return the hub revision of a stage's base model; None for folders or if it is unused."""
         return self.revision(stage.model.name) if stage.reads_base else None
 
     def keeps(self, kind: str) -> bool:
-        """Whether checkpoints of this kind of stage stay on disk."""
+        """Return whether checkpoints of this kind of stage stay on disk."""
         keep = self.config.checkpoints.keep
         return keep == ALL or kind in keep
 
     def makes_checkpoint(self, kind: str) -> bool:
-        """Whether stages of this kind write their checkpoint: it is kept, or others start there."""
+        """Return whether stages of this kind write checkpoints, to keep or for other nodes."""
         return self.keeps(kind) or kind in self._used_kinds
 
     def tests(self, kind: str) -> bool:
-        """Whether every stage of a kind is tested, and leaves predictions."""
+        """Return whether every stage of a kind is tested and writes predictions."""
         return all(stage.tested for stage in self._expected if stage.kind == kind)
 
     def starts_from_others(self, kind: str) -> bool:
-        """Whether stages of a kind start from other stages."""
+        """Return whether stages of a kind start from other stages."""
         return any(stage.starts for stage in self._expected if stage.kind == kind)
 
     @cached_property
@@ -374,11 +381,11 @@ class Study:
 
     @cached_property
     def _expected(self) -> tuple[Stage, ...]:
-        """The stages, and some like those that choices will add."""
+        """Planned stages, and examples of the stages that pending choices will add."""
         return (*self.plan.stages, *(like for choice in self.plan.choices for like in choice.like))
 
     def users(self, node: Node) -> Sequence[Node]:
-        """The nodes that use this one."""
+        """Return the nodes that use this one."""
         return self._users.get(node.digest, ())
 
     @cached_property
@@ -390,7 +397,7 @@ class Study:
         return users
 
     def records(self) -> list[str]:
-        """The records of all nodes of the plan, those that others use before these."""
+        """Return the record paths of all nodes of the plan, dependencies first."""
         return [self.record(node) for node in self.plan.nodes]
 
     # --- tables ---
@@ -401,8 +408,10 @@ class Study:
 
     @property
     def holes(self) -> str:
-        """List of the runs that were missing when tables were last collected without them. It is
-        written after the tables: if it is newer, these have holes."""
+        """File that lists the runs missing from the last collected tables.
+
+        It is written after the tables; if it is newer than they are, results are missing from them.
+        """
         return f"{self.config.results}/logs/missing.log"
 
     @property
@@ -414,7 +423,7 @@ class Study:
         return f"{self.config.results}/report.html"
 
     def arguments(self) -> str:
-        """The command-line arguments that open this study again, quoted for a shell."""
+        """Return the command-line arguments that open this study, quoted for a shell."""
         words = ["--config", self.config_file]
         for key, value in _leaves(self.overrides):
             words += ["--set", f"{key}={json.dumps(value, ensure_ascii=False)}"]
@@ -422,12 +431,12 @@ class Study:
 
 
 def _short(revision: str) -> str:
-    """A revision, whatever it looks like, as 12 hex digits for paths."""
+    """Return 12 hex digits for a revision of any form, for paths."""
     return digest_of(revision)[:12]
 
 
 def _leaves(value: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
-    """(dotted key, value) of everything in a nested mapping that is no mapping itself."""
+    """Return (dotted key, value) of all leaves in a nested mapping."""
     leaves: list[tuple[str, Any]] = []
     for key, item in value.items():
         name = f"{path}.{key}" if path else key

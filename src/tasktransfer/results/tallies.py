@@ -1,4 +1,4 @@
-"""The predictions of a run, as the statistics and the checks of the records need them."""
+"""Predictions of a run, prepared for statistics and for checks of records."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from tasktransfer.results.test_sets import TestSets
 from tasktransfer.tasks.card import Task
 
 _CHECK_VERSION = 3
-"""Raise this when checks or metrics change: everything is checked again then."""
+"""Version of the checks; increase it when checks or metrics change, to check everything again."""
 
 _AGREE = 1e-6
-"""How far a recorded score may be from the one recomputed, in points."""
+"""Largest allowed difference between a recorded and a recomputed score, in points."""
 
 
 def fidelity_of(named: dict[str, Any]) -> Scoring:
-    """How a stage's identity says that it was scored; records that do not say it: ``default``."""
+    """Return the scoring in a stage's identity; ``default`` for records without it."""
     training = named.get("training")
     return scoring_of(training.get("fidelity")) if isinstance(training, dict) else "default"
 
 
 class Checks:
-    """Which predictions were held against their records, so that it is done once.
+    """Cache of predictions that were validated against their records.
 
-    A check depends on what the record says of its results and on the predictions' content: it is
-    named by a digest of both, and what was found right once is right for good. Only that the file
-    is still the same is looked at again. ``earlier`` and ``done``: names of earlier checks, and of
-    those that were asked for since, with the digest of each tested task's test set.
+    A check depends on the record's results and on the content of the predictions, so its key is a
+    digest of both. A valid result stays valid, and only the file's SHA-256 is checked again.
+    ``earlier`` and ``done`` map keys of cached and of requested checks to the digest of each tested
+    task's test set.
     """
 
     def __init__(self, earlier: Mapping[str, dict[str, str]] | None = None) -> None:
@@ -58,7 +58,7 @@ class Checks:
 
     @staticmethod
     def read(path: Path) -> Checks:
-        """From a file that ``write`` wrote; without it, or where it is damaged: nothing known."""
+        """Read a file from ``write``; the cache is empty if the file is missing or damaged."""
         try:
             value = json_text.loads(path.read_bytes())
             checked = value["checked"] if value["version"] == _CHECK_VERSION else {}
@@ -67,28 +67,28 @@ class Checks:
             return Checks()
 
     def write(self, path: Path) -> None:
-        """Keep the checks of this call; others are forgotten."""
+        """Write the checks of this call and drop all others."""
         text = json.dumps({"version": _CHECK_VERSION, "checked": self.done}, sort_keys=True)
         with replacing(path) as part:
             part.write_text(text, encoding="utf-8")
 
 
 def check_predictions(path: Path, record: Record, checks: Checks) -> dict[str, str]:
-    """Hold the predictions beside a record against it.
+    """Validate a record's predictions against it.
 
     Args:
-        path: the record's file.
+        path: path of the record.
         record: the record.
-        checks: what is known to be right already; this check is added.
+        checks: cache of valid predictions, to which this check is added.
 
     Returns:
-        Tested task → digest of its test set; empty where the record names no predictions.
+        Tested task → digest of its test set; empty if the record names no predictions.
 
     Raises:
-        RecordError: the file is absent, damaged, not the one that the record was written with, of
-            another stage, lacks instances, or gives other scores than the record has.
-        DataError: its answers are not of the task's shape.
-        ConfigError: there is no card for a task.
+        RecordError: the file is missing, damaged, not the file that the record describes, from
+            another stage, misses instances, or yields other scores than those in the record.
+        DataError: the answers do not have the task's form.
+        ConfigError: a task has no card.
     """
     expected = record["rows"]
     if expected is None:
@@ -113,19 +113,19 @@ def _name_of_check(record: Record, expected: RowsFile) -> str:
 def _check_all(
     file: Path, expected: RowsFile, record: Record, test_sets: TestSets
 ) -> dict[str, str]:
-    """Every task of the predictions; gives the digest of each one's test set."""
+    """Check all tasks in the predictions, and return the digest of each test set."""
     table = read_rows(file, expected, columns=())
     digest, maker = record["node"]["digest"], made_by(table)
     if maker != digest:
         raise RecordError(
-            f"{file}: holds the rows of the node {maker[:12] or '?'}, its record is "
-            f"that of {digest[:12]}; delete both and start snakemake again"
+            f"{file}: contains rows of node {maker[:12] or '?'}, but its record belongs to "
+            f"{digest[:12]}; delete both and run snakemake again"
         )
     return {task: _checked(file, table, record, task, test_sets) for task in record["results"]}
 
 
 def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: TestSets) -> str:
-    """One task's predictions against its result; gives the digest of its test set."""
+    """Check one task's predictions against its result, and return the digest of its test set."""
     result = record["results"][name]
     rows = rows_of(table, name)
     wanted_by = {f"results.{name}.instances": result["instances"]}
@@ -134,7 +134,7 @@ def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: 
     for key, wanted in wanted_by.items():
         if rows.num_rows != wanted:
             raise RecordError(
-                f"{file}: {rows.num_rows} instances of {name}, its record's {key} is {wanted}"
+                f"{file}: {rows.num_rows} instances of {name}, but its record's {key} is {wanted}"
             )
     task = get_task(record["node"]["dataset"], name)
     fidelity = fidelity_of(record["node"]["identity"])
@@ -146,22 +146,23 @@ def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: 
 
 
 def _agree(file: Path, name: str, result: TaskResult, again: Mapping[str, metrics.Sums]) -> None:
-    """Hold a recorded result against the one computed again."""
+    """Raise RecordError if a recorded result differs from the recomputed one."""
     recorded_measures = {**result["measures"], "score": result["score"]}
     for key, value in again.items():
         recorded = recorded_measures.get(key)
         if recorded is None or not abs(recorded - value) <= _AGREE:
             raise RecordError(
-                f"{file}: its predictions have {key} {float(value):.6f} on {name}, the record "
-                f"says {recorded}; one of the two was changed: delete both and start "
-                "snakemake again"
+                f"{file}: its predictions have {key} {float(value):.6f} on {name}, but the record "
+                f"says {recorded}, so one of the two was changed; delete both and run snakemake "
+                "again"
             )
 
 
 class Tallies:
-    """Reads predictions that ``check_predictions`` has found right, as fast as can be: the right
-    answers of a test set once, and of every run the predicted answers alone. Where answers quote
-    dialogues, a run's may be in codes and the next one's not: there right answers are each run's.
+    """Fast reader of predictions that ``check_predictions`` has validated.
+
+    It reads the gold answers of a test set once, and only the predicted answers of every run. If
+    answers quote dialogues, gold answers are read for each run, because some runs store codes.
     """
 
     def __init__(self, task: Task, fidelity: Scoring, instances: int) -> None:
@@ -171,7 +172,7 @@ class Tallies:
         self.golds: Coded | None = None
 
     def read(self, path: Path, expected: RowsFile) -> metrics.Sums:
-        """``metrics.tally`` of a run's predictions, (instances, columns).
+        """Return ``metrics.tally`` of a run's predictions, shape (instances, columns).
 
         Raises:
             RecordError: the file is not the one that was checked.

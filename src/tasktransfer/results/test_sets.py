@@ -1,7 +1,7 @@
-"""What runs were tested on: instances are paired by position, so that it has to be the same.
+"""Comparison of test sets: runs are paired by position, so they need identical test sets.
 
-A test set is named by a digest of its instance ids and right answers, in order. Answers that quote
-dialogues count in codes: records out of a pack, which has no other, stand beside one's own.
+A test set is identified by a digest of its instance ids and gold answers, in order. Answers that
+quote dialogues are digested as codes, because records from a pack contain only codes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Name = TypeVar("Name", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class TestSet:
-    """The digest and the right answers of a test set, and the columns that they come from."""
+    """Digest and gold answers of a test set, and the columns that they come from."""
 
-    __test__ = False  # no test, whatever pytest makes of the name
+    __test__ = False  # tells pytest that this is not a test class
 
     digest: str
     golds: Coded
@@ -36,8 +36,7 @@ class TestSet:
 
 
 class TestSets:
-    """Test sets as they are met. Hundreds of runs share each: comparing is much faster than
-    digesting and counting anew."""
+    """Cache of test sets. Hundreds of runs share each, and comparing is faster than digesting."""
 
     __test__ = False
 
@@ -45,7 +44,7 @@ class TestSets:
         self.last: dict[str, TestSet] = {}
 
     def of(self, rows: pa.Table, task: Task) -> TestSet:
-        """The test set of rows (columns as in ``rows.COLUMNS``) of one task."""
+        """Return the test set of one task's rows (columns as in ``rows.COLUMNS``)."""
         ids, golds = rows["instance_id"], rows["gold"]
         test_set = self.last.get(task.name)
         if test_set is None or not (test_set.ids.equals(ids) and test_set.column.equals(golds)):
@@ -64,15 +63,14 @@ def _digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray, task: Task) -> str:
 
 
 def deviating_test_sets(tested: Iterable[tuple[Name, Hashable, str]]) -> dict[Name, str]:
-    """Which runs were tested on something else than the others.
+    """Find the runs whose test set differs from the others in their group.
 
     Args:
-        tested: (name of the run, what it is compared within, digest of its test set).
+        tested: (name of the run, group in which it is compared, digest of its test set).
 
     Returns:
-        The runs that do not have the test set of more than half of theirs, each with what is
-        wrong. Where no test set has more than half, it is unknown which is right, and all runs are
-        returned.
+        The runs that do not use the test set of the group's majority, each with a message. If no
+        test set has a majority, the correct one is unknown, and all runs are returned.
     """
     groups: dict[Hashable, list[tuple[Name, str]]] = defaultdict(list)
     for name, group, digest in tested:
@@ -83,9 +81,9 @@ def deviating_test_sets(tested: Iterable[tuple[Name, Hashable, str]]) -> dict[Na
         usual, count = counts.most_common(1)[0]
         usual = usual if 2 * count > len(members) else ""
         wrong |= {
-            name: f"was tested on other instances or right answers ({digest[:12]}) than "
+            name: f"was tested on other instances or gold answers ({digest[:12]}) than "
             f"{len(members) - counts[digest]} of the other {len(members) - 1} runs on this target "
-            f"({usual[:12] or 'which differ too'}); delete it and start snakemake again"
+            f"({usual[:12] or 'which differ too'}); delete it and run snakemake again"
             for name, digest in members
             if digest != usual
         }
