@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from declared_files import WORLD, as_jsonl
 
 from finished_stages import finish_all, opened
 from tasktransfer import cli
+from tasktransfer.cli.examples import EXAMPLES
 from tasktransfer.cli.parsers import every_parser
 
 WITHOUT_JSON = {
@@ -92,3 +94,21 @@ def test_a_shell_completes(
 def test_other_shells_have_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["completion", shell]) == 0
     assert "doctor" in capsys.readouterr().out
+
+
+def test_the_help_of_every_command_ends_with_an_example() -> None:
+    every = dict(every_parser(cli.make_parser()))
+    groups = {name.rpartition(" ")[0] for name in every}
+    assert EXAMPLES.keys() == every.keys() - groups
+    for name, examples in EXAMPLES.items():
+        assert every[name].format_help().endswith(f"\n  {examples[-1]}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "example"), [(name, line) for name, lines in EXAMPLES.items() for line in lines]
+)
+def test_an_example_parses(command: str, example: str) -> None:
+    program, *words = shlex.split(example.partition(" > ")[0])
+    assert program == "tasktransfer"
+    assert words[: len(command.split())] == command.split()
+    cli.parse(words)

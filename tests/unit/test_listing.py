@@ -44,7 +44,7 @@ def test_a_preset_is_copied_once(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert load_config(file).study == "demo"
     file.write_text("mine")
     assert cli.main(["cp", "demo", str(file)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "the file exists" in capsys.readouterr().err
     assert file.read_text() == "mine"
     assert cli.main(["cp", "papr", str(file)]) == 2
     assert "did you mean 'paper'" in capsys.readouterr().err

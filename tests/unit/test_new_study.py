@@ -15,7 +15,7 @@ from declared_files import dialogue, lines
 from tasktransfer.cli import main
 from tasktransfer.cli.new_study import find_target
 
-QUESTIONS = ("File with your dialogues", "Label to predict", "Model", "Hours that there are")
+QUESTIONS = ("File with your dialogues", "Label to predict", "Model", "Time budget in hours")
 
 
 def at_a_terminal(folder: Path, answers: dict[str, str], *arguments: str) -> tuple[int, str]:
@@ -63,7 +63,7 @@ def test_a_label_is_found_in_any_unicode_form(label: str) -> None:
 def test_what_is_given_is_not_asked_and_a_wrong_answer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "own.jsonl").write_text(lines([dialogue("a", number) for number in range(40)]))
     given = ("--file", "own.jsonl", "--label", "intent", "--model", "tiny")
-    code, said = at_a_terminal(tmp_path, {"Hours that there are": "soon"}, *given)
+    code, said = at_a_terminal(tmp_path, {"Time budget in hours on this machine": "soon"}, *given)
     assert code == 2
     assert "--hours: found 'soon', expected a number above 0" in said
     assert not any(question in said for question in QUESTIONS[:3])
@@ -73,10 +73,10 @@ def test_what_is_given_is_not_asked_and_a_wrong_answer_is_refused(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("a: b", "--name 'a: b': is part of file names"),
-        ("\x1b[1m", "--name '\\x1b[1m': is part of file names"),
-        ("-x", "--name '-x': is part of file names"),
-        ("Friends", "--name Friends: is a dataset of the package"),
+        ("a: b", "--name 'a: b': the name is part of file names"),
+        ("\x1b[1m", "--name '\\x1b[1m': the name is part of file names"),
+        ("-x", "--name '-x': the name is part of file names"),
+        ("Friends", "--name Friends: the package has a dataset"),
     ],
 )
 def test_a_name_that_no_dataset_can_have_is_refused(
@@ -104,4 +104,4 @@ def test_without_a_terminal_nothing_is_asked(
     file = tmp_path / "own.jsonl"
     file.write_text(lines([dialogue("a", number) for number in range(12)]))
     assert main(["init", "--file", str(file)]) == 2
-    assert "--label: is missing, and there is no terminal to ask at" in capsys.readouterr().err
+    assert "--label: missing, and there is no terminal to ask at" in capsys.readouterr().err

@@ -93,4 +93,4 @@ def test_options_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_study_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "a.yaml", "--config", "b.yaml"]) == 2
-    assert "names a.yaml already" in capsys.readouterr().err
+    assert "already names a.yaml" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """The command line: thin commands over the library.
 
-Every command imports what it needs when it runs, so that ``--help``, ``plan`` and the start of a
-training are fast. Each module here holds the commands of one phase and adds them to the parser.
+Every command imports what it needs when it runs. This keeps ``--help``, ``plan`` and the start of
+a training run fast. Each module here holds the commands of one phase and adds them to the parser.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from tasktransfer.cli import (
     recommend,
     run_study,
 )
+from tasktransfer.cli.examples import add_examples
 from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
 from tasktransfer.cli.options import DEFAULT_CONFIG
 from tasktransfer.cli.parsers import Parser, refuse_arguments
@@ -67,23 +68,24 @@ PHASES = (
     panel,
     recommend,
 )
-"""In the order in which ``--help`` lists their commands."""
+"""Modules of commands, in the order in which ``--help`` lists them."""
 
 
 BY_THE_HOST = (nodes.train, nodes.evaluate, prepare.encode, prepare.tiny_model)
+"""Commands that import torch and run many times in a workflow: its host process runs them."""
 
 
 def run_and_leave() -> NoReturn:
-    """The program: run the command of the command line, and end the process at once. What imports
-    torch and is done many times in a workflow is done by its host.
+    """Run the command of the command line, and end the process at once.
 
-    Python's own way out takes torch apart piece by piece, a second or two in which the device of a
-    training is not yet free for the next one. Every file is closed by then.
+    The workflow's host process runs the commands of ``BY_THE_HOST``. A normal exit of Python tears
+    torch down piece by piece. For a second or two the device is not yet free for the next run,
+    although every file is closed.
     """
     chosen = parse(sys.argv[1:])
     code = None
     if chosen.command in BY_THE_HOST:
-        # Commands without a number of threads are jobs of one.
+        # Commands without ``--threads`` are jobs of one thread.
         code = host.ask(sys.argv[1:], getattr(chosen, "threads", 1), PROGRAM_OF_HOST)
     if code is None:
         code = run(chosen)
@@ -91,7 +93,7 @@ def run_and_leave() -> NoReturn:
 
 
 def _flushed() -> int:
-    """Write out what was printed; the exit code of the error if that cannot be, else 0."""
+    """Flush standard output. Return 0, or the exit code of the error if it cannot be written."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -107,16 +109,18 @@ def _flushed() -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0, that of the error (see ``errors``), or 130 after
-    Ctrl-C."""
+    """Run one command and return its exit code.
+
+    The exit code is 0, that of the error (see ``errors``), or 130 after Ctrl-C.
+    """
     return run(parse(sys.argv[1:] if arguments is None else arguments))
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse a command line.
 
-    What follows ``--`` after ``run`` is for Snakemake. The config file of a study may be given
-    without ``--config``.
+    Arguments after ``run … --`` go to Snakemake. The config file of a study may be given without
+    ``--config``.
     """
     parser, words = make_parser(), list(arguments)
     for word in words:
@@ -137,7 +141,7 @@ def _takes_config(chosen: argparse.Namespace) -> bool:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run ``chosen.command`` with what was parsed; the exit code, as of ``main``."""
+    """Run ``chosen.command`` with the parsed arguments. Return the exit code, as ``main`` does."""
     try:
         if not chosen.light:
             refuse_little_memory()
@@ -146,10 +150,10 @@ def run(chosen: argparse.Namespace) -> int:
         print(INTERRUPTED, file=sys.stderr)
         return 128 + signal.SIGINT
     except BrokenPipeError:
-        # The reader of a pipe (head, less) has seen enough. Python must not complain at exit.
+        # The reader of a pipe (head, less) has closed it. Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
-        # Some errors of ours are what a library made of a lack of memory.
+        # Libraries turn a lack of memory into errors of other kinds; some of ours are caused by it.
         problem = memory_shortage(error) or (
             error
             if isinstance(error, TaskTransferError)
@@ -163,15 +167,16 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+    """Return the parser of all commands."""
     parser = Parser(
         prog=PROGRAM,
         description="Few-sample task transfer in dialogue (the FETA benchmark). "
-        "`demo` shows a study, `run` runs one; most other commands are its parts.",
+        "Start with `demo`; `run` runs a study. Most other commands run one step of a study.",
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for phase in PHASES:
         phase.add_commands(commands)
-    parser.set_defaults(parser=parser)  # `completion` tells a shell what it has
+    add_examples(parser)
+    parser.set_defaults(parser=parser)  # `completion` lists the commands and options in it
     return parser

@@ -1,4 +1,7 @@
-"""Commands that read records: tables, statistics, figures. What each makes is the design's."""
+"""Commands that read records and write tables, statistics, figures and reports.
+
+The study's design defines the outputs of each command.
+"""
 
 from __future__ import annotations
 
@@ -18,49 +21,52 @@ DIGEST = re.compile(r"^[0-9a-f]{6,64}$")
 
 
 def add_commands(commands: Any) -> None:
-    """What reads records, and ``regret``, which reads a matrix of anyone."""
+    """Add the commands that read records, and ``regret``, which reads any matrix of scores."""
     command = add_command(commands, "collect", collect)
     flag(command, "--complete", "fail if a planned run has no usable record")
     command = add_command(commands, "choose", choose)
-    option(command, "--name", "NAME", "which choice (default: the first that is not made)")
+    option(command, "--name", "NAME", "name of the selection (default: the first pending one)")
     add_command(commands, "statistics", statistics)
     add_command(commands, "figures", figures)
     add_command(commands, "report", report)
     command = add_command(commands, "regret", regret, config=False)
-    what = "CSV: model, source, target, seed, score, and a column for each selector"
+    what = "CSV file with columns model, source, target, seed, score, and one per selector"
     option(command, "--matrix", "FILE", what, required=True, type=Path)
-    several_numbers = "sources that are tried (default: 1 and 3)"
-    command.add_argument("--k", metavar="K", type=positive, nargs="+", help=several_numbers)
+    what = "number of top-ranked sources to try; several values allowed (default: 1 3)"
+    command.add_argument("--k", metavar="K", type=positive, nargs="+", help=what)
     add_json(command)
     command = add_command(commands, "explain", explain)
     what = (
-        "a printed table and names of its rows (table3 Persona_USR panel); the digest (6 or more "
-        "digits) or folder of a node; or words that name runs: method, model and what they are "
-        "about; transfer: dataset, model, algorithm, source (several joined by +) and target"
+        "name of a printed table and its row (table3 Persona_USR panel); the digest (6 or more "
+        "digits) or folder of a node; or words that identify runs, such as method and model. For "
+        "transfer studies: dataset, model, algorithm, source (joined with + if several) and target"
     )
     option(command, "words", "WORD", what, nargs="+")
-    what = "of a model that is only asked: the prompt of this test instance, from 0 (default: 0)"
+    what = "show a prompted model's prompt for this test instance, counted from 0 (default: 0)"
     option(command, "--instance", "N", what, type=int, default=0)
     add_json(command)
 
 
 def collect(chosen: argparse.Namespace) -> None:
-    """Make the Parquet tables from the records that are there."""
+    """Build the Parquet tables from the available records."""
     study, design = open_design(chosen)
     design.collect(study, chosen.complete)
 
 
 def choose(chosen: argparse.Namespace) -> None:
-    """Make a choice that the plan waits for; transfer: multi-source targets and sources."""
+    """Write a pending selection, for example the sources of a multi-source transfer study."""
     study, design = open_design(chosen)
     if not study.plan.choices or design.choose is None:
-        raise ConfigError(f"{study.config_file}: nothing is to be chosen in this study")
+        raise ConfigError(
+            f"{study.config_file}: this study has no pending selection; continue with "
+            "`tasktransfer run`"
+        )
     first, *_ = (*study.pending_choices, *study.plan.choices)
     design.choose(study, study.choice(chosen.name or first.name).name)
 
 
 def statistics(chosen: argparse.Namespace) -> None:
-    """Compute how sure the collected numbers are: intervals, tests, ranks, variance, agreement."""
+    """Compute intervals, tests, ranks, variances and agreement from the collected tables."""
     study, design = open_design(chosen, need_inputs=False)
     design.statistics(study)
 
@@ -74,7 +80,7 @@ def figures(chosen: argparse.Namespace) -> None:
 
 
 def report(chosen: argparse.Namespace) -> None:
-    """Write everything into one HTML file: the answer, tables, figures, and how it was made."""
+    """Write one HTML file with the study's answer, tables, figures and provenance."""
     from tasktransfer.designs.shown import write_report
 
     study, design = open_design(chosen, need_inputs=False)
@@ -82,7 +88,7 @@ def report(chosen: argparse.Namespace) -> None:
 
 
 def regret(chosen: argparse.Namespace) -> None:
-    """Judge how well selectors rank sources, by a matrix of transfers that anyone has trained."""
+    """Evaluate how well selectors rank sources, from any matrix of transfer scores."""
     from tasktransfer.designs.transfer.selectors.matrix import regret_of_file
     from tasktransfer.tables.regret import as_text
 
@@ -95,7 +101,7 @@ def regret(chosen: argparse.Namespace) -> None:
 
 
 def explain(chosen: argparse.Namespace) -> None:
-    """Trace a number, or a node, back to what made it: records, trainings, commands."""
+    """Trace a number or a node back to its records, training runs and commands."""
     from tasktransfer.designs.shown import explained_cell
 
     study, design = open_design(chosen, need_inputs=False)

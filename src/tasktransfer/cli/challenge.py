@@ -1,4 +1,4 @@
-"""Commands of the FETA challenge: what is submitted, its score, and a local leaderboard."""
+"""Commands for the FETA challenge: submissions, their scores, and a local leaderboard."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ ENSEMBLES = ("majority", "mean")
 STRINGS = ("csv", "tlidb")
 FIDELITIES = ("default", "tlidb")
 PRINTED = Path("-")
-"""In place of a file: standard output."""
+"""File name that stands for standard output."""
 
 
 def add_commands(commands: Any) -> None:
-    """``submit``, ``score`` and ``leaderboard``."""
+    """Add ``submit``, ``score`` and ``leaderboard``."""
     command = add_command(commands, "submit", submit)
     command.add_argument("--dataset", metavar="NAME", required=True, help="DailyDialog or Friends")
     command.add_argument("--model", metavar="NAME", required=True, help="a model of the study")
@@ -35,23 +35,26 @@ def add_commands(commands: Any) -> None:
         "--policy",
         metavar="POLICY",
         default="best-dev",
-        help="how each task's transfer run is chosen: best-dev (default), fixed:ALGORITHM, "
-        "selector:NAME (one of the study's), or named (with --runs); never by a test score",
+        help="how to choose each task's transfer run: best-dev (default), fixed:ALGORITHM, "
+        "selector:NAME (a selector of the study), or named (with --runs); test scores are "
+        "never used",
     )
     command.add_argument(
         "--runs",
         metavar="FILE",
         type=Path,
-        help="for named: YAML or JSON, task: {algorithm: .., sources: [..], seed: ..}",
+        help="YAML or JSON file for named: task: {algorithm: .., sources: [..], seed: ..}",
     )
     command.add_argument(
-        "--ensemble", choices=ENSEMBLES, help="answers of all seeds together, not of the best one"
+        "--ensemble",
+        choices=ENSEMBLES,
+        help="combine the answers of all seeds instead of using the best seed",
     )
     command.add_argument(
         "--strings",
         choices=STRINGS,
         default="csv",
-        help="csv quotes what has to be (default), tlidb writes as the paper's toolkit does",
+        help="csv quotes fields that need it (default), tlidb writes like the paper's toolkit",
     )
     command.add_argument(
         "--out",
@@ -63,29 +66,30 @@ def add_commands(commands: Any) -> None:
 
     command = add_command(commands, "score", score, config=False)
     command.add_argument(
-        "submission", metavar="SUBMISSION", type=Path, help="a zip, or a folder laid out as one"
+        "submission",
+        metavar="SUBMISSION",
+        type=Path,
+        help="zip file, or folder with the same layout",
     )
     _add_scoring(command)
-    what = "print the whole report as JSON, or write it to a file"
+    what = "print the complete report as JSON, or write it to FILE"
     command.add_argument("--json", metavar="FILE", type=file, nargs="?", const=PRINTED, help=what)
     command.add_argument(
         "--shared-ids",
         action="store_true",
-        help="score the instances that the submission and this release both have, for one made "
-        "with another version of the release; its scores compare with no others",
+        help="score only the instances that the submission shares with this release, if it was "
+        "made with another version; these scores are not comparable with others",
     )
     command = add_command(commands, "leaderboard", leaderboard, config=False)
-    command.add_argument(
-        "folder", metavar="DIR", type=Path, help="a folder with submissions (.zip)"
-    )
+    command.add_argument("folder", metavar="DIR", type=Path, help="folder with submissions (.zip)")
     _add_scoring(command)
-    add_out(command, "write Markdown, HTML and CSV there", required=False)
+    add_out(command, "folder for the leaderboard as Markdown, HTML and CSV", required=False)
     command.add_argument(
         "--jobs",
         metavar="N",
         type=positive,
         default=os.cpu_count() or 1,
-        help="processes that share the archives (default: one a core)",
+        help="number of parallel processes (default: one per core)",
     )
     add_json(command)
 
@@ -96,23 +100,23 @@ def _add_scoring(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=Path,
         required=True,
-        help="the release: a folder with TLiDB_<dataset>/ or TLiDB_<dataset>.zip",
+        help="folder of the release, with TLiDB_<dataset>/ or TLiDB_<dataset>.zip",
     )
     command.add_argument(
         "--dataset",
         metavar="NAME",
-        help="DailyDialog or Friends (default: what the task folders say)",
+        help="DailyDialog or Friends (default: inferred from the task folders)",
     )
     command.add_argument(
         "--fidelity",
         choices=FIDELITIES,
         default="default",
-        help="how metrics count: as the paper says (default), or with the toolkit's habits",
+        help="how metrics are computed: as in the paper (default), or as in its toolkit (tlidb)",
     )
 
 
 def submit(chosen: argparse.Namespace) -> None:
-    """Make a challenge submission from finished records."""
+    """Create a challenge submission from finished records."""
     from tasktransfer.designs.transfer.challenge.submit import Wish, make
 
     why = "only transfer studies can be submitted to the challenge"
@@ -134,7 +138,7 @@ def submit(chosen: argparse.Namespace) -> None:
 
 
 def score(chosen: argparse.Namespace) -> None:
-    """Check a challenge submission and score it, offline."""
+    """Check and score a challenge submission, offline."""
     from tasktransfer.designs.transfer.challenge.score import (
         as_json,
         as_text,
@@ -163,7 +167,7 @@ def score(chosen: argparse.Namespace) -> None:
 
 
 def leaderboard(chosen: argparse.Namespace) -> None:
-    """Rank many challenge submissions, with intervals and paired tests."""
+    """Rank challenge submissions, with confidence intervals and paired tests."""
     from tasktransfer.designs.transfer.challenge.leaderboard import make_leaderboard
     from tasktransfer.designs.transfer.challenge.leaderboard_pages import (
         as_json,

@@ -26,28 +26,29 @@ if TYPE_CHECKING:
     from tasktransfer.results.study import Study
 
 
-NOTHING_LEFT = "all that was asked for is finished: nothing to submit"
+NOTHING_LEFT = "all requested nodes are finished: nothing to submit"
 NOT_SUBMITTED = (
-    "nothing is submitted: add --submit, or sbatch prepare, then the shards, then finish"
+    "not submitted: add --submit, or call sbatch for prepare, then the shards, then finish"
 )
 
 
 def add_commands(commands: Any) -> None:
-    """``pilot`` and ``records``."""
+    """Add ``pilot`` and ``records``."""
     command = add_command(commands, "pilot", pilot, light=True)
-    number(command, "--gpus", "GPUs of a job (default: 1)", default=1)
-    number(command, "--slots", "trainings on a GPU (default: 1)", default=1)
-    number(command, "--cpus", "CPU cores of a job (default: 4 a training)")
-    option(command, "--memory", "SIZE", "of a job, as sbatch reads it (default: 16G a training)")
-    what = "a job's limit, as sbatch reads it (default: %(default)s)"
+    number(command, "--gpus", "GPUs per job (default: 1)", default=1)
+    number(command, "--slots", "training runs per GPU (default: 1)", default=1)
+    number(command, "--cpus", "CPU cores per job (default: 4 per training run)")
+    what = "memory per job, in sbatch format (default: 16G per training run)"
+    option(command, "--memory", "SIZE", what)
+    what = "time limit per job, in sbatch format (default: %(default)s)"
     option(command, "--time", "TIME", what, default="12:00:00")
-    option(command, "--partition", "NAME", "where to run")
-    option(command, "--account", "NAME", "who pays")
-    what = "a further option of sbatch as it is, for example --sbatch=--qos=long"
+    option(command, "--partition", "NAME", "Slurm partition")
+    option(command, "--account", "NAME", "Slurm account")
+    what = "further option for sbatch, for example --sbatch=--qos=long"
     several(command, "--sbatch", "OPTION", what)
     _shard_options(command)
     add_out(command, "folder of the scripts (default: RESULTS/pilot)", required=False)
-    flag(command, "--submit", "hand the scripts to sbatch, too")
+    flag(command, "--submit", "also submit the scripts with sbatch")
     add_json(command)
     command = add_command(commands, "records", records, light=True)
     _shard_options(command)
@@ -60,7 +61,7 @@ def _shard_options(command: argparse.ArgumentParser) -> None:
 
 
 def pilot(chosen: argparse.Namespace) -> None:
-    """Write a few large Slurm jobs, one a model and seed, and with --submit hand them in."""
+    """Write a few large Slurm jobs, one per model and seed; submit them with --submit."""
     from tasktransfer.operate import pilot
 
     study = open_study(chosen)
@@ -91,7 +92,7 @@ def pilot(chosen: argparse.Namespace) -> None:
 def _scripts_text(
     folder: Path, paths: Sequence[Path], left: Mapping[str, str], jobs: Mapping[str, str]
 ) -> str:
-    """The scripts with what each has to make, or their jobs."""
+    """Return the scripts with the number of missing nodes, or the submitted jobs."""
     lines = [
         f"{name}: job {job}, log {folder}/{name}.{job}.log{left.get(name, '')}"
         for name, job in jobs.items()
@@ -103,7 +104,7 @@ def _scripts_text(
 
 
 def records(chosen: argparse.Namespace) -> None:
-    """List where the records of the study's nodes belong, a line each, used ones first."""
+    """Print the path of every record of the study, one per line, in order of execution."""
     from tasktransfer.operate.pilot import shard_of
 
     study = open_study(chosen)
@@ -119,7 +120,7 @@ def _is_asked(shard: Shard | None, chosen: argparse.Namespace) -> bool:
 
 
 def _check_names(study: Study, chosen: argparse.Namespace) -> None:
-    """Refuse a model or seed that the study does not have: nothing at all would be chosen."""
+    """Raise ConfigError if the study does not have the requested model or seed."""
     if chosen.model is not None:
         study.model(chosen.model)
     if chosen.seed is not None and chosen.seed not in study.config.seeds:

@@ -1,4 +1,4 @@
-"""Commands for results that are shared: shards of other labs, and records for everybody."""
+"""Commands for sharing results: import the shards of other labs, and export records."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from tasktransfer.errors import ConfigError
 
 
 def add_commands(commands: Any) -> None:
-    """``import`` and ``export``."""
+    """Add ``import`` and ``export``."""
     command = add_command(commands, "import", import_shards)
-    option(command, "folder", "DIR", "folder of shards, as `pack --by` writes them", type=Path)
-    flag(command, "--dry-run", "tell, and copy nothing")
-    flag(command, "--figures", "make tables, figures and report of what is there then")
+    option(command, "folder", "DIR", "folder of shards written by `pack --by`", type=Path)
+    flag(command, "--dry-run", "report what would be copied, and copy nothing")
+    flag(command, "--figures", "then write tables, figures and report of the available results")
     add_json(command)
     command = add_command(commands, "export", export)
-    flag(command, "--eee", "in the schema of Every Eval Ever (the only one, and the default)")
-    add_out(command, "folder to write; files belong under its data/")
-    option(command, "--by", "NAME", "who made the runs, a lab or a person", required=True)
+    flag(command, "--eee", "use the schema of Every Eval Ever (the default and only schema)")
+    add_out(command, "folder to write; files are written under its data/")
+    option(command, "--by", "NAME", "name of the lab or person who made the runs", required=True)
     what = "name of the collection in data/ (default: the study's name)"
     option(command, "--collection", "NAME", what)
-    flag(command, "--with-text", "answers that are pieces of the dialogues, not in codes")
+    flag(command, "--with-text", "export answers that quote the dialogues as text, not as codes")
     add_json(command)
 
 
 def import_shards(chosen: argparse.Namespace) -> None:
-    """Take the results of other labs from a folder of shards, and say who made what."""
+    """Import the results of other labs from a folder of shards, and list who made them."""
     from tasktransfer.designs import load_config
     from tasktransfer.operate.commons import shards
     from tasktransfer.operate.commons.isolated import PackReader
@@ -64,13 +64,13 @@ def import_shards(chosen: argparse.Namespace) -> None:
 
 
 def _draw(chosen: argparse.Namespace) -> None:
-    """Tables, statistics, figures and report of what is there; what is missing is shown as such."""
+    """Write tables, statistics, figures and report; missing results are marked as missing."""
     from contextlib import redirect_stdout
 
     from tasktransfer.designs.shown import write_figures, write_report
 
     study, design = open_design(chosen, need_inputs=False)
-    with redirect_stdout(sys.stderr):  # what is printed is of the import
+    with redirect_stdout(sys.stderr):  # standard output is for the summary of the import
         design.collect(study, False)
         design.statistics(study)
         write_figures(design, study)
@@ -78,7 +78,7 @@ def _draw(chosen: argparse.Namespace) -> None:
 
 
 def export(chosen: argparse.Namespace) -> None:
-    """Write the finished runs in the schema of Every Eval Ever, each with its test instances."""
+    """Export finished runs with their test instances in the schema of Every Eval Ever."""
     from tasktransfer.operate.commons import every_eval_ever
 
     if not chosen.by.strip() or not chosen.by.isprintable():

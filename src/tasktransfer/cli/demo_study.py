@@ -1,4 +1,4 @@
-"""The demo study in a folder of its own, by the workflow that is installed with the package."""
+"""The demo study in its own folder, run with the workflow that is installed with the package."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import tasktransfer
 from tasktransfer.errors import ConfigError, ModelError, TaskTransferError
 
 WORKFLOW = Path(tasktransfer.__file__).parent / "workflow"
-"""The workflow: a part of the package where it is installed, a link to workflow/ in a checkout."""
+"""The workflow: a folder of the installed package, or a link to workflow/ in a checkout."""
 
 SNAKEFILE = f"""\
-# The workflow of the installed package, for the study of config.yaml.
+# The workflow of the installed package, for the study in config.yaml.
 #
-#   snakemake --cores all                   run it, or go on with it
-#   snakemake --cores all --dry-run         what is left to do
-#   snakemake --cores 1 figures             tables, figures and report again
-#   tasktransfer status                     how far it is
+#   snakemake --cores all                   run or resume the study
+#   snakemake --cores all --dry-run         list the remaining jobs
+#   snakemake --cores 1 figures             rebuild tables, figures and report
+#   tasktransfer status                     show the progress
 #
-# Written by tasktransfer {tasktransfer.__version__}; ./profiles/default is in force by itself.
+# Written by tasktransfer {tasktransfer.__version__}. Snakemake uses ./profiles/default by default.
 
 from tasktransfer.cli.demo_study import WORKFLOW
 
@@ -42,12 +42,12 @@ def write_demo(folder: Path) -> None:
     """Write config.yaml, a Snakefile and the default profile into a new or empty folder.
 
     Raises:
-        ConfigError: the folder holds something.
+        ConfigError: the folder is not empty.
     """
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(
-            f"{folder}: is not empty, and nothing in it is overwritten: name a new folder "
-            "(--folder), or go on with a study that is there by `snakemake --cores all` in it"
+            f"{folder}: the folder is not empty, and files are not overwritten; give a new folder "
+            "(--folder), or resume the study in it with `snakemake --cores all`"
         )
     copies = {
         "config.yaml": "presets/demo.yaml",
@@ -62,22 +62,23 @@ def write_demo(folder: Path) -> None:
 
 
 def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> None:
-    """Run Snakemake in a folder that ``write_demo`` has filled.
+    """Run Snakemake in a folder that ``write_demo`` has written.
 
     Args:
-        cores: None: all.
+        cores: number of CPU cores, None for all.
 
     Raises:
-        ModelError: there is no torch to train with.
-        TaskTransferError: Snakemake failed, and has said why.
+        ModelError: torch is not installed.
+        TaskTransferError: Snakemake failed; its output says why.
     """
     if not dry_run and find_spec("torch") is None:
         raise ModelError(
-            "torch: not installed here, and the demo trains: pip install 'tasktransfer[train]' "
-            f"and start `snakemake --cores all` in {folder}"
+            "torch: not installed, and the demo trains models; run "
+            "`pip install 'tasktransfer[train]'` and start "
+            f"`snakemake --cores all` in {folder}"
         )
     words = ["--cores", str(cores or "all"), *(["--dry-run", "--quiet", "rules"] * dry_run)]
-    # Jobs call `tasktransfer` by its name, and need nothing from the Hugging Face hub.
+    # Jobs call `tasktransfer` from the PATH, and need nothing from the Hugging Face hub.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(
@@ -85,6 +86,6 @@ def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> None:
     )
     if done.returncode:
         raise TaskTransferError(
-            f"{folder}: snakemake ended with exit code {done.returncode}, see above; start it "
-            "there again to go on"
+            f"{folder}: snakemake ended with exit code {done.returncode}, see above; run it in "
+            "this folder again to resume"
         )

@@ -1,4 +1,4 @@
-"""Commands to begin with: a demo, and what can be said of a study before anything runs."""
+"""Commands to begin with: a demo, and checks and forecasts of a study before it runs."""
 
 from __future__ import annotations
 
@@ -31,45 +31,45 @@ DEVICES: dict[str | None, Literal["cpu", "cuda"] | None] = {"cpu": "cpu", "gpu":
 
 
 def add_commands(commands: Any) -> None:
-    """``demo``, ``plan`` and ``validate``."""
+    """Add ``demo``, ``plan`` and ``validate``."""
     command = add_command(commands, "demo", demo, config=False)
-    what, default = "a new or empty folder (default: %(default)s)", Path("tasktransfer-demo")
+    what, default = "new or empty folder (default: %(default)s)", Path("tasktransfer-demo")
     option(command, "--folder", "DIR", what, type=folder, default=default)
     number(command, "--cores", "CPU cores (default: all)")
-    flag(command, "--dry-run", "write the files, and tell what would be run")
+    flag(command, "--dry-run", "write the files, and list the jobs without running them")
     command = add_command(commands, "plan", plan, light=True)
-    what = "trainings side by side (default: the GPUs that are there, else the cores)"
+    what = "number of parallel training runs (default: one per GPU, without GPUs one per core)"
     number(command, "--devices", what)
-    what = "what it will run on (default: what its records were made on, else what is here)"
+    what = "kind of device to forecast for (default: that of the records, else of this machine)"
     command.add_argument("--on", choices=("cpu", "gpu"), help=what)
-    option(command, "--card", "NAME", "a GPU by its name, for example A100, L4, H100")
-    what = "measure this machine again; without it a measurement is remembered for a day"
+    option(command, "--card", "NAME", "GPU model to forecast for, for example A100, L4 or H100")
+    what = "measure this machine's speed again; without it a measurement is cached for a day"
     flag(command, "--calibrate", what)
     add_json(command)
     command = add_command(commands, "validate", validate, light=True)
-    flag(command, "--config-only", "check the config alone, where data and models are elsewhere")
-    what = "forget what probes of endpoints saw: they are probed again before the next evaluation"
+    flag(command, "--config-only", "check only the config, not the data and models it names")
+    what = "delete cached probes of endpoints; each is probed again before its next evaluation"
     flag(command, "--probe-again", what)
     add_json(command)
 
 
 def demo(chosen: argparse.Namespace) -> None:
-    """Write the demo study into an empty folder and run it there: minutes, offline."""
+    """Write the demo study into an empty folder and run it there (a few minutes, offline)."""
     from tasktransfer.cli.demo_study import run_demo, write_demo
     from tasktransfer.designs import load_config
 
     write_demo(chosen.folder)
     run_demo(chosen.folder, chosen.cores, dry_run=chosen.dry_run)
     if chosen.dry_run:
-        print(f"{chosen.folder}: written; `snakemake --cores all` in it runs the study")
+        print(f"{chosen.folder}: written; run the study with `snakemake --cores all` in it")
     else:
         results = chosen.folder / load_config(chosen.folder / "config.yaml").results
         print(f"figures and tables: {results / 'figures'}")
-        print(f"everything in one page: {results / 'report.html'}")
+        print(f"report: {results / 'report.html'}")
 
 
 def plan(chosen: argparse.Namespace) -> None:
-    """Count what a study amounts to, and estimate what it takes: hours, wall time, disk."""
+    """Count a study's runs, and estimate its hours, wall time and disk space."""
     from tasktransfer.operate.forecast.estimate import Estimates
     from tasktransfer.operate.forecast.rates import card_rates, machine_rates
     from tasktransfer.operate.overview import overview
@@ -106,7 +106,7 @@ def validate(chosen: argparse.Namespace) -> None:
         refuse_absent(study)
         refuse_lacking(study)
         refuse_shortages(study)
-    skipped = ["data and models, as --config-only asks"] if chosen.config_only else []
+    skipped = ["data and models (--config-only)"] if chosen.config_only else []
     not_checked = [*skipped, *study.absent]
     if not chosen.json:
         for text in not_checked:
@@ -132,7 +132,7 @@ def validate(chosen: argparse.Namespace) -> None:
 
 
 def _validate_models(study: Study) -> None:
-    """Load the models that are on the disk; one from the hub would have to be downloaded."""
+    """Load the models that are on the disk. Hub models are skipped: they need a download."""
     lengths = [(model.name, model.max_length) for _, model in _prompted_models(study)]
     refused = []
     for model in with_progress(study.config.models, "loading models"):
@@ -148,7 +148,7 @@ def _validate_models(study: Study) -> None:
 
 
 def _validate_prompts(study: Study) -> None:
-    """Render prompts for the prompted models in folders, with their chat templates."""
+    """Render example prompts of the prompted models on the disk, with their chat templates."""
     from tasktransfer.errors import tell_note
 
     cases: dict[tuple[str, Any, bool], ModelSpec] = {}
@@ -166,7 +166,7 @@ def _validate_prompts(study: Study) -> None:
 
 
 def _prompted_models(study: Study) -> Iterator[tuple[Mapping[str, Any], ModelSpec]]:
-    """Yield how each evaluation prompts its model, of the models that run here."""
+    """Yield the prompt settings and the model of each evaluation that prompts a local model."""
     from tasktransfer.core.nodes import Outcome
 
     for node in study.plan.evaluations:
@@ -176,10 +176,10 @@ def _prompted_models(study: Study) -> Iterator[tuple[Mapping[str, Any], ModelSpe
 
 
 def check_checkpoint(model: ModelConfig, start: str) -> None:
-    """Refuse weights and a tokenizer that do not fit each other, the family or the study.
+    """Raise ModelError if weights or tokenizer do not fit each other, the family or the study.
 
     Args:
-        start: where the checkpoint is loaded from.
+        start: folder or hub name of the checkpoint.
     """
     from tasktransfer.models.check_model import check_model
     from tasktransfer.results.revisions import hub_revision, is_hub_name
@@ -189,5 +189,5 @@ def check_checkpoint(model: ModelConfig, start: str) -> None:
 
 
 def noting(model: ModelConfig) -> Callable[[str], None]:
-    """What tells the user of a model what its checkpoint lacks or has in vain."""
+    """Return a callback that prints missing and unused weights of a model's checkpoint."""
     return lambda text: print(f"model {model.name}: {text}", file=sys.stderr)

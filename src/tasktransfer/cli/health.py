@@ -1,4 +1,4 @@
-"""Commands that help people at a terminal: what is wrong here, and completion in the shell."""
+"""Commands for people at a terminal: a check of the environment, and shell completion."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from tasktransfer.files import json_text
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 CONFIG = "config.yaml"
-"""The study of a plain call, where it is there."""
+"""Config file that ``doctor`` checks without ``--config``, if it exists."""
 
 
 def add_commands(commands: Any) -> None:
-    """``doctor`` and ``completion``."""
+    """Add ``doctor`` and ``completion``."""
     command = add_command(commands, "doctor", doctor, config=False)
-    option(command, "--config", "FILE", f"the study to be run here (default: {CONFIG}, if any)")
+    what = f"config file of a study to run here (default: {CONFIG}, if it exists)"
+    option(command, "--config", "FILE", what)
     add_set(command)
     add_json(command)
     command = add_command(commands, "completion", completion, config=False, light=True)
-    command.add_argument("shell", choices=SHELLS, help="the shell")
+    command.add_argument("shell", choices=SHELLS, help="name of the shell")
 
 
 class UnwellError(TaskTransferError):
-    """Something that was looked at is wrong; its exit code is that of the first such thing."""
+    """A failed check; its exit code is that of the first failed check."""
 
     def __init__(self, text: str, exit_code: int) -> None:
         super().__init__(text)
@@ -36,7 +37,7 @@ class UnwellError(TaskTransferError):
 
 
 def doctor(chosen: argparse.Namespace) -> None:
-    """Look at Python, torch, GPU, disk, locks and Snakemake, and say what is wrong or slow."""
+    """Check Python, torch, GPU, disk, locks and Snakemake, and report what is wrong or slow."""
     from tasktransfer.operate import doctor as health
 
     study, refused = None, []
@@ -54,11 +55,11 @@ def doctor(chosen: argparse.Namespace) -> None:
     print(json_text.printed(health.as_json(seen), indent=2) if chosen.json else health.total(seen))
     if code := health.exit_code(seen):
         names = ", ".join(check.name for check in seen if check.state == "wrong")
-        raise UnwellError(f"wrong here: {names}; the remedies are above", code)
+        raise UnwellError(f"failed checks: {names}; see the remedies above", code)
 
 
 def completion(chosen: argparse.Namespace) -> None:
-    """Print a script that completes commands, options and files of tasktransfer in a shell."""
+    """Print a shell script that completes commands, options and files of tasktransfer."""
     import shtab
 
     parser = chosen.parser

@@ -1,4 +1,4 @@
-"""The program of the host (``training.host``), which the first training of a workflow starts."""
+"""The program of the host process (``training.host``), which a workflow's first run starts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ MODULES = (
     "transformers.models.gpt2.modeling_gpt2",
     "transformers.models.t5.modeling_t5",
 )
-"""What takes long to import, and starts no thread: pyarrow does, and is left to the children."""
+"""Modules that are slow to import and start no threads.
+
+pyarrow starts threads, so the child processes import it.
+"""
 
 
 def main() -> None:
-    """Serve until the workflow is gone."""
+    """Serve requests until the workflow ends."""
     from tasktransfer.cli import main as command
     from tasktransfer.training import host
 

@@ -1,4 +1,4 @@
-"""The command that sums up human judgements of replies."""
+"""The command ``judgements``, which summarises human judgements of replies."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from tasktransfer.errors import ConfigError
 
 
 def add_commands(commands: Any) -> None:
-    """``judgements``."""
+    """Add ``judgements``."""
     command = add_command(commands, "judgements", judgements, config=False)
-    what = "CSV: model, instance, rater, empathy, relevance, fluency (1 to 5)"
+    what = "CSV file: model, instance, rater, empathy, relevance, fluency (1 to 5)"
     option(command, "--ratings", "FILE", what, type=Path)
-    what = "CSV: first, second, instance, rater, choice (first, second, equal or neither)"
+    what = "CSV file: first, second, instance, rater, choice (first, second, equal or neither)"
     option(command, "--choices", "FILE", what, type=Path)
-    add_out(command, "write means with standard errors, ratios and their figure there")
+    add_out(command, "folder for means with standard errors, ratios, and a figure of them")
 
 
 def judgements(chosen: argparse.Namespace) -> None:
-    """Sum up human ratings and pairwise choices of replies, as Table 3 and Figure 5 of the
-    empathetic study do."""
+    """Summarise human ratings and pairwise choices of replies (Table 3, Figure 5)."""
     from tasktransfer.designs.empathetic.human import sum_up
 
     if chosen.ratings is None and chosen.choices is None:
-        raise ConfigError("nothing to sum up: give --ratings, --choices, or both")
+        raise ConfigError("--ratings, --choices: both are missing; give at least one of them")
     for file in sum_up(chosen.ratings, chosen.choices, chosen.out):
         print(file)

@@ -1,4 +1,4 @@
-"""The commands ``ls`` and ``cp``: what the package offers, and copies of its presets."""
+"""The commands ``ls`` and ``cp``: list what the package contains, and copy its presets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ls(chosen: argparse.Namespace) -> None:
 
 
 def cp(chosen: argparse.Namespace) -> None:
-    """Copy a preset to a file of your own, to be edited and run."""
+    """Copy a preset to a new file that you can edit and run."""
     names = [file.stem for file in sorted(PRESETS.glob("*.yaml"))]
     name = chosen.preset.removesuffix(".yaml")
     if name not in names:
@@ -48,10 +48,10 @@ def cp(chosen: argparse.Namespace) -> None:
         )
     file = chosen.file / f"{name}.yaml" if chosen.file.is_dir() else chosen.file
     if file.exists():
-        raise ConfigError(f"{file}: exists already, and is not overwritten. Give another name")
+        raise ConfigError(f"{file}: the file exists and is not overwritten; give another name")
     file.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(PRESETS / f"{name}.yaml", file)
-    print(f"{file}: written; `tasktransfer run {file}` runs it")
+    print(f"{file}: written; run it with `tasktransfer run {file}`")
 
 
 def list_tasks() -> Iterator[Row]:
@@ -68,7 +68,7 @@ def list_tasks() -> Iterator[Row]:
 
 
 def list_models() -> Iterator[Row]:
-    """Yield the models that presets name, with the presets that use each."""
+    """Yield the models of the presets, each with the presets that use it."""
     models: dict[tuple[str, str], list[str]] = {}
     for name, config in _read_presets():
         for model in config.get("models", []):
@@ -81,7 +81,7 @@ def list_models() -> Iterator[Row]:
 
 
 def list_presets() -> Iterator[Row]:
-    """Yield the presets with the first sentence of their comment."""
+    """Yield the presets, each with the first sentence of its comment."""
     for name, config in _read_presets():
         yield {
             "preset": name,
@@ -91,7 +91,7 @@ def list_presets() -> Iterator[Row]:
 
 
 def list_selectors() -> Iterator[Row]:
-    """Yield the methods that rank sources."""
+    """Yield the selectors: methods that rank sources."""
     from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 
     for selector in SELECTORS.values():
@@ -104,7 +104,7 @@ PROBE = "Dev gain of a short pre-train → fine-tune run."
 
 
 def list_designs() -> Iterator[Row]:
-    """Yield the designs of studies."""
+    """Yield the designs: kinds of studies."""
     from tasktransfer.designs import DESIGNS
 
     for name in DESIGNS:
@@ -114,8 +114,8 @@ def list_designs() -> Iterator[Row]:
 PURPOSES = {
     "transfer": "Does training on a source task improve a target task? (FETA; your own dialogues)",
     "empathetic": "Does knowing the emotion make responses better? (EmpatheticDialogues)",
-    "panel": "Do expert adapters rate responses as people do? (PoE)",
-    "probes": "What do encoders of generative models know while they train?",
+    "panel": "Do expert adapters rate responses as people do? (Panel of Experts)",
+    "probes": "What do the encoders of generative models know during training?",
 }
 LISTS: dict[str, Callable[[], Iterator[Row]]] = {
     "tasks": list_tasks,

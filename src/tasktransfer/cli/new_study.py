@@ -1,4 +1,4 @@
-"""``tasktransfer init``: a study of one's own dialogues, as large as the time that there is."""
+"""``tasktransfer init``: create a study of your own dialogues that fits a time budget."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tasktransfer.files.progress import with_progress
 
 CONFIG = "config.yaml"
 RELEASES = ("releases", "data", "../shared/feta", "../shared/feta/full")
-"""Folders in which FETA's release is looked for."""
+"""Folders that are searched for FETA's release."""
 FORECAST_MAY_MISS = 1.5
-"""The factor by which a forecast without records may be too low: a study has to fit even then."""
+"""Factor by which a forecast without records may be too low. A study has to fit even then."""
 FEW_SOURCES = 3
-"""Of each dataset, where time is short."""
+"""Number of sources per dataset if time is short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a study is: what is cut where time is short."""
+    """The size of a study: the values that are reduced if time is short."""
 
     seeds: int
     epochs: int
@@ -42,7 +42,7 @@ class Size:
     def __str__(self) -> str:
         cuts = {"training": self.limit_train, "dev": self.limit_dev, "test": self.limit_test}
         listed = ", ".join(f"{cut:,} {split}" for split, cut in cuts.items() if cut)
-        whole = f"{listed} instances of a task at most" if listed else "all instances"
+        whole = f"at most {listed} instances per task" if listed else "all instances"
         return f"{self.seeds} seeds, {self.epochs} epochs, {whole}, {self.max_length} tokens"
 
 
@@ -59,13 +59,24 @@ SIZES = (
     Size(3, 4, 200, 100, 200, 128),
     Size(3, 3, 100, 50, 150, 96),
 )
-"""Largest first."""
+"""Sizes to try, largest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a user has said: files, the field or task that is the target, a model (folder or hub
-    name), hours on this machine, FETA's release (None: the tiny world), where the study goes."""
+    """A user's request for a study.
+
+    Attributes:
+        files: files with dialogues.
+        label: name of the target's field or task.
+        model: folder or hub name of the model, or tiny.
+        hours: time budget in hours on this machine.
+        folder: folder of the study.
+        name: name of the dataset.
+        family: family of the model, None to infer it from the checkpoint.
+        release: folder of FETA's release, None for the tiny world.
+        cores: number of CPU cores, None for all.
+    """
 
     files: tuple[Path, ...]
     label: str
@@ -80,7 +91,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A study as it was written: its config, its size and what it is forecast to take."""
+    """A written study: its config, its size and the forecast of its hours."""
 
     config: dict[str, Any]
     size: Size
@@ -93,25 +104,26 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
     """Write config.yaml, a Snakefile and the default profile into a folder.
 
     Args:
-        declared: the dataset as ``data check`` declares it, by paths as seen from here.
+        declared: the dataset as ``data check`` declares it, with paths relative to the current
+            folder.
 
     Raises:
-        ConfigError: the folder has a study, no task is the one that is asked for, or no study of
-            it fits the time.
+        ConfigError: the folder contains a study, the requested task does not exist, or no study of
+            it fits the time budget.
         DataError, ModelError: files or model are missing or damaged.
     """
     for name in (CONFIG, "Snakefile"):
         if (wish.folder / name).exists():
             raise ConfigError(
-                f"{wish.folder / name}: is there, and nothing is overwritten: name another folder "
-                "(--out)"
+                f"{wish.folder / name}: the file exists and is not overwritten; give another "
+                "folder (--out)"
             )
     target = find_target(wish.label, declared)
     written = None
     wish.folder.mkdir(parents=True, exist_ok=True)
     kind = declared["tasks"][target]["kind"]
     smaller = list(product(_sources(kind), SIZES))
-    for sources, size in with_progress(smaller, "looking for a study that fits, at most"):
+    for sources, size in with_progress(smaller, "searching for a study size that fits"):
         config = _config(wish, declared, target, sources, size)
         hours = _forecast(wish, config)
         written = Written(config, size, hours, _count(config))
@@ -120,27 +132,27 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
             return written
     assert written is not None
     raise ConfigError(
-        f"--hours: {wish.hours:g} are too few: the smallest study of {written.sources} sources "
+        f"--hours: {wish.hours:g} h are too few; the smallest study with {written.sources} sources "
         f"({written.size}) is forecast to take {written.hours:.2g} h, and may take "
-        f"{FORECAST_MAY_MISS * written.hours:.2g}; give more, or a smaller model"
+        f"{FORECAST_MAY_MISS * written.hours:.2g} h; give more hours or a smaller model"
     )
 
 
 def find_target(label: str, declared: Mapping[str, Any]) -> str:
-    """Return the task that a user means by its name or by its field. Raises ConfigError."""
+    """Return the task with this name or this label field. Raises ConfigError if there is none."""
     for task, section in declared["tasks"].items():
         path = str(section.get("label", ""))
         if plain_label(label) in map(plain_label, (task, path, path.rpartition(".")[2])):
             return str(task)
     listed = ", ".join(declared["tasks"])
     raise ConfigError(
-        f"--label {label}: no field of this name looks like a label; found {listed or 'none'}; "
-        "`tasktransfer data check` prints the declaration, to which a task can be added by hand"
+        f"--label {label}: no field with this name looks like a label; found {listed or 'none'}; "
+        "give one of them, or add a task to the declaration that `tasktransfer data check` prints"
     )
 
 
 def _sources(kind: str) -> Iterator[dict[str, list[str]]]:
-    """Dataset → tasks of FETA's: all that are classified, those of the target's kind, a few."""
+    """Yield dataset → FETA tasks: all classification tasks, those of the target's kind, a few."""
     classified = ("utterance_classification", "dialogue_classification", "multi_label")
 
     def tasks(dataset: Dataset, kinds: tuple[str, ...]) -> list[str]:
@@ -163,7 +175,7 @@ def _config(
     sources: Mapping[str, list[str]],
     size: Size,
 ) -> dict[str, Any]:
-    """The config of a study, its paths as seen from its folder."""
+    """Return the config of a study, with paths relative to its folder."""
     files = {
         split: [_from(wish.folder, Path(path)) for path in _listed(some)]
         for split, some in declared["files"].items()
@@ -212,12 +224,12 @@ def _in_tiny_world(dataset: str, tasks: list[str]) -> list[str]:
 
 
 def _count(config: Mapping[str, Any]) -> int:
-    """The sources of its target."""
+    """Return the number of sources of the config's target."""
     return sum(len(section["tasks"]) for section in config["datasets"].values()) - 1
 
 
 def _family(folder: Path) -> str:
-    """What a checkpoint's config says it is: an encoder unless it generates."""
+    """Return the family that a checkpoint's config implies: an encoder unless it generates."""
     content = json_text.read_object(folder / "config.json")
     if content.get("is_encoder_decoder"):
         return "encoder_decoder"
@@ -226,7 +238,7 @@ def _family(folder: Path) -> str:
 
 
 def _forecast(wish: Wish, config: dict[str, Any]) -> float:
-    """Hours of wall time on this machine's cores."""
+    """Return the forecast of a study's wall time in hours on this machine's cores."""
     from tasktransfer.designs import open_study
     from tasktransfer.operate.overview import overview
 
@@ -243,12 +255,12 @@ def _forecast(wish: Wish, config: dict[str, Any]) -> float:
 def _write(folder: Path, written: Written, wish: Wish) -> None:
     profile = "profiles/default/config.yaml"
     lines = (
-        f"What to train on before {wish.name}: written by `tasktransfer init`, forecast to take "
-        f"{written.hours:.2g} h",
-        f"on this machine: {written.size}.",
+        f"Finds the best source task for {wish.name}. Written by `tasktransfer init`; the forecast "
+        "is",
+        f"{written.hours:.2g} h on this machine. Size: {written.size}.",
         "",
-        "  snakemake --cores all       run it; the answer begins results/report.html",
-        "  tasktransfer plan           what it takes",
+        "  snakemake --cores all       run it; results/report.html begins with the answer",
+        "  tasktransfer plan           forecast hours, wall time and disk space",
     )
     head = "\n".join(map(comment, lines))
     texts = {
@@ -264,7 +276,7 @@ def _write(folder: Path, written: Written, wish: Wish) -> None:
 
 
 def found_release() -> Path | None:
-    """The first folder that has a release of both FETA datasets."""
+    """Return the first folder that contains a release of both FETA datasets, if any."""
     for folder in RELEASES:
         if all(_has(Path(folder), dataset) for dataset in PACKAGE):
             return Path(folder)
@@ -280,7 +292,7 @@ def _has(folder: Path, dataset: Dataset) -> bool:
 
 
 def _from(folder: Path, path: Path) -> str:
-    """A path as seen from a study's folder; one with a ``~`` stays."""
+    """Return a path relative to a study's folder. A path with ``~`` stays as it is."""
     if str(path).startswith("~"):
         return str(path)
     seen = os.path.relpath(path, folder)

@@ -1,4 +1,4 @@
-"""Commands that make one node of a study. ``train`` takes its device before torch is imported."""
+"""Commands that run one node of a study. ``train`` leases its device before it imports torch."""
 
 from __future__ import annotations
 
@@ -22,27 +22,30 @@ from tasktransfer.errors import ConfigError
 
 
 def add_commands(commands: Any) -> None:
-    """``train``, ``derive``, ``fit`` and ``evaluate``."""
+    """Add ``train``, ``derive``, ``fit`` and ``evaluate``."""
     command = add_command(commands, "train", train)
     option(command, "--stage", "JSON", "the stage as JSON, or @file", required=True)
     option(command, "--encoded", "DIR", "folder of the token ids", type=Path, required=True)
     what = "folder or hub name of the base model"
     option(command, "--base", "CHECKPOINT", what, required=True)
     option(command, "--revision", "NAME", "revision of a hub name")
-    option(command, "--beside", "CHECKPOINT", "the encoder that reads beside the model, if any")
-    what = "checkpoint of a stage that this one starts from, in the stage's order"
+    what = "second encoder, which reads the input next to the model, if any"
+    option(command, "--beside", "CHECKPOINT", what)
+    what = "checkpoint of a stage that this stage starts from, in the stage's order"
     several(command, "--start", "DIR", what)
-    add_out(command, "folder of record, predictions and checkpoint")
-    flag(command, "--save-checkpoint", "write the weights of the best round (an epoch or updates)")
+    add_out(command, "folder for record, predictions and checkpoint")
+    what = "save the weights of the best round (an epoch or evaluation step)"
+    flag(command, "--save-checkpoint", what)
     what = (
-        "padded rows, and attention, dropout and generation as transformers has them: the "
-        "reference for the fast paths, same result but for rounding and dropout's draws"
+        "use padded batches, and attention, dropout and generation of transformers: the "
+        "reference for the fast paths, with equal results except for rounding and dropout masks"
     )
     flag(command, "--plain", what)
     add_threads(command)
     for name, function in (("derive", derive), ("fit", fit), ("evaluate", evaluate)):
         command = add_command(commands, name, function)
-        option(command, "--node", "DIGEST", "the node, by 12 digits of its digest", required=True)
+        what = "first 12 digits of the node's digest"
+        option(command, "--node", "DIGEST", what, required=True)
         add_threads(command)
 
 
@@ -62,7 +65,7 @@ def train(chosen: argparse.Namespace) -> None:
     if len(chosen.start) != others:
         raise ConfigError(
             f"--start: found {len(chosen.start)} folders, the stage starts from "
-            f"{len(stage.starts)} others; give one for each, in its order"
+            f"{others} others; give one per start, in the stage's order"
         )
     job = Job(
         stage=stage,
@@ -84,7 +87,7 @@ def train(chosen: argparse.Namespace) -> None:
 
 
 def derive(chosen: argparse.Namespace) -> None:
-    """Derive data by its recipe."""
+    """Build derived data by its recipe."""
     from tasktransfer.core.nodes import Data
     from tasktransfer.jobs import node_jobs
 
@@ -94,7 +97,7 @@ def derive(chosen: argparse.Namespace) -> None:
 
 
 def fit(chosen: argparse.Namespace) -> None:
-    """Fit classifiers by a library, and score them."""
+    """Fit classifiers with a library, and score them."""
     from tasktransfer.core.nodes import Fit
     from tasktransfer.jobs import node_jobs
 
@@ -103,7 +106,7 @@ def fit(chosen: argparse.Namespace) -> None:
 
 
 def evaluate(chosen: argparse.Namespace) -> None:
-    """Measure an outcome or a fit on a split of a task."""
+    """Score a model or a fit on one split of a task."""
     from tasktransfer.core.nodes import Evaluation
     from tasktransfer.jobs import node_jobs
 

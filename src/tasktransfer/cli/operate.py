@@ -1,4 +1,4 @@
-"""Commands for a study that runs or has run: its state, sharing it, clearing up."""
+"""Commands for a running or finished study: progress, sharing results, deleting unused files."""
 
 from __future__ import annotations
 
@@ -30,44 +30,45 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 10
 MOST_PROVENANCE = 2**20
-"""Most bytes of a text on licences."""
+"""Maximum size in bytes of a text about provenance and licences."""
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
 def add_commands(commands: Any) -> None:
-    """``status``, ``merge``, ``pack`` and ``gc``."""
+    """Add ``status``, ``merge``, ``pack`` and ``gc``."""
     command = add_command(commands, "status", status, light=True)
-    what = f"look again every so often ({WATCH_SECONDS} s) until nothing is left"
+    what = f"refresh every SECONDS (default: {WATCH_SECONDS}) until the study is finished"
     option(command, "--watch", "SECONDS", what, nargs="?", type=positive, const=WATCH_SECONDS)
-    what = "what the finished trainings took instead: hours, tokens, memory, energy"
+    what = "show the cost of the finished runs instead: hours, tokens, memory, energy"
     flag(command, "--summary", what)
     add_json(command)
     command = add_command(commands, "merge", merge)
-    what = "the other results folder, or a file that `pack` wrote"
+    what = "another results folder, or a file written by `pack`"
     option(command, "other", "OTHER", what, type=Path)
-    flag(command, "--all", "every node there, not those of this study alone")
-    flag(command, "--no-checkpoints", "records and predictions")
-    flag(command, "--dry-run", "tell, and copy nothing")
+    flag(command, "--all", "copy every node, not only those of this study")
+    flag(command, "--no-checkpoints", "copy records and predictions, but no checkpoints")
+    flag(command, "--dry-run", "report what would be copied, and copy nothing")
     add_json(command)
     command = add_command(commands, "pack", pack)
-    option(command, "--out", "FILE", "the Parquet file", type=file, required=True)
-    what = "text file that says where the data come from and under which licences; kept in the file"
+    option(command, "--out", "FILE", "Parquet file to write", type=file, required=True)
+    what = "text file about the data's sources and licences; its text is stored in the pack"
     option(command, "--provenance", "FILE", what, type=Path)
-    option(command, "--by", "NAME", "who made the records, a lab or a person", default="")
-    flag(command, "--with-text", "answers that are pieces of the dialogues, not in codes")
+    what = "name of the lab or person who made the records"
+    option(command, "--by", "NAME", what, default="")
+    flag(command, "--with-text", "store answers that quote the dialogues as text, not as codes")
     add_json(command)
     command = add_command(commands, "gc", gc, config=False)
-    what = "every study that uses the results folder (default: config.yaml)"
+    what = "config files of all studies that use the results folder (default: config.yaml)"
     option(command, "--config", "FILE", what, nargs="+", default=["config.yaml"])
     add_set(command)
-    flag(command, "--yes", "remove without asking")
-    what = "also records and predictions of other studies and settings, which are kept otherwise"
+    flag(command, "--yes", "delete without asking")
+    what = "also delete records and predictions of other studies and settings"
     flag(command, "--records", what)
     add_json(command)
 
 
 def status(chosen: argparse.Namespace) -> None:
-    """Tell how far a study is: what is done, running or failed, how fast, how long still."""
+    """Show a study's progress: finished, running and failed nodes, speed and time left."""
     from tasktransfer.operate import costs
 
     try:
@@ -100,19 +101,24 @@ def _watch(study: Study, every: int | None, *, as_json: bool) -> None:
 
 
 def _study_of(chosen: argparse.Namespace) -> tuple[Study, Design]:
-    """The study and its design; inputs may be gone but must be remembered: places are named after
-    them."""
+    """Open the study and return it with its design.
+
+    Inputs may be missing if their digests are cached: result folders are named after them.
+
+    Raises:
+        DataError: an input is missing and its digest is not cached.
+    """
     study, design = open_design(chosen, need_inputs=False)
     if study.unknown:
         raise DataError(
-            "; ".join(study.absent) + "; without it nobody can tell which results belong to "
+            "; ".join(study.absent) + "; without it, it is unknown which results belong to "
             f"{study.config_file}"
         )
     return study, design
 
 
 def merge(chosen: argparse.Namespace) -> None:
-    """Take the finished nodes of another results folder, or of a packed study, into this one's."""
+    """Copy the finished nodes of another results folder, or of a packed study, into this study."""
     if not chosen.other.is_file():
         _merge(chosen, chosen.other)
         return
@@ -165,7 +171,7 @@ def pack(chosen: argparse.Namespace) -> None:
 
 
 def gc(chosen: argparse.Namespace) -> None:
-    """Show what no run of the given studies needs any more, and remove it when told so."""
+    """List files that the given studies no longer need; delete them on request or with --yes."""
     from tasktransfer.operate.garbage import as_text, find_garbage, remove
 
     named = (argparse.Namespace(config=f, set=chosen.set) for f in chosen.config)
@@ -181,14 +187,14 @@ def gc(chosen: argparse.Namespace) -> None:
         gone = remove(garbage)
         print(escape_text(gone.as_text()), file=sys.stderr if chosen.json else sys.stdout)
     elif not chosen.json:
-        print("nothing was removed; --yes removes it")
+        print("nothing was deleted; add --yes to delete these files")
 
 
 def _agreed(count: int) -> bool:
     if not sys.stdin.isatty():
         return False
     try:
-        return input(f"remove these {count:,}? [y/N] ").strip().lower() in ("y", "yes")
+        return input(f"delete these {count:,}? [y/N] ").strip().lower() in ("y", "yes")
     except (EOFError, KeyboardInterrupt):
         print()
         return False

@@ -1,4 +1,4 @@
-"""What the commands share: options, and what they are read into."""
+"""Options that several commands share, and the conversion of their values."""
 
 from __future__ import annotations
 
@@ -23,14 +23,20 @@ DEFAULT_CONFIG = "config.yaml"
 def add_command(
     commands: Any, name: str, function: Any, *, config: bool = True, light: bool = False
 ) -> argparse.ArgumentParser:
-    """``light``: a command of the standard library alone, which runs in any memory."""
+    """Add a command; the docstring of ``function`` is its help.
+
+    Args:
+        function: the function that runs the command, with the parsed arguments.
+        config: add ``--config`` and ``--set``.
+        light: the command needs the standard library only and runs with little memory.
+    """
     text = function.__doc__
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=text[0].lower() + text[1:].rstrip("."), description=text
     )
     parser.set_defaults(command=function, light=light)
     if config:
-        what = "config file of the study; `--config` may be left out (default: %(default)s)"
+        what = "config file of the study; `--config` can be omitted (default: %(default)s)"
         parser.add_argument(
             "--config", "--configfile", metavar="FILE", help=what, default=DEFAULT_CONFIG
         )
@@ -41,18 +47,21 @@ def add_command(
 def option(
     parser: argparse.ArgumentParser, name: str, metavar: str, text: str, **more: Any
 ) -> None:
-    """An option with a value, or (``name`` without dashes) an argument; ``more`` as argparse has
-    it."""
+    """Add an option with a value, or an argument if ``name`` has no dashes.
+
+    Args:
+        more: further keywords of argparse's ``add_argument``.
+    """
     parser.add_argument(name, metavar=metavar, help=text, **more)
 
 
 def number(parser: argparse.ArgumentParser, name: str, text: str, **more: Any) -> None:
-    """An option whose value is a whole number of 1 or more."""
+    """Add an option whose value is a positive integer."""
     option(parser, name, "N", text, type=positive, **more)
 
 
 def several(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
-    """An option that may be given several times; its value is a list."""
+    """Add an option that may be given several times; its value is a list."""
     option(parser, name, metavar, f"{text}; repeatable", action="append", default=[])
 
 
@@ -61,7 +70,7 @@ def flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
 
 
 def add_set(parser: argparse.ArgumentParser) -> None:
-    what = "put a value in place of the file's, for example training.epochs=2"
+    what = "override a value of the config file, for example training.epochs=2"
     several(parser, "--set", "KEY=VALUE", what)
 
 
@@ -78,16 +87,16 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def show(seen: Any, as_text: Callable[[Any], str], *, as_json: bool) -> None:
-    """Print plain data as JSON, or for people."""
+    """Print plain data as JSON or as readable text."""
     text = f"{json_text.printed(seen, indent=2)}\n" if as_json else escape_text(as_text(seen))
     print(text, end="")
 
 
 def folder(text: str) -> Path:
-    """Convert an option's text to a folder that is there or can be made.
+    """Convert an option's text to a folder that exists or can be created.
 
     Raises:
-        argparse.ArgumentTypeError: a part of the path is a file, or nothing can be written there.
+        argparse.ArgumentTypeError: a part of the path is a file, or the folder is not writable.
     """
     if not text:
         raise argparse.ArgumentTypeError("the name is empty; give the name of a folder")
@@ -96,17 +105,17 @@ def folder(text: str) -> Path:
         nearest = (part for part in (path, *path.parents) if part.exists() or part.is_symlink())
         there = next(nearest, Path())
         if not there.is_dir():
-            what = "is a file" if there.exists() else "is a link to nothing"
+            what = "is a file" if there.exists() else "is a broken link"
             raise argparse.ArgumentTypeError(f"{there} {what}; give the name of a folder")
         tempfile.TemporaryFile(dir=there).close()
     return path
 
 
 def file(text: str) -> Path:
-    """Convert an option's text to a file that is there or can be written.
+    """Convert an option's text to a file that exists or can be written.
 
     Raises:
-        argparse.ArgumentTypeError: it is a folder or a device, or nothing can be written there.
+        argparse.ArgumentTypeError: it is a folder or a device, or its folder is not writable.
     """
     if not text:
         raise argparse.ArgumentTypeError("the name is empty; give the name of a file")
@@ -117,7 +126,7 @@ def file(text: str) -> Path:
         is_device = path.absolute().is_relative_to("/dev") and path.is_symlink()
         if is_device or (path.exists() and not path.is_file()):
             raise argparse.ArgumentTypeError(
-                f"{path} is a device or a pipe, which a file would replace; give the name of a file"
+                f"{path} is a device or a pipe; give the name of a regular file"
             )
     folder(str(path.parent))
     return path
@@ -134,21 +143,21 @@ def _unwritable_refused(text: str) -> Iterator[None]:
 
 
 LARGEST = 10**9
-"""Largest number that an option takes: above it libraries of C overflow."""
+"""Largest number that an option accepts; C libraries overflow above it."""
 
 
 def positive(text: str) -> int:
-    """Convert an option's text to a whole number of 1 or more."""
+    """Convert an option's text to a positive integer."""
     digits = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST))
     if not digits or not 1 <= int(text) <= LARGEST:
         raise argparse.ArgumentTypeError(
-            f"{text[:20]!r} is no whole number of 1 or more (up to {LARGEST:,})"
+            f"{text[:20]!r} is not a whole number from 1 to {LARGEST:,}"
         )
     return int(text)
 
 
 def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study:
-    """The study of ``--config`` and ``--set``."""
+    """Open the study of ``--config`` and ``--set``."""
     from tasktransfer import designs
 
     return designs.open_study(chosen.config, overrides(chosen), need_inputs=need_inputs)
@@ -157,24 +166,27 @@ def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study
 def open_study_of(
     design: str, why: str, chosen: argparse.Namespace, *, need_inputs: bool = True
 ) -> Study:
-    """The study of ``--config`` and ``--set``, for a command that only one design has a use for;
-    ``why`` says what the others lack.
+    """Open the study of ``--config`` and ``--set`` for a command that only one design supports.
+
+    Args:
+        design: name of the design.
+        why: the reason why other designs do not support the command, for the error message.
 
     Raises:
-        ConfigError: the study is of another design.
+        ConfigError: the study has another design.
     """
     from tasktransfer.designs import load_config
 
     found = load_config(chosen.config, overrides(chosen)).design
     if found != design:
         raise ConfigError(
-            f"{chosen.config}: design is {found}, and {why}: give a config with design: {design}"
+            f"{chosen.config}: design is {found}, and {why}; give a config with design: {design}"
         )
     return open_study(chosen, need_inputs=need_inputs)
 
 
 def open_design(chosen: argparse.Namespace, *, need_inputs: bool = True) -> tuple[Study, Design]:
-    """The study of ``--config`` and ``--set``, and its design."""
+    """Open the study of ``--config`` and ``--set``, and return it with its design."""
     from tasktransfer import designs
 
     study = open_study(chosen, need_inputs=need_inputs)
@@ -182,14 +194,14 @@ def open_design(chosen: argparse.Namespace, *, need_inputs: bool = True) -> tupl
 
 
 def overrides(chosen: argparse.Namespace) -> dict[str, Any]:
-    """The ``--set a.b=value`` options as a nested mapping."""
+    """Return the ``--set a.b=value`` options as a nested mapping."""
     from tasktransfer.config.overrides import from_options
 
     return from_options(chosen.set)
 
 
 def read_json(option: str, text: str) -> Any:
-    """JSON text, or the JSON of a file (``@file``)."""
+    """Read JSON text, or the JSON file named by ``@file``."""
     try:
         return json_text.read(Path(text[1:])) if text.startswith("@") else json_text.loads(text)
     except (OSError, ValueError) as error:
@@ -197,12 +209,15 @@ def read_json(option: str, text: str) -> Any:
 
 
 def node_of(study: Study, digest: str, kind: type[Any]) -> Any:
-    """The node of a study with a digest.
+    """Return the study's node with a digest.
 
     Raises:
-        ConfigError: the study has none, or it is of another kind.
+        ConfigError: the study has no node with this digest, or it is of another kind.
     """
     node = study.node(digest)
     if not isinstance(node, kind):
-        raise ConfigError(f"{digest} is a {type(node).__name__.lower()}: {node.label}")
+        raise ConfigError(
+            f"{digest}: expected a node of kind {kind.__name__.lower()}, found "
+            f"{type(node).__name__.lower()} ({node.label}); give the digest of another node"
+        )
     return node

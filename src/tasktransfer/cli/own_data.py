@@ -1,4 +1,4 @@
-"""Commands for dialogues of one's own."""
+"""Commands for your own dialogues."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ if TYPE_CHECKING:
 
 
 def add_data_commands(parts: Any) -> None:
-    """``data check``."""
+    """Add ``data check``."""
     command = add_command(parts, "check", data_check, config=False)
     option(command, "files", "FILE", "files with dialogues, of any split", nargs="+", type=Path)
-    option(command, "--name", "NAME", "what to call the dataset (default: by its files)")
-    option(command, "--model", "MODEL", "folder or hub name whose tokens are counted")
-    number(command, "--max-length", "longest input in tokens (default: %(default)s)", default=512)
+    what = "name of the dataset (default: derived from the file names)"
+    option(command, "--name", "NAME", what)
+    what = "folder or hub name of a model whose tokenizer counts the tokens"
+    option(command, "--model", "MODEL", what)
+    what = "maximum sequence length in tokens (default: %(default)s)"
+    number(command, "--max-length", what, default=512)
     add_json(command)
 
 
 def data_check(chosen: argparse.Namespace) -> None:
-    """Guess how a config declares files of your own, and say what is wrong with them."""
+    """Guess the config declaration of your own dialogue files, and list problems in them."""
     from tasktransfer.datasets.declared.check import check_files
 
     name = _name(chosen.name, chosen.files)
@@ -48,7 +51,7 @@ def data_check(chosen: argparse.Namespace) -> None:
 
 
 def _as_json(checked: Checked) -> dict[str, Any]:
-    """The declaration as a mapping, with what was found."""
+    """Return the declaration as a mapping, with notes and problems."""
     import yaml
 
     declared = yaml.safe_load(checked.text)
@@ -57,7 +60,7 @@ def _as_json(checked: Checked) -> dict[str, Any]:
 
 
 def _name(chosen: str | None, files: Sequence[Path]) -> str:
-    """Return the name of a dataset. Raises ConfigError if the one that is chosen cannot be used."""
+    """Return the name of a dataset. Raises ConfigError if the chosen name cannot be used."""
     from tasktransfer.datasets import DATASETS, NAME
 
     taken = {dataset.name for dataset in DATASETS.values() if not dataset.has_own_files}
@@ -66,15 +69,17 @@ def _name(chosen: str | None, files: Sequence[Path]) -> str:
         return f"Own{name}" if name in taken else name
     if not NAME.fullmatch(chosen):
         raise ConfigError(
-            f"--name {chosen!r}: is part of file names; use letters, digits, '_' and '-'"
+            f"--name {chosen!r}: the name is part of file names; use letters, digits, '_' and '-'"
         )
     if chosen in taken:
-        raise ConfigError(f"--name {chosen}: is a dataset of the package; give another name")
+        raise ConfigError(
+            f"--name {chosen}: the package has a dataset with this name; give another name"
+        )
     return chosen
 
 
 def name_of(files: Sequence[Path]) -> str:
-    """A dataset's name by its first file, or by its folder where the file is named by a split."""
+    """Return a dataset's name: that of its first file, or of its folder for a split's file."""
     from tasktransfer.datasets.declared.files import SPLIT_WORDS, first_word
 
     stem = files[0].name.partition(".")[0]
@@ -93,24 +98,29 @@ def _tokens(model: str) -> Callable[[str], int]:
 
 
 def add_commands(commands: Any) -> None:
-    """``init``."""
+    """Add ``init``."""
     command = add_command(commands, "init", init, config=False)
-    what = "dialogues, a file for each split or one for all; asked for if it is left out"
+    what = "files with dialogues, one per split or one for all (default: ask)"
     command.add_argument("--file", metavar="FILE", nargs="+", type=Path, help=what)
-    option(command, "--label", "FIELD", "the label that is to be predicted")
-    option(command, "--model", "MODEL", "folder or hub name of the model, or tiny")
-    option(command, "--hours", "HOURS", "time that there is on this machine", type=float)
-    option(command, "--family", "FAMILY", "encoder, decoder or encoder_decoder (default: it tells)")
-    option(command, "--release", "DIR", "folder with FETA's datasets, to train on first", type=Path)
+    option(command, "--label", "FIELD", "label to predict (default: ask)")
+    what = "folder or hub name of the model, or tiny (default: ask)"
+    option(command, "--model", "MODEL", what)
+    what = "time budget in hours on this machine (default: ask)"
+    option(command, "--hours", "HOURS", what, type=float)
+    what = "encoder, decoder or encoder_decoder (default: read from the checkpoint)"
+    option(command, "--family", "FAMILY", what)
+    what = "folder with FETA's datasets, the source tasks"
+    option(command, "--release", "DIR", what, type=Path)
     number(command, "--cores", "CPU cores that the study may use (default: all)")
-    option(command, "--name", "NAME", "what to call the dataset (default: by its files)")
+    what = "name of the dataset (default: derived from the file names)"
+    option(command, "--name", "NAME", what)
     option(
         command, "--out", "DIR", "folder of the study (default: here)", type=folder, default=Path()
     )
 
 
 def init(chosen: argparse.Namespace) -> None:
-    """Write a study that says what to train on before a label of your own dialogues."""
+    """Create a study that finds the best source task for a label of your own dialogues."""
     import yaml
 
     from tasktransfer.cli.new_study import Wish, found_release, write_study
@@ -125,7 +135,7 @@ def init(chosen: argparse.Namespace) -> None:
     labels = ", ".join(declared["tasks"])
     label = chosen.label or _asked("--label", f"Label to predict ({labels})")
     model = chosen.model or _asked("--model", "Model: a folder, a hub name, or tiny")
-    hours = chosen.hours or _hours(_asked("--hours", "Hours that there are on this machine"))
+    hours = chosen.hours or _hours(_asked("--hours", "Time budget in hours on this machine"))
     release = chosen.release or found_release()
     wish = Wish(
         *(tuple(files), label, model, hours, chosen.out, name),
@@ -136,25 +146,25 @@ def init(chosen: argparse.Namespace) -> None:
         tell_note(note)
     if release is None:
         print(
-            "note: no release of FETA's datasets was found: the sources are of the generated tiny "
-            "world, whose English is made up; give --release",
+            "note: FETA's datasets were not found, so the sources come from the tiny world, which "
+            "is synthetic; give --release to use FETA",
             file=sys.stderr,
         )
     print(f"{chosen.out / 'config.yaml'}: {written.sources} sources, {written.size}")
     print(
-        f"forecast: {written.hours:.2g} h on this machine (tasktransfer plan --calibrate says more)"
+        f"forecast: {written.hours:.2g} h on this machine (details: tasktransfer plan --calibrate)"
     )
     here = "" if chosen.out == Path() else f"cd {chosen.out} && "
-    print(f"run it: {here}snakemake --cores all; the answer begins results/report.html")
+    print(f"run it: {here}snakemake --cores all; results/report.html begins with the answer")
 
 
 def _asked(name: str, question: str) -> str:
-    """An answer from the terminal. Raises ConfigError where nobody can be asked."""
+    """Ask at the terminal and return the answer. Raises ConfigError if there is no terminal."""
     if not sys.stdin.isatty():
-        raise ConfigError(f"{name}: is missing, and there is no terminal to ask at: give it")
+        raise ConfigError(f"{name}: missing, and there is no terminal to ask at; give the option")
     answer = input(f"{question}: ").strip()
     if not answer:
-        raise ConfigError(f"{name}: is missing: {question.lower()}")
+        raise ConfigError(f"{name}: missing ({question.lower()}); give the option")
     return answer
 
 

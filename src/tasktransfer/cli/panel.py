@@ -1,4 +1,4 @@
-"""Commands of the panel study: its metric for anybody's responses, and pairs that want labels."""
+"""Commands of the panel study: rate any responses, and write training pairs for labelling."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from tasktransfer.results.study import Study
 
 
 def add_commands(commands: Any) -> None:
-    """``rate`` and ``pairs``."""
+    """Add ``rate`` and ``pairs``."""
     command = add_command(commands, "rate", rate)
-    what = 'JSONL: {"context": [texts], "response": text} a line, and "domain" if it is known'
+    what = 'JSONL file: {"context": [texts], "response": text} per line, optionally "domain"'
     option(command, "pairs", "PAIRS", what, type=Path)
-    option(command, "--seed", "N", "the seed whose experts rate (default: the first)", type=int)
+    option(command, "--seed", "N", "seed of the experts to use (default: the first)", type=int)
     add_threads(command)
     command = add_command(commands, "pairs", pairs)
-    add_out(command, "write <domain>.jsonl there, for pairs.labels: given")
+    add_out(
+        command, "folder for one <domain>.jsonl per domain, to be used with pairs.labels: given"
+    )
 
 
 def rate(chosen: argparse.Namespace) -> None:
-    """Rate how well responses fit their contexts with a trained panel, as JSONL on stdout."""
+    """Rate with a trained panel how well responses fit their contexts; print JSONL."""
     from tasktransfer.designs.panel.rate import rate as rated
     from tasktransfer.training.device import device_pool, lease
 

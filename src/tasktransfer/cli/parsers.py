@@ -1,5 +1,7 @@
-"""What argparse keeps to itself and has no other way to list: the parsers of commands, and their
-options. Held by tests/unit/test_at_a_terminal.py."""
+"""Parsers of all commands and their options, which argparse has no public way to list.
+
+This module alone uses private attributes of argparse; tests/unit/test_at_a_terminal.py checks it.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,13 @@ from typing import NoReturn
 from tasktransfer.core.validation import nearest
 
 _CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)$", re.DOTALL)
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """A formatter that wraps descriptions and keeps the lines of examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith("example") else super()._fill_text(text, width, indent)
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,7 +57,7 @@ def refuse_arguments(
 def every_parser(
     parser: argparse.ArgumentParser,
 ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """A parser and those of its commands, each with the words of its command ("data stats")."""
+    """Yield a parser and those of its commands, each with the command's words ("data stats")."""
     yield parser.prog.partition(" ")[2], parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -57,5 +66,5 @@ def every_parser(
 
 
 def options_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """A parser's own options and arguments, without its commands."""
+    """Return a parser's options and arguments, without its commands."""
     return [a for a in parser._actions if not isinstance(a, argparse._SubParsersAction)]

@@ -1,4 +1,4 @@
-"""The command that says which source to train on."""
+"""The command ``recommend``, which ranks the sources of a target."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 
 def add_commands(commands: Any) -> None:
-    """``recommend``."""
+    """Add ``recommend``."""
     command = add_command(commands, "recommend", recommend)
-    option(command, "--target", "TASK", "the target, as DATASET/TASK or TASK", required=True)
-    what = "sources to choose from (default: all of the study's)"
+    option(command, "--target", "TASK", "target task, as DATASET/TASK or TASK", required=True)
+    what = "sources to choose from (default: all sources of the study)"
     option(command, "--sources", "TASK", what, nargs="+", default=[])
-    what = "for what is not computed yet (default: %(default)s)"
+    what = "time budget in hours for selectors that are not computed yet (default: %(default)s)"
     option(command, "--hours", "HOURS", what, type=float, default=1.0)
-    what = "tables of a finished study with the same model (default: those of the study itself)"
+    what = "folder with tables of a finished study of the same model (default: this study's)"
     option(command, "--matrix", "DIR", what, type=Path)
     number(command, "--cores", "CPU cores (default: all)")
-    flag(command, "--dry-run", "compute nothing, rank by what is there")
+    flag(command, "--dry-run", "compute nothing; rank by the available results")
     add_json(command)
 
 
 def recommend(chosen: argparse.Namespace) -> None:
-    """Rank the sources of a target, say what each promises, and what to run next."""
+    """Rank the sources of a target, estimate the gain of each, and suggest what to run next."""
     from tasktransfer.designs.transfer.selectors import recommend as asking
     from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 
     named = [name for name, selector in SELECTORS.items() if selector.is_fit]
     chosen.set = [*chosen.set, f"selectors={named}".replace("'", "")]
-    why = "recommends nothing, as it transfers between no tasks"
+    why = "only transfer studies have sources to recommend"
     study = open_study_of("transfer", why, chosen)
     question = asking.asked_for(study, chosen.target, chosen.sources)
     names, needed = asking.affordable(study, question, chosen.hours)
@@ -61,10 +61,10 @@ def recommend(chosen: argparse.Namespace) -> None:
 
 
 def _make(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -> None:
-    """Have Snakemake make some nodes of a study.
+    """Run the jobs of some nodes of a study with Snakemake.
 
     Raises:
-        TaskTransferError: it failed, and has said why.
+        TaskTransferError: Snakemake failed; its output says why.
     """
     from tasktransfer.cli.demo_study import WORKFLOW
     from tasktransfer.files import json_text
@@ -86,5 +86,5 @@ def _make(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -
     if done.returncode:
         raise TaskTransferError(
             f"{study.config_file}: snakemake ended with exit code {done.returncode}, see above; "
-            "recommend again to go on, or with --dry-run by what is there"
+            "run `recommend` again to resume, or add --dry-run to use the available results"
         )

@@ -1,4 +1,4 @@
-"""The command ``run``: a whole study by Snakemake, with one progress line."""
+"""The command ``run``: run a whole study with Snakemake and show one progress line."""
 
 from __future__ import annotations
 
@@ -36,35 +36,34 @@ PLAIN = frozenset({"-n", "--dry-run", "--dryrun", "--summary", "--dag", "--ruleg
 REFRESH_SECONDS = 15.0
 """Pause between two estimates of the time left."""
 
-EXAMPLE = """\
-examples:
-  tasktransfer run workflow/presets/demo.yaml --cores 2
-  tasktransfer run study.yaml --gpus 4 --set training.epochs=2
-  tasktransfer run study.yaml -- --rerun-incomplete --forcerun draw
-"""
-
 
 def add_commands(commands: Any) -> None:
     """Add ``run``."""
     command = add_command(commands, "run", run, config=False, light=True)
-    command.epilog, command.formatter_class = EXAMPLE, argparse.RawDescriptionHelpFormatter
+
     command.add_argument("study", metavar="STUDY", nargs="?", help="config file of the study")
-    what = "the same as an option (default: config.yaml)"
+    what = "config file of the study, as an option (default: config.yaml)"
     command.add_argument("--config", "--configfile", metavar="FILE", help=what)
     add_set(command)
     number(command, "--cores", "CPU cores (default: all)")
-    number(command, "--gpus", "jobs with a GPU that run at once (default: one per GPU)")
+    number(command, "--gpus", "number of GPU jobs that run in parallel (default: one per GPU)")
     what = f"{', '.join(PROFILES)}, or the folder of another Snakemake profile (default: default)"
     option(command, "--profile", "P", what, default="default")
-    flag(command, "--verbose", "show Snakemake's own output in place of the progress line")
+    flag(command, "--verbose", "show Snakemake's own output instead of the progress line")
 
 
 @dataclass(frozen=True)
 class Request:
-    """A study to be run, and how.
+    """A request to run a study.
 
-    ``changes``: values of ``--set``, as a nested mapping. ``cores``: None for all. ``gpus``: None
-    for no limit. ``options``: further options of Snakemake.
+    Attributes:
+        config: path of the config file.
+        changes: values of ``--set``, as a nested mapping.
+        cores: number of CPU cores, None for all.
+        gpus: number of GPU jobs that run in parallel, None for no limit.
+        profile: name of a shipped profile, or folder of another Snakemake profile.
+        options: further options of Snakemake.
+        verbose: show Snakemake's own output.
     """
 
     config: str
@@ -77,13 +76,13 @@ class Request:
 
 
 def run(chosen: argparse.Namespace) -> None:
-    """Run a whole study by Snakemake and write its report; resume one that was stopped."""
+    """Run a whole study with Snakemake and write its report; resume a study that was stopped."""
     from tasktransfer import designs
     from tasktransfer.cli.options import overrides
 
     if chosen.study and chosen.config and chosen.study != chosen.config:
         raise ConfigError(
-            f"--config {chosen.config}: the command names {chosen.study} already. Give one study"
+            f"--config {chosen.config}: the command already names {chosen.study}. Give one study"
         )
     config = chosen.study or chosen.config or "config.yaml"
     options, plain = chosen.snakemake_options, bool(PLAIN & set(chosen.snakemake_options))
@@ -97,10 +96,10 @@ def run(chosen: argparse.Namespace) -> None:
 
 
 def run_study(request: Request) -> Study:
-    """Run a study by Snakemake.
+    """Run a study with Snakemake.
 
     Raises:
-        ConfigError: the config is not valid, or there is no such profile.
+        ConfigError: the config is not valid, or the profile does not exist.
         TaskTransferError: Snakemake failed; the message names the failed jobs.
     """
     from tasktransfer import designs
@@ -115,7 +114,7 @@ def run_study(request: Request) -> Study:
     if code:
         listed = "".join(f"\n{line}" for line in failures)
         raise TaskTransferError(
-            f"{request.config}: Snakemake ended with exit code {code}. What is finished is kept: "
+            f"{request.config}: Snakemake ended with exit code {code}. Finished results are kept: "
             f"fix the cause and run the same command again{listed}"
         )
     return study
@@ -131,10 +130,10 @@ def snakemake_words(request: Request) -> list[str]:
     profile = shipped if request.profile in PROFILES else Path(request.profile)
     if not profile.is_dir():
         raise ConfigError(
-            f"--profile {request.profile}: no such folder. Give {', '.join(PROFILES)}, or a folder "
-            "with a config.yaml of Snakemake"
+            f"--profile {request.profile}: no such folder. Give {', '.join(PROFILES)}, or the "
+            "folder of a Snakemake profile, which contains a config.yaml"
         )
-    # A Snakefile beside the study may add rules to those of the package.
+    # A Snakefile in the current folder may add rules to those of the package.
     words = [] if Path("Snakefile").is_file() else ["--snakefile", str(WORKFLOW / "Snakefile")]
     words += ["--configfile", request.config, "--workflow-profile", str(profile)]
     if request.cores or request.profile in LOCAL:
@@ -148,13 +147,13 @@ def snakemake_words(request: Request) -> list[str]:
 
 
 def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:
-    """Run Snakemake with its own output; return its exit code."""
+    """Run Snakemake with its own output, and return its exit code."""
     command = [sys.executable, "-P", "-m", "snakemake", *words]
     return subprocess.run(command, cwd=folder, env=job_environment(), check=False).returncode
 
 
 def job_environment() -> dict[str, str]:
-    """Return the environment of jobs, which call ``tasktransfer`` by its name."""
+    """Return the environment of jobs, in which ``tasktransfer`` is on the PATH."""
     if shutil.which("tasktransfer"):
         return dict(os.environ)
     path = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(sys.executable).parent}"
@@ -194,12 +193,12 @@ class Progress:
     total: int = 0
     running: set[str] = field(default_factory=set)
     failed: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Number of a job that failed and did not succeed since → its rule and log file."""
+    """Number of a job that failed and has not succeeded since → its rule and log file."""
     errors: list[str] = field(default_factory=list)
-    """Output before the first job, which says why none could begin."""
+    """Output before the first job; explains why no job could start."""
     _block: str = ""
     _failing: tuple[str, str] = ("", "")
-    """Number and rule of the job in the block of an error."""
+    """Number and rule of the job in the current error block."""
 
     def read(self, line: str) -> None:
         """Take in one line."""
@@ -229,7 +228,7 @@ class Progress:
             self.errors.append(line)
 
     def describe(self, elapsed: float, left: float | None) -> str:
-        """Return the progress as a text; times are in seconds, ``left`` None if not known."""
+        """Return the progress as text. Times are in seconds; ``left`` is None if unknown."""
         if not self.total:
             return f"{len(self.running)} running" if self.running else "planning jobs"
         share = 100 * self.done // self.total
@@ -240,7 +239,7 @@ class Progress:
         )
 
     def failures(self) -> list[str]:
-        """Return one line per failed job with the error that its log ends with."""
+        """Return one line per failed job, with the last error of its log."""
         if not self.failed:
             return self.errors[-10:]
         lines = []
@@ -251,10 +250,10 @@ class Progress:
 
 
 def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]]:
-    """Run Snakemake and show how far it is on one line of standard error.
+    """Run Snakemake and show its progress on one line of standard error.
 
     Returns:
-        Snakemake's exit code, and a line about each failed job.
+        Snakemake's exit code, and one line per failed job.
     """
     progress, began = Progress(), time.monotonic()
     child = subprocess.Popen(
@@ -275,7 +274,7 @@ def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]
             line.show(progress.describe(elapsed, left.seconds(progress)))
         code = child.wait()
     except KeyboardInterrupt:
-        child.wait()  # it has been interrupted, too, and ends its jobs
+        child.wait()  # Ctrl-C interrupted it, too, and it ends its jobs
         raise
     finally:
         line.end(progress.describe(time.monotonic() - began, None) if progress.total else "")
@@ -283,7 +282,7 @@ def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]
 
 
 def _lines_or_ticks(stream: IO[str]) -> Iterator[str | None]:
-    """Yield the lines of a stream, and None once a second while none comes."""
+    """Yield the lines of a stream, and None for every second without a line."""
     lines: queue.Queue[str | None] = queue.Queue()
 
     def read() -> None:
@@ -304,7 +303,7 @@ def _lines_or_ticks(stream: IO[str]) -> Iterator[str | None]:
 
 
 class TimeLeft:
-    """The time that a study's trainings still take, estimated anew now and then."""
+    """An estimate of a study's remaining training time, updated every few seconds."""
 
     def __init__(self, study: Study) -> None:
         self._study = study
@@ -314,7 +313,7 @@ class TimeLeft:
         self._read = 0.0
 
     def seconds(self, progress: Progress) -> float | None:
-        """Return the seconds left; None if they cannot be estimated yet."""
+        """Return the remaining seconds, or None if they cannot be estimated yet."""
         now = time.monotonic()
         if now >= self._due and progress.running:
             from tasktransfer.operate.status import Watcher
@@ -323,6 +322,6 @@ class TimeLeft:
                 self._watcher = Watcher(self._study)
             self._left = self._watcher.look()["seconds_left"] if self._watcher else None
             self._read = time.monotonic()
-            # A look at thousands of folders takes seconds: at most a twentieth of the time.
+            # Looking at thousands of folders takes seconds: spend at most 1/20 of the time on it.
             self._due = self._read + max(REFRESH_SECONDS, 20 * (self._read - now))
         return None if not self._left else max(0.0, self._left - (now - self._read))

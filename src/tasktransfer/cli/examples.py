@@ -1,0 +1,75 @@
+"""Example command lines, which end the help of every command."""
+
+from __future__ import annotations
+
+import argparse
+from itertools import islice
+
+from tasktransfer.cli.parsers import HelpFormatter, every_parser
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "demo": ("tasktransfer demo --cores 2",),
+    "plan": ("tasktransfer plan study.yaml --on gpu --card A100",),
+    "validate": ("tasktransfer validate study.yaml",),
+    "run": (
+        "tasktransfer run workflow/presets/demo.yaml --cores 2",
+        "tasktransfer run study.yaml --gpus 4 --set training.epochs=2",
+        "tasktransfer run study.yaml -- --rerun-incomplete --forcerun draw",
+    ),
+    "ls": ("tasktransfer ls presets",),
+    "cp": ("tasktransfer cp demo study.yaml",),
+    "doctor": ("tasktransfer doctor --config study.yaml",),
+    "completion": ("tasktransfer completion bash > ~/.tasktransfer-completion",),
+    "data check": ("tasktransfer data check train.jsonl test.jsonl --name Tickets",),
+    "init": ("tasktransfer init --file tickets.jsonl --label priority --model tiny --hours 2",),
+    "world": ("tasktransfer world --out releases/tiny --dialogues 240",),
+    "data prepare": ("tasktransfer data prepare study.yaml --dataset Friends --out cache/Friends",),
+    "data stats": ("tasktransfer data stats study.yaml --out table1",),
+    "data reference": ("tasktransfer data reference study.yaml --out reference.parquet",),
+    "tiny-model": ("tasktransfer tiny-model study.yaml --model tiny-bert --out models/tiny-bert",),
+    "encode": (
+        "tasktransfer encode study.yaml --dataset Friends --model tiny-bert --out encoded/Friends",
+    ),
+    "train": (
+        "tasktransfer train study.yaml --stage @stage.json --encoded encoded/Friends "
+        "--base bert-base-uncased --out stages/first",
+    ),
+    "derive": ("tasktransfer derive study.yaml --node 320e35dcb3e7",),
+    "fit": ("tasktransfer fit study.yaml --node 320e35dcb3e7 --threads 2",),
+    "evaluate": ("tasktransfer evaluate study.yaml --node 320e35dcb3e7",),
+    "pilot": ("tasktransfer pilot study.yaml --gpus 4 --partition gpu --time 12:00:00 --submit",),
+    "records": ("tasktransfer records study.yaml --model tiny-bert --seed 1",),
+    "status": ("tasktransfer status study.yaml --watch 60",),
+    "merge": ("tasktransfer merge other/results --config study.yaml --dry-run",),
+    "pack": ("tasktransfer pack study.yaml --out study.parquet --by 'Our lab'",),
+    "gc": ("tasktransfer gc --config a.yaml b.yaml",),
+    "import": ("tasktransfer import shards --config study.yaml --figures",),
+    "export": ("tasktransfer export study.yaml --eee --out every_eval_ever --by 'Our lab'",),
+    "collect": ("tasktransfer collect study.yaml",),
+    "choose": ("tasktransfer choose study.yaml",),
+    "statistics": ("tasktransfer statistics study.yaml",),
+    "figures": ("tasktransfer figures study.yaml",),
+    "report": ("tasktransfer report study.yaml",),
+    "regret": ("tasktransfer regret --matrix scores.csv --k 1 3",),
+    "explain": (
+        "tasktransfer explain table3 Persona_USR panel --config panel.yaml",
+        "tasktransfer explain 320e35dcb3e7 --config study.yaml",
+    ),
+    "submit": ("tasktransfer submit study.yaml --dataset Friends --model tiny-bert",),
+    "score": ("tasktransfer score Friends-tiny-bert.zip --data releases/feta",),
+    "leaderboard": ("tasktransfer leaderboard submissions --data releases/feta --out board",),
+    "judgements": ("tasktransfer judgements --ratings ratings.csv --out human",),
+    "rate": ("tasktransfer rate responses.jsonl --config panel.yaml > rated.jsonl",),
+    "pairs": ("tasktransfer pairs panel.yaml --out pairs",),
+    "recommend": ("tasktransfer recommend study.yaml --target Friends/emory_emotion --hours 1",),
+}
+"""Command → its examples."""
+
+
+def add_examples(parser: argparse.ArgumentParser) -> None:
+    """Let the help of every command end with its examples."""
+    for name, command in islice(every_parser(parser), 1, None):
+        command.formatter_class = HelpFormatter
+        if examples := EXAMPLES.get(name):
+            title = "example:" if len(examples) == 1 else "examples:"
+            command.epilog = "\n  ".join((title, *examples))
