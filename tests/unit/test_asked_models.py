@@ -195,7 +195,7 @@ def test_bfloat16_rounds_and_says_so(load: Loader, models_folder: Path) -> None:
 
 
 def test_what_cannot_be_asked_is_told(load: Loader, models_folder: Path) -> None:
-    with pytest.raises(ModelError, match="an encoder writes nothing"):
+    with pytest.raises(ModelError, match="an encoder cannot generate"):
         load_asked(
             ModelSpec("e", "encoder", "w", 64), str(models_folder / "encoder"), None, FLOAT32
         )
@@ -206,6 +206,6 @@ def test_what_cannot_be_asked_is_told(load: Loader, models_folder: Path) -> None
 
 def test_a_prompt_that_does_not_fit_is_told(decoder: CausalModel, models_folder: Path) -> None:
     decoder.texts.max_length = 20
-    with pytest.raises(ModelError, match="raise the model's max_length, or ask with fewer shots"):
+    with pytest.raises(ModelError, match="use fewer shots"):
         questions(decoder, models_folder, "DailyDialog", "dialogue_act_classification")
     decoder.texts.max_length = 512

@@ -154,8 +154,9 @@ def test_an_encoder_decoder_is_asked_in_plain_text(
     folder = copied(models_folder / "encoder_decoder", tmp_path / "m", PLAIN)
     texts = texts_of(folder, family="encoder_decoder")
     assert texts.text(FEW) == FEW.text
-    assert texts.notes == ("it has a chat template, but an encoder-decoder is asked in plain text",)
-    with pytest.raises(ModelError, match="asked in plain text; set chat: auto"):
+    note = "it has a chat template, but an encoder-decoder is prompted in plain text"
+    assert texts.notes == (note,)
+    with pytest.raises(ModelError, match="prompted in plain text; set chat: auto"):
         texts_of(folder, "yes", "encoder_decoder")
 
 

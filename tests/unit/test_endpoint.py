@@ -178,7 +178,7 @@ def test_the_key_is_sent_and_stands_nowhere(
             model(server, tmp_path / "a").write(PROMPTS, 5, ())
         monkeypatch.setenv("OTHER_API_KEY", "sk-wrong-secret")
         monkeypatch.setenv("TASKTRANSFER_KEY_VARIABLES", "OTHER_API_KEY")
-        with pytest.raises(EndpointError, match="OTHER_API_KEY is not taken") as caught:
+        with pytest.raises(EndpointError, match="OTHER_API_KEY is refused") as caught:
             model(server, tmp_path / "b", key_variable="OTHER_API_KEY").write(PROMPTS, 5, ())
         assert "sk-wrong-secret" not in str(caught.value)
         monkeypatch.setenv("OPENAI_API_KEY", secret)

@@ -49,7 +49,7 @@ def test_tokens_that_are_parts_of_characters_are_placed() -> None:
     before = ["So", " ", "\ufffd", "\ufffd", " then", "?", " yes", " x"]
     content = echo(before, text="So 😀 then? yes x", offsets=drifted[:8])
     assert read_echo(content, prompt, " yes")["total"] == -6
-    with pytest.raises(ValueError, match="begins or ends"):
+    with pytest.raises(ValueError, match="position of the choice"):
         read_echo(echo(tokens, text=text, offsets=drifted), prompt, choice)
 
 
@@ -100,11 +100,11 @@ def test_thoughts_are_not_an_answer(content: Any, text: str, thoughts: bool) -> 
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (chat_answer("<think>\nLet me see", "length"), "tokens ended"),
-        (chat_answer("<think>Let me see"), "nothing follows its thoughts"),
-        (chat_answer(None, "length", reasoning_content="Let me"), "tokens ended"),
-        (chat_answer(None, reasoning="Let me"), "nothing follows its thoughts"),
-        (chat_answer("", "length"), "tokens ended"),
+        (chat_answer("<think>\nLet me see", "length"), "token limit was reached"),
+        (chat_answer("<think>Let me see"), "no answer follows"),
+        (chat_answer(None, "length", reasoning_content="Let me"), "token limit was reached"),
+        (chat_answer(None, reasoning="Let me"), "no answer follows"),
+        (chat_answer("", "length"), "token limit was reached"),
         (chat_answer(None, "content_filter"), "filtered"),
         (chat_answer(None), "null"),
     ],

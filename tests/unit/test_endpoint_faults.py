@@ -94,7 +94,7 @@ def test_an_answer_is_bounded(tmp_path: Path) -> None:
         (Reply(b"data: {}\n\ndata: [DONE]\n\n"), "data: {}"),
         (Reply(b"\x1b[2J\xff\x00"), r"\\x1b\[2J"),
         (Reply(chat_answer(7)), "type int"),
-        (Reply({"choices": []}), "it holds no choices"),
+        (Reply({"choices": []}), "it contains no choices"),
         (Reply(b"", 301, {"Location": "http://127.0.0.1:1/v1"}), "moved to http://127.0.0.1:1/v1"),
         (Reply(b"", 418), "418: I'm a Teapot"),
         (Reply(b"", 402), "402: Payment Required"),
@@ -161,7 +161,7 @@ def test_a_long_pause_is_cut_short_and_reported(
         assert endpoint.counts()["pauses_cut_short"] == 2
         assert any("pauses of up to 86,400 s" in note for note in endpoint.notes(chooses=False))
     assert "slow down; pausing 0 s" in capsys.readouterr().err
-    assert "asks for a pause of 86,400 s" in problem(later, tmp_path / "other")
+    assert "requests a pause of 86,400 s" in problem(later, tmp_path / "other")
 
 
 def test_a_failure_ends_the_pauses_of_other_requests(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_refused_prompt_ends_the_job_and_changes_no_way(
         assert {*server.asked.values()} == {1}
         server.behave = lambda *_: None
         ask(model(server, tmp_path))
-        assert {*server.asked.values()} == {1}, "finished answers are kept"
+        assert {*server.asked.values()} == {1}, "finished answers are cached"
 
 
 @pytest.mark.parametrize("scores", [True, False])

@@ -1,4 +1,4 @@
-"""The micro-batches of an update, and on a GPU those of the next one prepared meanwhile."""
+"""The micro-batches of an update; on a GPU, those of the next update are prepared meanwhile."""
 
 from __future__ import annotations
 
@@ -17,21 +17,24 @@ from tasktransfer.training.samplers import Update
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """Some examples of a batch. ``inputs``: prepared for them; None: that is done when their loss
-    is computed."""
+    """Some examples of a batch.
+
+    Attributes:
+        inputs: prepared inputs; None if they are prepared when the loss is computed.
+    """
 
     examples: list[int]
     inputs: Inputs | None = None
 
 
 MicroBatches = list[list[MicroBatch]]
-"""Of an update, for each of its batches."""
+"""Micro-batches of an update, per batch of the update."""
 
 
 def micro_batches(
     model: FamilyModel, splits: Mapping[str, EncodedSplit], update: Update, tokens: int
 ) -> MicroBatches:
-    """An update cut into micro-batches of at most about so many tokens."""
+    """Split an update into micro-batches of at most about ``tokens`` tokens."""
     return [
         [
             MicroBatch(examples)
@@ -42,10 +45,10 @@ def micro_batches(
 
 
 class Ahead:
-    """A round's updates as micro-batches, one update after the other.
+    """A round's updates as micro-batches, in order.
 
-    A GPU is given its work without being waited for: while it computes an update, a thread lays out
-    the next one and starts its way to the device. On a CPU there is nothing to gain.
+    A GPU computes asynchronously: while it computes an update, a thread prepares the next one and
+    starts copying it to the device. On a CPU this gains nothing, so nothing is prepared ahead.
     """
 
     def __init__(
@@ -72,11 +75,11 @@ class Ahead:
             self._thread.shutdown(cancel_futures=True)
 
     def of(self, number: int, tokens: int) -> MicroBatches:
-        """Of the round's update of this number, from 0, in micro-batches of about ``tokens``."""
+        """Return update ``number`` of the round (from 0) in micro-batches of about ``tokens``."""
         if self._thread is None:
             return micro_batches(self._model, self._splits, self._updates[number], tokens)
         ready = self._waiting.pop((number, tokens), None)
-        self._waiting.clear()  # prepared for another number of tokens, which did not fit
+        self._waiting.clear()  # prepared for more tokens than fit into memory
         made = self._prepared(number, tokens) if ready is None else ready.result()
         if number + 1 < len(self._updates):
             following = self._thread.submit(self._prepared, number + 1, tokens)

@@ -1,6 +1,6 @@
-"""One attempt at a stage: whether to train at all, on which device, and what is remembered of it.
+"""One attempt at a stage: decide whether to train, lease a device, train, and log the outcome.
 
-Standard library only until the device is leased: torch must see that device alone.
+Standard library only until the device is leased: torch must see only that device.
 """
 
 from __future__ import annotations
@@ -23,18 +23,22 @@ from tasktransfer.training.device import device_pool, lease
 from tasktransfer.training.job import Job
 
 WORTH_ANOTHER_TRY = frozenset({"MemoryShortageError", "StorageError"})
-"""Failures that another attempt may mend. All other errors of ours follow from the input, and the
-same input fails again. A process that dies (a lost node, a kill) leaves no error, and what is not
-ours is a bug or the machine's; both are tried again."""
+"""Errors after which another attempt may succeed.
+
+All other errors of this package follow from the input, and the same input fails again. A killed
+process (for example by a lost node) leaves no error. Foreign errors come from a bug or the machine.
+Both are tried again."""
 
 
 def attempt(job: Job) -> None:
-    """Train a stage, unless it is trained already, or failed for a reason that stays in the same
-    call of the workflow (``CALL``).
+    """Train a stage unless it is already trained.
+
+    A stage that failed in the same call of the workflow (``CALL``) because of its input is not
+    tried again.
 
     Raises:
-        TaskTransferError: what ``training.run.train_stage`` raises, or what ended the attempt
-            before.
+        TaskTransferError: an error of ``training.run.train_stage``, or the error of the previous
+            attempt.
     """
     call = os.environ.get(CALL)
     with claim(job.out, _say, label=job.stage.label) as tell:
@@ -42,7 +46,7 @@ def attempt(job: Job) -> None:
         if problem is None:
             job = replace(job, stage=with_what_was_asked(job.stage, job.out))
         if problem is None and is_there(job):
-            _say(f"{job.out}: trained already, nothing to do")
+            _say(f"{job.out}: already trained, nothing to do")
             return
         if call:
             _refuse_what_stays(job, call)
@@ -68,7 +72,7 @@ def attempt(job: Job) -> None:
 
 
 def _train(job: Job) -> None:
-    # Before torch is imported: its libraries read this once.
+    # Set this before torch is imported: its libraries read it once.
     os.environ["OMP_NUM_THREADS"] = str(max(1, job.threads))
     from tasktransfer.training.run import train_stage
 
@@ -76,7 +80,7 @@ def _train(job: Job) -> None:
 
 
 def is_there(job: Job) -> bool:
-    """Whether a record is there, and the parameters that the job should leave."""
+    """Return whether the stage's record and all required checkpoints exist."""
     wanted = [RECORD, *[CHECKPOINT] * job.save_checkpoint]
     if not all((job.out / name).exists() for name in wanted):
         return False
@@ -86,8 +90,10 @@ def is_there(job: Job) -> bool:
 
 
 def with_what_was_asked(stage: Stage, folder: Path) -> Stage:
-    """A stage with the selections that its record has besides: made once more for another, it takes
-    none from whoever asked for these."""
+    """Return the stage with the selections of its existing record added to its own.
+
+    Training it again for another selection then keeps the results of all earlier selections.
+    """
     if stage.tests or not (folder / RECORD).exists():
         return stage
     asked = {selection.tasks for selection in stage.selections}
@@ -98,15 +104,17 @@ def with_what_was_asked(stage: Stage, folder: Path) -> Stage:
 
 
 def _set_aside(folder: Path, problem: str) -> None:
-    """Keep a damaged record beside the one that is to come: it may have taken hours."""
+    """Rename a damaged record instead of overwriting it: it may have taken hours."""
     kept = set_aside(folder)
     remember(folder, "set aside", cause=problem, files=[file.name for file in kept])
-    _say(f"{problem}; kept as {', '.join(file.name for file in kept)}, trained once more")
+    _say(f"{problem}; kept as {', '.join(file.name for file in kept)}; training again")
 
 
 def _refuse_what_stays(job: Job, call: str) -> None:
-    """Raise what ended the last attempt in this call, if the same input would end this one too. A
-    new call asks again: the input may have been mended."""
+    """Raise the error of the last attempt in this call if the same input would fail again.
+
+    A new call of the workflow tries again, because the input may have been fixed.
+    """
     events = history(job.out)
     last = events[-1] if events else {}
     failed = last.get("event") == "failed" and last.get("call") == call
@@ -114,7 +122,7 @@ def _refuse_what_stays(job: Job, call: str) -> None:
     if kind is None or kind.__name__ in WORTH_ANOTHER_TRY:
         return
     if isinstance(kind, type) and issubclass(kind, TaskTransferError):
-        raise kind(f"{last.get('error')} (it failed before, and is not tried again)")
+        raise kind(f"{last.get('error')} (not tried again: it failed before with this input)")
 
 
 def _say(text: str) -> None:

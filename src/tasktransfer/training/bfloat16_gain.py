@@ -1,13 +1,13 @@
-"""Whether this CPU gains by computing in bfloat16: measured once for a width, and remembered.
+"""The speed-up of bfloat16 over float32 on this CPU, measured once per width and cached.
 
-Flags alone do not say: a virtual machine may pass on a flag whose instructions are slow, and a
-build of torch may not use them. A measurement alone would not do either: next to the threshold two
-equal trainings could decide differently. So the first training measures, and all later ones on a
-CPU of this kind go by what it found, for as long as the file is there.
+CPU flags are not enough: a virtual machine may report a flag whose instructions are slow, and a
+build of torch may not use them. Measuring each time is not enough either: near the threshold, two
+identical trainings could decide differently. So the first training measures, and later ones on the
+same kind of CPU use its result as long as the cache file exists.
 
-Other work on the machine must not decide. The clock is that of the thread, which stands still while
-others have the core; the formats take turns; of the ratios the median counts. What was measured
-while the thread had to wait for its core is not remembered.
+Other load on the machine must not influence the decision. The thread's own clock is used, which
+stops while other threads have the core. The two formats alternate, and the median of their ratios
+counts. A measurement during which the thread had to wait for its core is not cached.
 """
 
 from __future__ import annotations
@@ -27,34 +27,33 @@ from tasktransfer.files import json_text, locks, replacing
 from tasktransfer.results.provenance import cpu_name
 
 UNITS = ("amx_bf16", "avx512_bf16", "sve_bf16", "bf16")
-"""What torch calls a CPU's instructions that multiply in bfloat16; the last two are ARM's."""
+"""Torch's names of CPU instructions that multiply in bfloat16; the last two are for ARM."""
 
 LEAST_GAIN = 1.4
-"""How many times as fast as in float32 a layer's update must be in bfloat16, for what rounding to
-three digits costs."""
+"""Minimum speed-up of a layer's update in bfloat16 that justifies rounding to three digits."""
 
 WIDEST = 256
-"""The largest hidden size that is measured: wider models gain more (docs/decisions/0017)."""
+"""Largest hidden size that is measured: wider models gain more (docs/decisions/0017)."""
 ROWS, TOKENS, HEADS = 8, 128, 2
-"""Of the layer's input, a micro-batch on a CPU, and its heads."""
+"""Shape of the layer's input, a typical micro-batch on a CPU, and its attention heads."""
 SECONDS, PAIRS = 0.3, 5
-"""Of the thread's time that a measurement takes, and updates in either format at least. At a third
-of a core, its median moved by 3 % from one measurement to the next."""
+"""Thread time of a measurement in seconds, and minimum number of updates in each format.
+
+With a third of a core, the median varied by 3 % between measurements."""
 LEAST_SHARE = 0.9
-"""Of the wall time that the thread must have had its core for the measurement to be remembered."""
+"""Minimum fraction of the wall time with a core for a measurement to be cached."""
 
 FILE = "bfloat16.json"
 
 
 def least_gain_reached(hidden_size: int, note: Callable[[str], None]) -> bool:
-    """Whether a model's layers are ``LEAST_GAIN`` times as fast in bfloat16 as in float32 on this
-    CPU.
+    """Return whether a layer is ``LEAST_GAIN`` times as fast in bfloat16 as in float32.
 
     Args:
-        hidden_size: of the model.
-        note: told where the decision is not remembered: because the machine is busy (what was
-            measured counts for this time), or because it cannot be kept (the answer is then no, so
-            that equal trainings stay equal).
+        hidden_size: hidden size of the model.
+        note: called with a message if the decision is not cached. If the machine is busy, the
+            measurement counts once. If the cache cannot be written, the result is False, so that
+            identical trainings stay identical.
     """
     units = bfloat16_units()
     if not units:
@@ -63,23 +62,25 @@ def least_gain_reached(hidden_size: int, note: Callable[[str], None]) -> bool:
     machine = f"{cpu_name()}, {units[0]}, torch {torch.__version__}, hidden size {width}"
     try:
         return _gain_of(machine, width, note) >= LEAST_GAIN
-    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
+    except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
         note(
-            f"computed in float32: what this CPU gains by bfloat16 cannot be remembered ({error}); "
-            "set training.precision, or XDG_CACHE_HOME to a folder that can be written"
+            f"computed in float32: this CPU's bfloat16 speed-up cannot be cached ({error}); "
+            "set training.precision, or set XDG_CACHE_HOME to a writable folder"
         )
         return False
 
 
 def bfloat16_units() -> list[str]:
-    """Those of ``UNITS`` that this CPU has and torch knows."""
+    """Return the entries of ``UNITS`` that torch reports for this CPU."""
     has = torch.cpu.get_capabilities()
     return [name for name in UNITS if has.get(name, False)]
 
 
 def memory_file() -> Path:
-    """Where gains are kept, by machine: JSON in the user's cache folder. Machines that share a home
-    and are alike share the decision."""
+    """Return the cache file: speed-ups by machine as JSON in the user's cache folder.
+
+    Machines of the same kind that share a home directory share the decision.
+    """
     given = os.environ.get("XDG_CACHE_HOME")
     return (Path(given) if given else Path.home() / ".cache") / "tasktransfer" / FILE
 
@@ -90,20 +91,22 @@ Clock = Callable[[], float]
 def measured_gain(
     width: int, thread: Clock = time.thread_time, wall: Clock = time.perf_counter
 ) -> tuple[float, float]:
-    """How many times as fast the update of a layer is in bfloat16 as in float32, and which share of
-    the time the thread had its core. ``SECONDS``, on one thread.
+    """Measure a layer's speed-up in bfloat16 over float32 for ``SECONDS`` on one thread.
 
     Args:
         width: hidden size.
-        thread: the thread's own time, seconds.
-        wall: everybody's.
+        thread: clock of the thread's own time, in seconds.
+        wall: clock of the wall time, in seconds.
+
+    Returns:
+        The speed-up, and the fraction of the wall time during which the thread had its core.
     """
     before = torch.get_num_threads()
-    torch.set_num_threads(1)  # the thread's clock knows nothing of others
+    torch.set_num_threads(1)  # the thread's clock does not count other threads
     try:
         update = _layer(width)
         for kind in (torch.float32, torch.bfloat16):
-            update(kind)  # the first one sets things up
+            update(kind)  # warm-up
         began = wall(), thread()
         ratios: list[float] = []
         while thread() - began[1] < SECONDS or len(ratios) < PAIRS:
@@ -119,7 +122,7 @@ def measured_gain(
 
 
 def _layer(width: int) -> Callable[[torch.dtype], None]:
-    """Forward and backward pass of a Transformer's layer, in a format."""
+    """Return a function that runs a Transformer layer's forward and backward pass in a format."""
     with torch.random.fork_rng(devices=[]):
         layer = torch.nn.TransformerEncoderLayer(
             width,
@@ -142,7 +145,7 @@ def _layer(width: int) -> Callable[[torch.dtype], None]:
 
 def _gain_of(machine: str, width: int, note: Callable[[str], None]) -> float:
     file = memory_file()
-    # One at a time: two trainings that start together decide alike.
+    # One process at a time, so that two trainings that start together make the same decision.
     with locks.one_at_a_time(file, note):
         gains = _remembered(file, note)
         if machine in gains:
@@ -150,9 +153,9 @@ def _gain_of(machine: str, width: int, note: Callable[[str], None]) -> float:
         gain, share = measured_gain(width)
         if share < LEAST_SHARE:
             note(
-                f"bfloat16 is {gain:.1f} times as fast as float32 on this CPU, measured while it "
-                f"was busy ({share:.0%} of a core): measured again next time; name "
-                "training.precision to be sure"
+                f"bfloat16 is {gain:.1f} times as fast as float32 on this CPU, but the CPU was "
+                f"busy ({share:.0%} of a core), so it is measured again next time; set "
+                "training.precision to fix the choice"
             )
             return gain
         gains[machine] = round(gain, 2)
@@ -162,17 +165,17 @@ def _gain_of(machine: str, width: int, note: Callable[[str], None]) -> float:
 
 
 def _remembered(file: Path, note: Callable[[str], None]) -> dict[str, float]:
-    """Gains by machine; none where the file is damaged, which is told."""
+    """Return the cached speed-ups by machine; note and ignore a damaged file."""
     try:
         gains: Any = json_text.read(file)
         if isinstance(gains, dict) and all(_is_gain(value) for value in gains.values()):
             return gains
-        problem = "not a gain for each machine"
+        problem = "not one number per machine"
     except FileNotFoundError:
         return {}
     except ValueError as error:
         problem = str(error)
-    note(f"{file}: damaged ({problem}); what this CPU gains by bfloat16 is measured again")
+    note(f"{file}: damaged ({problem}); this CPU's bfloat16 speed-up is measured again")
     return {}
 
 

@@ -1,6 +1,6 @@
-"""Makes the folder of a built model: its config, and a tokenizer of the training texts' words.
+"""Creation of a built model's folder: its config, and a tokenizer of the training texts' words.
 
-The weights are a training's matter (``models.built``).
+The weights are initialised when a training starts (``models.built``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tasktransfer.models.built import BUILT_FILE, VECTORS_FILE
 
 MAKER = Maker("built model", BUILT_FILE, "weights")
 SPECIAL = ("<pad>", "</s>", "<s>", "<unk>", "<SOC>", "<EOC>")
-"""Six, as in the paper's code: padding, end and start of a text, unknown words, turns."""
+"""The six special tokens of the paper's code: padding, end and start of text, unknown, turns."""
 
 
 def build(
@@ -32,16 +32,16 @@ def build(
     weights: str,
     labels: Sequence[str],
 ) -> None:
-    """Write config, tokenizer and, if they are given, the vectors of its words, all or nothing.
+    """Write the config, the tokenizer and, if given, the word vectors, all or nothing.
 
     Args:
-        instances: folders of cached instances whose training texts give the words.
-        weights: the model's identity, kept in the folder.
-        labels: their words are always among them, since they may be put before a text.
+        instances: folders of cached instances, whose training texts define the vocabulary.
+        weights: the model's identity, stored in the folder.
+        labels: labels whose words are always in the vocabulary, since they may precede a text.
 
     Raises:
         DataError: the instances are missing or damaged, the vectors cannot be read or have another
-            width, or ``out`` holds something else.
+            width, or ``out`` contains something else.
     """
     with replacing_folder(out, MAKER) as folder:
         tokenizer = tokenizer_of(_texts(instances), architecture.words, labels)
@@ -55,7 +55,11 @@ def build(
 
 
 def config_of(architecture: ArchitectureConfig, words: int) -> Any:
-    """transformers' config of an architecture with so many words, the special ones included."""
+    """Return the transformers config of an architecture.
+
+    Args:
+        words: size of the vocabulary, including special tokens.
+    """
     from transformers import MarianConfig
 
     return MarianConfig(
@@ -85,9 +89,12 @@ def config_of(architecture: ArchitectureConfig, words: int) -> Any:
 
 
 def tokenizer_of(texts: Iterator[str], most: int, labels: Sequence[str] = ()) -> Any:
-    """Lower-case words and punctuation marks: the ``most`` frequent ones of the texts, ties in the
-    order of the alphabet, so that equal texts give equal numbers. The words of ``labels``, which
-    may be put before a text, are always among them."""
+    """Build a tokenizer of lower-case words and punctuation marks.
+
+    Its vocabulary has the ``most`` most frequent words of the texts. Ties are broken
+    alphabetically, so that equal texts give equal ids. The words of ``labels``, which may precede a
+    text, are always included.
+    """
     from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -121,7 +128,7 @@ def tokenizer_of(texts: Iterator[str], most: int, labels: Sequence[str] = ()) ->
 
 
 def _texts(instances: Sequence[Path]) -> Iterator[str]:
-    """The distinct contexts and replies of the training splits."""
+    """Yield the distinct contexts and replies of the training splits."""
     for folder in instances:
         cached = read_manifest(folder)
         replies = [
@@ -134,7 +141,10 @@ def _texts(instances: Sequence[Path]) -> Iterator[str]:
 
 
 def _write_vectors(file: Path, vocabulary: dict[str, int], width: int, folder: Path) -> None:
-    """The vectors of the words that a text file (``word number number ...`` a line) has."""
+    """Write the vectors of the vocabulary's words from a text file.
+
+    Each line of the file has the form ``word number number ...``.
+    """
     from safetensors.numpy import save_file
 
     rows, vectors = [], []
@@ -147,12 +157,12 @@ def _write_vectors(file: Path, vocabulary: dict[str, int], width: int, folder: P
                 if len(values) != width:
                     raise DataError(
                         f"{file}, line {number}: {len(values)} numbers, and architecture.hidden is "
-                        f"{width}; give vectors of this width, or change it"
+                        f"{width}; give vectors of this width, or change architecture.hidden"
                     )
                 rows.append(vocabulary[word])
                 vectors.append(np.array(values, np.float32))
     except (OSError, ValueError) as error:
-        raise DataError(f"{file}: cannot be read as word vectors ({error}); mend it") from error
+        raise DataError(f"{file}: cannot be read as word vectors ({error}); fix it") from error
     if not rows:
-        raise DataError(f"{file}: has no vector of any word of the training texts; give others")
+        raise DataError(f"{file}: has no vector for any training word; give another file")
     save_file({"rows": np.array(rows), "vectors": np.stack(vectors)}, folder / VECTORS_FILE)

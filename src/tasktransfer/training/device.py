@@ -1,9 +1,9 @@
-"""One training, one device: a lease by kernel file lock, taken before torch is imported.
+"""One device per training: a lease by kernel file lock, acquired before torch is imported.
 
-``snakemake --resources gpu=4`` counts devices and picks none, so every training picks its own. The
-kernel frees the lock of a process that dies, however it dies: nothing is stale, nothing to clean.
+``snakemake --resources gpu=4`` counts devices but does not assign them, so every training picks its
+own. The kernel releases the lock of a process that ends for any reason, so no lock is ever stale.
 
-Standard library only. Several trainings share a device only if TASKTRANSFER_SLOTS_PER_GPU says so.
+Standard library only. Several trainings share a device only if TASKTRANSFER_SLOTS_PER_GPU is set.
 """
 
 from __future__ import annotations
@@ -24,23 +24,26 @@ from tasktransfer.files import locks, private_folder, replacing
 SLOTS_VARIABLE = "TASKTRANSFER_SLOTS_PER_GPU"
 LOCKS_VARIABLE = "TASKTRANSFER_LOCKS"
 BATCH_JOB_VARIABLES = ("SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID")
-"""Set inside the jobs of batch systems that say by CUDA_VISIBLE_DEVICES what a job may use. (A pod
-of Kubernetes sees its own devices only, and has locks of its own.)"""
+"""Variables set inside the jobs of batch systems that assign devices by CUDA_VISIBLE_DEVICES.
+
+A Kubernetes pod sees only its own devices, and has its own locks."""
 POLL_SECONDS = 0.25
 REMEMBERED_SECONDS = 3600.0
-"""How long it is remembered which GPUs there are: one may be lost while the machine is up."""
+"""Time for which the list of GPUs is cached: a GPU may fail while the machine is running."""
 
 _idle: dict[Path, int] = {}
-"""Locks of leases that are over: file → open descriptor. Held until the process ends: until then,
-seconds later, torch has its context and cached memory on the device."""
+"""Locks of finished leases: file → open descriptor.
+
+They are held until the process ends, because torch keeps its context and cached memory on the
+device until then."""
 
 
 def device_pool() -> list[str]:
-    """The devices that this process may use.
+    """Return the devices that this process may use; empty if there is no GPU.
 
-    Those of CUDA_VISIBLE_DEVICES if it is set, else every device's UUID as nvidia-smi gives it;
-    empty where there is no GPU. A batch job that was given no device has none, though the machine
-    may: the choice is the batch system's.
+    These are the devices in CUDA_VISIBLE_DEVICES if it is set, otherwise every device's UUID from
+    nvidia-smi. A batch job without an assigned device has none, even if the machine has GPUs,
+    because the batch system assigns them.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None and batch_job() is not None:
@@ -52,9 +55,12 @@ def device_pool() -> list[str]:
 
 
 def _gpus_listed_by(program: str) -> list[str]:
-    """What ``nvidia-smi`` says of this machine. It takes up to a second of a processor, so what it
-    said is remembered beside the locks, while the machine is up and has the same devices, for an
-    hour; that there are none is not."""
+    """Return the GPUs that ``nvidia-smi`` lists.
+
+    It takes up to a second of processor time, so its output is cached next to the locks for an
+    hour, as long as the machine is not restarted and has the same devices. An empty list is not
+    cached.
+    """
     file = lock_folder() / f"gpus-{_machine(program)}.txt"
     with suppress(OSError):
         if 0 <= time.time() - file.stat().st_mtime < REMEMBERED_SECONDS:
@@ -77,8 +83,10 @@ def _gpus_listed_by(program: str) -> list[str]:
 
 
 def _machine(program: str) -> str:
-    """What the list of GPUs depends on: the start of the machine, the devices that this container
-    has, and the program that lists them."""
+    """Return a digest of everything on which the list of GPUs depends.
+
+    These are the machine's boot id, the container's devices, and the program that lists them.
+    """
     boot = Path("/proc/sys/kernel/random/boot_id")
     boot_id = boot.read_text() if boot.is_file() else ""
     devices = sorted(path.name for path in Path("/dev").glob("nvidia*"))
@@ -86,15 +94,15 @@ def _machine(program: str) -> str:
 
 
 def batch_job() -> str | None:
-    """The id of the batch job that this process is part of."""
+    """Return the id of the batch job that this process belongs to; None if there is none."""
     return next((os.environ[name] for name in BATCH_JOB_VARIABLES if name in os.environ), None)
 
 
 def slots_per_gpu() -> int:
-    """How many trainings may share a device.
+    """Return the number of trainings that may share a device.
 
     Raises:
-        ConfigError: the variable is no whole number of 1 or more.
+        ConfigError: the variable is not a whole number of 1 or more.
     """
     text = os.environ.get(SLOTS_VARIABLE, "1")
     if not text.isdecimal() or int(text) < 1:
@@ -114,11 +122,11 @@ def lock_folder() -> Path:
 
 @contextmanager
 def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
-    """Hold one device of ``pool``, waiting in turn for a free one.
+    """Lease one device of ``pool``; wait until one is free.
 
-    Other processes may have it when this one has ended, however it ends; a later lease of this
-    process takes it again. Sets CUDA_VISIBLE_DEVICES to the leased device (to none in a batch job
-    that was given none), so it must be entered before torch is imported.
+    The device is released when this process ends for any reason; a later lease of the same process
+    uses it again. Sets CUDA_VISIBLE_DEVICES to the leased device (to an empty value in a batch job
+    without a device), so it must be entered before torch is imported.
 
     Yields:
         The device's name; None for an empty pool (CPU).

@@ -1,8 +1,8 @@
-"""The energy that a GPU used while a training ran on it, if the GPU reports it.
+"""The energy that a GPU uses during a training, if the GPU reports it.
 
-NVIDIA's GPUs count it themselves from the Volta generation on: millijoules since the driver was
-loaded, in 64 bits, which NVML reads. A library, a driver or a counter that is missing means that
-the energy is not known, never an error. Processors are not asked.
+NVIDIA GPUs since the Volta generation count it in millijoules since the driver was loaded, as a
+64-bit number that NVML reads. If a library, a driver or a counter is missing, the energy is
+unknown; this is never an error. The energy of processors is not measured.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import torch
 from tasktransfer.training.device import slots_per_gpu
 
 Counter = Callable[[], int | None]
-"""Millijoules so far; None: not reported."""
+"""Function that returns the millijoules so far; None if they are not reported."""
 
 
 def meter(device: torch.device) -> Callable[[], float | None]:
-    """Start to measure the device that trains.
+    """Start measuring the energy of the device that trains.
 
     Returns:
-        A function: joules since this call, None if the device does not report them. Trainings
-        that share a GPU count equal parts of it, by its slots.
+        A function that returns the joules since this call, or None if the device does not report
+        them. Trainings that share a GPU each count an equal part of its energy, by its slots.
     """
     read = _gpu_counter(device) if device.type == "cuda" else _unknown
     begin = read()
@@ -35,10 +35,12 @@ def meter(device: torch.device) -> Callable[[], float | None]:
 
 
 def _gpu_counter(device: torch.device) -> Counter:
-    """The counter of the GPU that torch calls ``device``. NVML numbers GPUs in its own way and
-    ignores CUDA_VISIBLE_DEVICES, so the GPU is found by its UUID."""
+    """Return the energy counter of torch's ``device``.
+
+    NVML numbers GPUs differently and ignores CUDA_VISIBLE_DEVICES, so the GPU is found by its UUID.
+    """
     try:
-        import pynvml  # noqa: PLC0415 - only where there is a GPU to ask
+        import pynvml  # noqa: PLC0415 - only needed with a GPU
     except ImportError:
         return _unknown
     try:

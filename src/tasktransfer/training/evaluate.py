@@ -1,4 +1,4 @@
-"""The one way in which dev and test sets are predicted and scored."""
+"""Prediction and scoring of dev and test sets."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tasktransfer.training.setup import Setup
 Prediction = tuple[str, ...]
 
 TOLD_TOGETHER = 4
-"""Micro-batches a worker computes between two signs of progress."""
+"""Number of micro-batches that a worker computes between two progress updates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Predictions on one split of one task, one per instance, and their scores (0-100)."""
+    """Predictions for one split of one task, one per instance, and their scores (0-100)."""
 
     predictions: list[Prediction]
     metrics: dict[str, float]
@@ -38,8 +38,8 @@ def predict(
 ) -> list[Prediction]:
     """Predict every instance of a split, in the split's order.
 
-    Which examples go together is the model's matter and changes no prediction beyond floating-point
-    noise. The outputs of a multi-output instance that were asked one by one are put together again.
+    The model decides which examples form a batch; this changes predictions by floating-point noise
+    only. The outputs of a multi-output instance that are predicted one by one are joined again.
     """
     model.module.eval()
     by_example: list[Prediction] = [()] * len(split)

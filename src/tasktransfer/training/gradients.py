@@ -1,7 +1,7 @@
-"""The gradient of one update, in micro-batches as large as fits.
+"""Gradient accumulation for one update, in micro-batches as large as fit into memory.
 
-How they are cut changes no sum but by rounding. It changes dropout's masks, since each micro-batch
-draws its own.
+The size of the micro-batches changes sums by rounding only. It changes dropout masks, since each
+micro-batch samples its own.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ from tasktransfer.training.samplers import Update
 from tasktransfer.training.setup import Setup
 
 Gradients = tuple[Tensor | None, ...] | None
-"""One gradient per moving parameter, in module order; None for those that no loss depends on."""
+"""One gradient per trained parameter, in module order; None if no loss depends on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One micro-batch of a batch; ``place``: which batch of the update. ``slopes``: of its
-    encodings, where the loss is of the batch as a whole (``in_batch``)."""
+    """One micro-batch of a batch.
+
+    Attributes:
+        place: index of the batch in the update.
+        slopes: gradient of the loss with respect to the micro-batch's encodings, if the loss
+            depends on the batch as a whole (``in_batch``).
+    """
 
     place: int
     micro_batch: MicroBatch
@@ -45,16 +50,17 @@ def set_gradients(
     setup: Setup,
     halves: HalfWeights | None = None,
 ) -> list[Tensor]:
-    """Set each parameter's gradient to that of the update's loss: the weighted sum of its batches'
-    mean losses.
+    """Set each parameter's gradient for the update's loss.
+
+    The loss of an update is the weighted sum of its batches' mean losses.
 
     Args:
         moving: the parameters that are trained.
         made: the update's micro-batches.
-        halves: the model's weights in half precision, where they are cast together.
+        halves: the model's weights in half precision, if they are cast together.
 
     Returns:
-        Each batch's mean loss, unweighted, still on the device: nothing waits for it here.
+        Each batch's mean loss, unweighted, still on the device: there is no synchronisation here.
     """
     divisors = [model.weight(splits[batch.task], batch.examples) for batch in update]
 
@@ -71,7 +77,7 @@ def set_gradients(
                 if work.slopes is None:
                     loss = loss / divisors[work.place]
                     losses[work.place] += loss.detach()
-                if loss.requires_grad:  # not where it depends on frozen parts alone
+                if loss.requires_grad:  # False if it depends on frozen parts only
                     weighted = loss * batch.weight if work.slopes is None else loss
                     sums = _sum(sums, _gradients(weighted, moving, halves))
         return losses, sums
@@ -114,8 +120,12 @@ def set_gradients_of_two(
     setup: Setup,
     halves: HalfWeights | None = None,
 ) -> tuple[list[Tensor], Tensor]:
-    """As ``set_gradients`` of an update of two batches, with the cosine of their gradients over the
-    parameters that both depend on; 0 where there is none."""
+    """Set the gradients for an update of two batches as ``set_gradients`` does.
+
+    Returns:
+        Each batch's mean loss, and the cosine similarity of the two batches' gradients over the
+        parameters that both depend on; 0 if there are none.
+    """
     losses: list[Tensor] = []
     of_each: list[list[Tensor | None]] = []
     for batch, of_batch in zip(update, made, strict=True):
@@ -139,7 +149,7 @@ def _first_pass(
     setup: Setup,
     halves: HalfWeights | None,
 ) -> tuple[Tensor, list[Tensor]]:
-    """The summed loss of a batch that is taken as a whole, and the slopes of its micro-batches."""
+    """Return the summed loss of a whole batch, and its gradients by micro-batch (``slopes_of``)."""
     encodings = []
     if halves is not None:
         halves.refresh()
@@ -166,7 +176,7 @@ def _loss(
 ) -> Tensor:
     examples, inputs = work.micro_batch.examples, work.micro_batch.inputs
     if work.slopes is not None and is_in_batch(model, split):
-        # Its gradient is that of the batch's loss; its value means nothing.
+        # Its gradient is that of the batch's loss; its value has no meaning.
         return (_encodings(model, split, work, halves).float() * work.slopes).sum()
 
     def loss() -> Tensor:
@@ -188,21 +198,21 @@ def _gradients(
 def _with_seeds(made: MicroBatches) -> list[_Work]:
     work: list[_Work] = []
     for index, of_batch in enumerate(made):
-        # Its dropout depends on its place in the batch, not on the thread that computes it.
+        # Dropout depends on the position in the batch, not on the thread that computes it.
         seeds = torch.randint(1 << 62, (len(of_batch),)).tolist()
         work += [_Work(index, part, seed) for part, seed in zip(of_batch, seeds, strict=True)]
     return work
 
 
 def _sum(first: Gradients, second: Gradients) -> Gradients:
-    """Sum of two sets of gradients, in the place of the first."""
+    """Add the second set of gradients to the first in place; return the sum."""
     if first is None or second is None:
         return second if first is None else first
     pairs = list(zip(first, second, strict=True))
     both = [(a, b) for a, b in pairs if a is not None and b is not None and not a.is_sparse]
     if both:
         torch._foreach_add_(*map(list, zip(*both, strict=True)))
-    # A vocabulary's gradient may be sparse: rows with their numbers, which are put side by side.
+    # An embedding's gradient may be sparse: rows with their indices, which are concatenated.
     return tuple(
         b if a is None else a + b if a.is_sparse and b is not None else a for a, b in pairs
     )

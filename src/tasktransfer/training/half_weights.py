@@ -1,7 +1,7 @@
-"""Weights in half precision, cast once an update by one operation.
+"""Weights in half precision, cast once per update by one operation.
 
-Under autocast every weight of a matrix product is cast by itself, and so is its gradient on the way
-back: BERT-base's are 270 launches an update. The numbers are the same.
+Under autocast every weight of a matrix product is cast separately, and so is its gradient in the
+backward pass: 270 kernel launches per update for BERT-base. The numbers are identical.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from tasktransfer.models.heads import Head
 
 
 class HalfWeights:
-    """The weights of a module's matrix products in bfloat16, beside their own.
+    """The weights of a module's matrix products in bfloat16, next to the float32 weights.
 
-    What a product shares with an embedding is left to autocast: the embedding reads it in float32.
-    Heads compute in float32.
+    Weights that a product shares with an embedding are left to autocast, because the embedding
+    reads them in float32. Heads compute in float32.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -44,20 +44,22 @@ class HalfWeights:
         self._caller = _Caller(module)
 
     def refresh(self) -> None:
-        """Cast the weights as they are now."""
+        """Cast the current weights."""
         with torch.no_grad():
             torch._foreach_copy_(self._halves, self._weights)
 
     def within(self, work: Callable[[], Tensor]) -> Tensor:
-        """What ``work`` makes of the module while it has its weights in half precision."""
+        """Call ``work`` while the module has its weights in half precision; return its result."""
         from torch.func import functional_call
 
         made: Tensor = functional_call(self._caller, self._by_name, (work,), tie_weights=False)
         return made
 
     def gradients(self, loss: Tensor, moving: Sequence[nn.Parameter]) -> tuple[Tensor | None, ...]:
-        """Of a loss that was made ``within``: one for each parameter, in float32, None where the
-        loss does not depend on it."""
+        """Return the float32 gradients of a loss that was computed ``within``.
+
+        There is one per parameter; None if the loss does not depend on the parameter.
+        """
         inputs = [self._half_of.get(id(parameter), parameter) for parameter in moving]
         made = torch.autograd.grad(loss, inputs, allow_unused=True)
         narrow = [gradient for gradient in made if _is_half(gradient)]
@@ -69,7 +71,7 @@ class HalfWeights:
 
 
 class _Caller(nn.Module):
-    """Calls whatever uses the module, with the weights that ``functional_call`` puts in."""
+    """A module that calls any function of another module, with weights from ``functional_call``."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()

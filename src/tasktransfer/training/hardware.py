@@ -1,4 +1,4 @@
-"""How a model is run on what this process has: the one way of trainings, evaluations and fits."""
+"""Choice of device, precision and batch sizes, shared by trainings, evaluations and fits."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from tasktransfer.training.token_budgets import token_budgets
 from tasktransfer.training.workers import Workers
 
 FEW_TOKENS = 2048
-"""On a GPU: micro-batches of fewer are launched more slowly than they are computed."""
+"""Smallest efficient micro-batch on a GPU: launching a smaller one takes longer than computing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What the config says of it (section ``training``), and the threads of the job. Nothing here
-    changes a number beyond floating-point noise and what ``precision`` rounds."""
+    """The hardware settings of the config (section ``training``), and the threads of the job.
+
+    They change results only by floating-point noise and by the rounding of ``precision``.
+    """
 
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     deterministic: bool = False
     threads: int = 1
 
     def device(self) -> torch.device:
-        """The device of this process, which has leased it by now, and torch's switches set."""
+        """Set torch's switches; return the device that this process has leased."""
         return set_switches(self.threads, self.deterministic)
 
     def setup(
@@ -42,14 +44,17 @@ class Hardware:
         device: torch.device,
         note: Callable[[str], None] = lambda text: None,
     ) -> Setup:
-        """Precision, tokens at a time and workers that suit a model. ``note``: is told what the
-        record should say of them."""
+        """Choose the precision, the tokens per micro-batch and the workers for a model.
+
+        Args:
+            note: called with notes for the record.
+        """
         precision = chosen(self.precision, device, model.hidden_size, note)
         train_tokens, eval_tokens = token_budgets(model, family, device, precision)
         if device.type != "cpu" and train_tokens < FEW_TOKENS:
             note(
-                f"1/{slots_per_gpu()} of the GPU's memory leaves room for {train_tokens} tokens at "
-                f"a time, which is slow: let fewer trainings share it ({SLOTS_VARIABLE})"
+                f"1/{slots_per_gpu()} of the GPU's memory fits only {train_tokens} tokens at a "
+                f"time, which is slow: let fewer runs share the GPU ({SLOTS_VARIABLE})"
             )
         budgets = TokenBudget(train_tokens, "training"), TokenBudget(eval_tokens, "evaluation")
         side_by_side = device.type == "cpu" and model.side_by_side

@@ -1,20 +1,20 @@
-"""A process that has imported the libraries already, and forks a child for each training and each
-other job that needs them.
+"""A host process that has already imported the libraries, and forks a child for each job.
 
 Importing torch and transformers takes longer than a small training. Within a workflow on one
-machine the first ``tasktransfer train`` starts a host; it and all later ones hand over their
-arguments, environment, working directory and standard streams, and return the exit code of the
-child that does the training. Where there is no host, or none that fits, they import by themselves.
+machine, the first ``tasktransfer train`` starts a host. This and all later clients pass their
+arguments, environment, working directory and standard streams to the host. They return the exit
+code of the child that does the training. If no suitable host can be used, a client imports the
+libraries itself.
 
     client ── socket ── supervisor          the host forks a supervisor for each client,
-                            └── child       and that one the child, which trains
+                            └── child       which forks the child, which trains
 
-Nobody stays behind, whoever dies. A client that ends closes its socket, and the supervisor kills
-the child. Supervisor and child are killed by the kernel when their parent ends, and the client of a
-dead host fails; its job is tried again. The host ends with the workflow, once nobody needs it.
+No process is left over, whichever one dies. A client that ends closes its socket, and the
+supervisor kills the child. The kernel kills supervisor and child when their parent ends. The client
+of a dead host fails, and its job is tried again. The host ends after the workflow and its last job.
 
-Linux only (and there a Python that was built with ``os.pidfd_open``, which conda-forge's may not
-be), and standard library only: what is imported beforehand is told by whoever starts it.
+Linux only, with a Python that was built with ``os.pidfd_open`` (conda-forge's may lack it).
+Standard library only: whoever starts the host passes the modules to import.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from tasktransfer.results.state import INTERRUPTED
 from tasktransfer.training.device import batch_job, lock_folder
 
 WORKFLOW = "TASKTRANSFER_WORKFLOW"
-"""The environment variable that names the Snakemake process whose trainings share a host."""
+"""Environment variable with the process id of the Snakemake workflow whose jobs share a host."""
 
 THREADS = {"OPENBLAS_NUM_THREADS": "1"}
-"""Set for the host: a BLAS that starts its threads when it is imported does not survive a fork."""
+"""Variables set for the host: a BLAS that starts threads on import does not survive a fork."""
 
 OF_SHELLS = frozenset({"_", "OLDPWD", "PWD", "SHLVL"})
-"""Variables that no library reads, and that may differ between the jobs of a workflow."""
+"""Variables that no library reads; they may differ between the jobs of a workflow."""
 
 _TAKEN, _INTERRUPT = b"+", b"!"
 _KILL_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
@@ -61,17 +61,17 @@ _KILL_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 def ask(arguments: Sequence[str], threads: int, program: Sequence[str]) -> int | None:
-    """Have a command done by the workflow's host, which is started if there is none.
+    """Run a command in the workflow's host, which is started if it is not running.
 
     Args:
-        arguments: of the command.
-        threads: CPU threads of the training; libraries read their number when they are imported,
-            so that a host serves one number.
-        program: how the host is started; it calls ``serve`` with the three arguments that follow.
+        arguments: arguments of the command.
+        threads: CPU threads of the training. Libraries read the number on import, so a host serves
+            one number of threads.
+        program: command line that starts the host and calls ``serve`` with three more arguments.
 
     Returns:
-        The command's exit code, 128 and the signal's number if a signal ended it; None: there is
-        no host for it, and the caller is to do it.
+        The command's exit code, or 128 plus the signal's number if a signal ended it. None if there
+        is no suitable host, so the caller must run the command itself.
     """
     workflow = _workflow()
     if workflow is None:
@@ -108,12 +108,12 @@ def _answered(connection: socket.socket) -> int:
     with suppress(OSError, ValueError), connection.makefile("rb") as stream:
         code = int(stream.readline())
         return code if code >= 0 else 128 - code
-    print("error: the process that trained for this one was killed; try again", file=sys.stderr)
+    print("error: the process that ran this job was killed; try again", file=sys.stderr)
     return 1
 
 
 def _console() -> list[int]:
-    """The descriptor for what cannot be written to the log, if there is one."""
+    """Return the descriptor of the console for output that cannot go to the log, if available."""
     with suppress(OSError, ValueError):
         number = int(os.environ.get(CONSOLE, ""))
         os.fstat(number)
@@ -127,8 +127,11 @@ def _interrupt(connection: socket.socket) -> None:
 
 
 def _workflow() -> int | None:
-    """The workflow that this process is a job of: its process is one of our ancestors. Elsewhere
-    (a job on another machine, a shell that inherited the variable) the number means nothing."""
+    """Return the process id of the workflow that started this job; None if there is none.
+
+    The workflow must be an ancestor of this process. In a job on another machine, or in a shell
+    that inherited the variable, the number has no meaning.
+    """
     text = os.environ.get(WORKFLOW, "")
     if batch_job() is not None or not text.isdecimal() or not hasattr(os, "pidfd_open"):
         return None
@@ -143,7 +146,10 @@ def _workflow() -> int | None:
 
 
 def _key(threads: int) -> str:
-    """What the trainings of a host have in common: libraries read the environment once."""
+    """Return a digest of the environment and threads that all jobs of a host must share.
+
+    Libraries read the environment only once.
+    """
     environment = {name: os.environ[name] for name in os.environ.keys() - OF_SHELLS}
     return digest_of([environment, threads])
 
@@ -156,14 +162,14 @@ class _Host:
     threads: int
 
     def connection(self, program: list[str]) -> socket.socket:
-        """A connection to it, running or just started. Raises OSError where that cannot be."""
+        """Connect to the host and start it if necessary; raise OSError if that is impossible."""
         path = self._place()
         with suppress(FileNotFoundError, ConnectionRefusedError):
             return _connected(path)
         with (path.parent / ".lock").open("a") as stream:
             locks.wait(stream.fileno(), lambda: None)
             with suppress(FileNotFoundError, ConnectionRefusedError):
-                return _connected(path)  # another client was quicker
+                return _connected(path)  # another client was faster
             _sweep(path.parent)
             path.unlink(missing_ok=True)
             self._start(path, program)
@@ -179,7 +185,7 @@ class _Host:
         return folder / f"{self.workflow}-{name[:16]}.sock"
 
     def _start(self, path: Path, program: list[str]) -> None:
-        """Start it on a socket that listens already: clients wait in its queue meanwhile."""
+        """Start the host on a socket that already listens, so that clients can queue meanwhile."""
         workflow = os.pidfd_open(self.workflow)
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(path))
@@ -192,7 +198,7 @@ class _Host:
                 command,
                 env=os.environ | threads,
                 pass_fds=numbers,
-                start_new_session=True,  # Ctrl-C is for the clients
+                start_new_session=True,  # Ctrl-C must reach only the clients
                 stdin=quiet, stdout=quiet, stderr=quiet,
             )  # fmt: skip
         os.close(workflow)
@@ -209,7 +215,7 @@ def _connected(path: Path) -> socket.socket:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the sockets of hosts that were killed, and whose workflows are gone too."""
+    """Remove the sockets of killed hosts whose workflows have ended."""
     for path in folder.glob("*.sock"):
         if not Path(f"/proc/{path.name.partition('-')[0]}").exists():
             path.unlink(missing_ok=True)
@@ -225,51 +231,53 @@ def _is_of_this_user(connection: socket.socket) -> bool:
 
 
 Command = Callable[[Sequence[str]], int]
-"""Runs a command by its arguments; the exit code."""
+"""Function that runs a command by its arguments and returns its exit code."""
 
 
 def serve(run: Command, modules: Sequence[str], listener: int, workflow: int, key: str) -> None:
-    """Import what trainings need, and fork for each client until the workflow is gone and the last
-    training done.
+    """Import the libraries, and fork for each client until the workflow and all jobs have ended.
 
     Args:
-        run: what a child does.
-        modules: what is imported beforehand.
-        listener: a listening socket's descriptor.
-        workflow: a descriptor of the workflow's process.
-        key: what the environments of the trainings have in common.
+        run: function that a child runs.
+        modules: modules to import beforehand.
+        listener: descriptor of the listening socket.
+        workflow: descriptor of the workflow's process.
+        key: digest of the environment that all jobs share.
     """
     with socket.socket(fileno=listener) as queue:
         try:
             fit = _import(modules)
-            signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries supervisors
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps supervisors
             _fork_for_each(queue, workflow, key, run if fit else None)
         finally:
             Path(queue.getsockname()).unlink(missing_ok=True)
     with suppress(ChildProcessError):
-        os.wait()  # for all of them, since they are not reported one by one
+        os.wait()  # returns after all have ended, since the kernel reaps them
 
 
 def _import(modules: Sequence[str]) -> bool:
-    """Import them; whether this process may be forked now."""
-    gc.disable()  # imports make many objects and no garbage
+    """Import the modules; return whether this process can be forked safely."""
+    gc.disable()  # imports create many objects but no garbage
     try:
         for module in modules:
             importlib.import_module(module)
-    except Exception:  # whoever trains by itself meets it as well, and says so
+    except Exception:  # a client that imports the modules itself reports the error
         return False
     gc.enable()
-    gc.freeze()  # a pass over these would copy their pages in every child
-    # A fork copies one thread; what others have locked would stay locked in the child for ever.
+    gc.freeze()  # a garbage collection of these would copy their pages in every child
+    # A fork copies one thread; locks held by other threads would never be released in the child.
     return len([*Path("/proc/self/task").iterdir()]) == 1
 
 
 def _fork_for_each(queue: socket.socket, workflow: int, key: str, run: Command | None) -> None:
-    """Until the workflow ends; without ``run`` every client is sent away, and trains by itself."""
+    """Fork a supervisor for each client until the workflow ends.
+
+    Without ``run``, every client is refused and runs its job itself.
+    """
     host = os.getpid()
     while workflow not in _readable(queue, workflow):
         connection, _ = queue.accept()
-        with connection, suppress(OSError):  # without a fork the client trains by itself
+        with connection, suppress(OSError):  # if the fork fails, the client runs its job itself
             if run and not os.fork():
                 queue.close()
                 os.close(workflow)
@@ -297,8 +305,11 @@ def _supervise(connection: socket.socket, key: str, run: Command, host: int) -> 
 
 
 def _ended(child: int, connection: socket.socket) -> int:
-    """Wait for a child, and hand on what its client says; the exit code, or a signal's number
-    below zero."""
+    """Wait for a child and forward its client's signals.
+
+    Returns:
+        The exit code, or the negative number of the signal that ended the child.
+    """
     descriptor = os.pidfd_open(child)
     while descriptor not in _readable(descriptor, connection):
         with suppress(OSError):
@@ -311,7 +322,7 @@ def _ended(child: int, connection: socket.socket) -> int:
 
 
 def _readable(*either: int | socket.socket) -> list[Any]:
-    """Wait for one of two descriptors; those that can be read. A process's can once it ended."""
+    """Wait for two descriptors; return the readable ones. A process's is readable after its end."""
     return select.select(either, [], [])[0]
 
 
@@ -344,7 +355,7 @@ def _train(request: Any, streams: Sequence[int], run: Command, supervisor: int) 
 
 
 def _die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends, however that ends."""
+    """Make the kernel kill this process when its parent ends for any reason."""
     ctypes.CDLL(None).prctl(_KILL_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:  # it had ended before
         os._exit(1)

@@ -1,9 +1,9 @@
-"""Losses that are of a batch as a whole: every reply of it is a wrong answer to all other contexts.
+"""In-batch losses: every reply in a batch is a negative example for all other contexts.
 
-Such a loss is no sum over micro-batches. So all are encoded first, without gradients; the loss of
-the batch gives a slope for every encoding; and each micro-batch is encoded again, with the same
-dropout, and sent its slopes back. The sum of these gradients is the batch's, whatever the
-micro-batches are.
+This loss is not a sum over micro-batches. All micro-batches are therefore encoded first, without
+gradients. The batch's loss gives a gradient (slope) for every encoding. Each micro-batch is then
+encoded again with the same dropout masks, and its slopes are back-propagated. The sum of these
+gradients is the batch's gradient, whatever the size of the micro-batches.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from tasktransfer.training.setup import Setup
 
 
 class InBatchModel(FamilyModel, Protocol):
-    """A model with tasks whose loss is of the batch."""
+    """A model with tasks that have an in-batch loss."""
 
     def in_batch(self, split: EncodedSplit) -> bool:
-        """Whether a task is one of them."""
+        """Return whether the split's task has an in-batch loss."""
         ...
 
     def encode(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None) -> Tensor:
-        """Encodings that the loss compares, (examples, ...)."""
+        """Return the encodings that the loss compares, (examples, ...)."""
         ...
 
     def in_batch_loss(self, encodings: Tensor) -> Tensor:
-        """Of a batch, summed over its examples."""
+        """Return a batch's loss, summed over its examples."""
         ...
 
 
 def is_in_batch(model: FamilyModel, split: EncodedSplit) -> TypeGuard[InBatchModel]:
-    """Whether the loss of a task is of the batch as a whole."""
+    """Return whether the split's task has an in-batch loss."""
     ask = getattr(model, "in_batch", None)
     return ask is not None and bool(ask(split))
 
@@ -45,15 +45,15 @@ def is_in_batch(model: FamilyModel, split: EncodedSplit) -> TypeGuard[InBatchMod
 def slopes_of(
     model: InBatchModel, encodings: Sequence[Tensor], factor: float
 ) -> tuple[Tensor, list[Tensor]]:
-    """The loss of a batch, and its slopes.
+    """Compute a batch's loss and its gradients with respect to the encodings (slopes).
 
     Args:
-        encodings: of each micro-batch, without gradients.
-        factor: what the summed loss is multiplied by before slopes are taken.
+        encodings: encodings of each micro-batch, without gradients.
+        factor: factor of the summed loss in the slopes.
 
     Returns:
-        The summed loss, and for each micro-batch the gradient of ``factor`` times it with respect
-        to the micro-batch's encodings.
+        The summed loss, and for each micro-batch the gradient of ``factor`` times the loss with
+        respect to its encodings.
     """
     whole = torch.cat([each.float() for each in encodings]).requires_grad_()
     with torch.enable_grad():
@@ -65,7 +65,10 @@ def slopes_of(
 def dev_loss(
     model: InBatchModel, split: EncodedSplit, setup: Setup, batch_size: int, tokens: int
 ) -> float:
-    """The mean loss over a split, in batches of consecutive examples; the last may be smaller."""
+    """Return the mean loss over a split in batches of consecutive examples.
+
+    The last batch may be smaller.
+    """
     examples = range(len(split))
     encodings: dict[int, Tensor] = {}
     with torch.inference_mode(), setup.autocast():

@@ -1,4 +1,4 @@
-"""What one training process is told. No torch here: the command line fills it in."""
+"""The description of a training job. No torch here: the command line creates it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from tasktransfer.core.nodes import Stage
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A stage to train, where its inputs are, and where its record goes.
+    """A stage to train, with the locations of its inputs and its record.
 
-    ``base`` is the base model's folder or Hugging Face name; ``starts`` the folders of the rounds
-    that ``stage.starts`` name, in their order, the base model left out. ``facts`` is what else the
-    design has said in the record's provenance, ``stand_ins`` what stands in for an input that could
-    not be had. Nothing here but ``stage`` changes a number of the record.
+    Only ``stage`` influences the numbers of the record.
+
+    Attributes:
+        base: folder or Hugging Face name of the base model.
+        starts: folders of the checkpoints in ``stage.starts``, in their order, without the base
+            model.
+        facts: facts that the design adds to the record's provenance.
+        stand_ins: substitutes for inputs that are not available.
     """
 
     stage: Stage
@@ -32,11 +36,13 @@ class Job:
     facts: Mapping[str, str] = field(default_factory=dict)
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     beside: str | None = None
-    """Folder or name of the encoder that reads beside the model, if it has one."""
+    """Folder or name of the encoder whose states the model reads in addition, if any."""
     plain: bool = False
-    """Padded rows and transformers' own attention, dropout and generation: for comparison."""
+    """Whether to use padding and transformers' own attention, dropout and generation.
+
+    This is the reference for comparisons."""
 
     @property
     def keeps_rounds(self) -> bool:
-        """Whether the parameters of every round are left."""
+        """Whether checkpoints of rounds are kept."""
         return self.stage.keeps_rounds

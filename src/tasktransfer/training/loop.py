@@ -1,9 +1,12 @@
-"""The one training loop. Read it top to bottom: every algorithm of the study is calls of this.
+"""The training loop, which all algorithms of a study use. Read it from top to bottom.
 
-Paper, Appendix B: Adam without weight decay, constant learning rate, gradient norm clipped, dev
-metrics after every epoch, the first best epoch kept. A stage may ask for another schedule of the
-learning rate, a budget in updates, other rounds than epochs, another measure, an early end, and for
-some parts of the model to move alone.
+Paper, Appendix B: Adam without weight decay, constant learning rate, gradient clipping by norm, dev
+metrics after every epoch, the first best epoch is kept. A stage may set another learning rate
+schedule, a budget in updates, another selection measure and early stopping. It may train only some
+parts of the model.
+
+A round is the interval between two evaluations on the dev sets: an epoch by default, or a fixed
+number of updates.
 """
 
 from __future__ import annotations
@@ -45,14 +48,18 @@ from tasktransfer.training.setup import Setup
 
 Splits = Mapping[str, EncodedSplit]
 KeepRound = Callable[[int], None]
-"""Keeps the model's parameters as those of a round, by its number."""
+"""Function that saves the model's parameters under a round's number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round of the training left. Losses are means over the task's updates; the untrained
-    model's round, 0, has none. ``mixing``: source → its mean probability to be trained on, where
-    the sampler learns that."""
+    """The results of one round of training.
+
+    Attributes:
+        train_loss: task → mean loss over its updates; empty in round 0, the untrained model.
+        dev: dev measures after the round.
+        mixing: source → its mean sampling probability, if the sampler learns it.
+    """
 
     round: int
     train_loss: dict[str, float]
@@ -63,8 +70,7 @@ class Round:
 
 @dataclass(slots=True)
 class Best:
-    """The best round by one selection, its weights that move (on the CPU), and what every round
-    scored."""
+    """The best round by one selection, with its trained weights (on the CPU) and all scores."""
 
     selection: Selection
     score: float
@@ -73,7 +79,7 @@ class Best:
     scores: list[float] = field(default_factory=list)
 
     def is_settled(self, last: int) -> bool:
-        """Whether so many rounds brought nothing better that the choice is made."""
+        """Return whether the patience is exhausted after round ``last``."""
         patience = self.selection.patience
         return patience is not None and last - self.round >= patience
 
@@ -89,9 +95,9 @@ class Trained:
     train_seconds: float = 0.0
     dev_seconds: float = 0.0
     resumed_after: list[int] = field(default_factory=list)
-    """The rounds after which it was interrupted and went on."""
+    """Rounds after which the training was interrupted and later resumed."""
     bandit: Bandit | None = None
-    """What the sampler has learnt, if it does."""
+    """State of the sampler, if it learns."""
 
     @property
     def last(self) -> int:
@@ -100,7 +106,7 @@ class Trained:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no further round can be the best by any selection."""
+        """Whether the patience of every selection is exhausted."""
         return all(best.is_settled(self.last) for best in self.best)
 
 
@@ -115,17 +121,19 @@ def train(
     snapshots: Snapshots | None = None,
     keep_round: KeepRound | None = None,
 ) -> Trained:
-    """Train on ``train_splits`` as a stage says, choose the best round on ``dev_splits``.
+    """Train a stage on ``train_splits`` and select the best round on ``dev_splits``.
 
-    Where the stage has several selections, each chooses as if it were alone: it ends where its own
-    patience does, and the training where the last of them ends.
-    With ``snapshots`` it goes on from the last round that was kept there, if there is one.
-    ``keep_round`` is called after every round, and first with 0 for the untrained model, whose dev
-    measures are then recorded too; it is never the best.
+    If the stage has several selections, they are independent: each stops when its own patience is
+    exhausted, and the training stops with the last of them.
+
+    Args:
+        snapshots: storage of the training's state, from which an interrupted training resumes.
+        keep_round: called after every round, and first with 0 for the untrained model. Its dev
+            measures are then recorded, too, but it is never the best round.
 
     Raises:
-        ConfigError: the stage trains parts that the model has not, or is selected by a measure
-            that its tasks have not.
+        ConfigError: the stage trains parts that the model does not have, or is selected by a
+            measure that its tasks do not have.
         DataError: the stage's sampler cannot be used on these splits.
         TrainingError: a loss is not a finite number.
         MemoryShortageError: not even one instance at a time fits into memory.
@@ -140,7 +148,7 @@ def train(
     fresh = Trained(untrained, bandit=Bandit.of(stage))
     trained = _resumed(model, optimiser, scheduler, snapshots, fresh) or fresh
     if trained.rounds:
-        progress.say(f"goes on after round {trained.last}, where it was interrupted")
+        progress.say(f"resumes after round {trained.last}")
         progress.skip(trained.samples + len(trained.rounds) * sum(map(len, dev_splits.values())))
     elif keep_round is not None:
         started = time.perf_counter()
@@ -184,8 +192,10 @@ def _choose(
     measure: Measure,
     model: FamilyModel,
 ) -> None:
-    """Note a round's score by every selection, and the model where it is the best so far; one copy
-    of the weights serves all that choose this round."""
+    """Add a round's score to every selection, and its weights if it is the best round so far.
+
+    All selections that choose the round share one copy of the weights.
+    """
     weights: Tensors = {}
     for best in of:
         score, settled = selection_score(values, best.selection), best.is_settled(number - 1)
@@ -208,13 +218,17 @@ def _train_round(
     bandit: Bandit | None = None,
     scheduler: Scheduler | None = None,
 ) -> tuple[dict[str, float], list[Update]]:
-    """One step of the optimiser an update; the mean loss per task, and what was trained on: of each
-    update all, or what ``bandit`` took."""
+    """Train a round, with one optimiser step per update.
+
+    Returns:
+        The mean loss per task, and the updates as trained: complete, or the batches that ``bandit``
+        selected.
+    """
     model.start_training()
     losses: list[tuple[int, str, Tensor]] = []
     done: list[Update] = []
     together = setup.device.type == "cuda" and setup.precision == "bfloat16"
-    # What is computed once more on the way back is so outside of ``HalfWeights.within``.
+    # Gradient checkpointing recomputes layers outside of ``HalfWeights.within``.
     together = together and not stage.training.gradient_checkpointing
     halves = HalfWeights(model.module) if together else None
     with Ahead(model, splits, updates, setup.device) as ahead:
@@ -247,14 +261,17 @@ def _train_round(
 
 
 def _with_answers(splits: Splits, stage: Stage, number: int) -> Splits:
-    """The splits with the answers that a round trains on, where one of several is drawn."""
+    """Return the splits with the round's gold answers, if one of several is sampled."""
     if stage.training.fidelity.several_answers == "first":
         return splits
     return {task: split.with_drawn_answers([stage.seed, number]) for task, split in splits.items()}
 
 
 def _mean_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[str, float]:
-    """Mean loss per task; looked at once a round, so that the device never waits for the host."""
+    """Return the mean loss per task.
+
+    Losses are copied to the host once per round, so that the device never waits for it.
+    """
     values = torch.stack([loss for _, _, loss in losses]).tolist()
     by_task: dict[str, list[float]] = {}
     for (update, task, _), value in zip(losses, values, strict=True):
@@ -268,14 +285,14 @@ def _mean_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[str
 
 
 def _count(trained: Trained, updates: Sequence[Update], splits: Splits) -> None:
-    """Add what a round's updates have read."""
+    """Add the tokens and samples of a round's updates to the totals."""
     tokens = {task: split.tokens() for task, split in splits.items()}
     for batch in (batch for update in updates for batch in update):
         trained.samples += len(batch.examples)
         trained.tokens += int(tokens[batch.task][list(batch.examples)].sum())
 
 
-# --- going on after a kill ----------------------------------------------------------------------
+# --- resuming after a kill ----------------------------------------------------------------------
 
 
 def _state(
@@ -284,9 +301,12 @@ def _state(
     scheduler: Scheduler | None,
     trained: Trained,
 ) -> dict[str, Any]:
-    """All that the next round depends on; the order of the data follows from seed and epoch."""
+    """Return all state on which the next round depends.
+
+    The order of the data follows from seed and epoch.
+    """
     bare = [replace(best, weights={}) for best in trained.best]
-    # Weights that are the newest, or those of another selection, are written once.
+    # Weights of the last round, or shared by several selections, are written once.
     rounds = {best.round: best.weights for best in trained.best if best.round != trained.last}
     return {
         "weights": copy_moving(model.module),
@@ -305,7 +325,7 @@ def _resumed(
     snapshots: Snapshots | None,
     fresh: Trained,
 ) -> Trained | None:
-    """Put everything back to where an interrupted training was; None if there is none."""
+    """Restore the state of an interrupted training; return None if there is none."""
     kept = snapshots.read() if snapshots is not None else None
     if kept is None:
         return None

@@ -1,8 +1,8 @@
-"""How fast this machine multiplies matrices, in each precision that a training may use.
+"""The speed of matrix products on this machine, in each precision that a training may use.
 
 ``python -m tasktransfer.training.matrix_product cpu`` prints it as JSON for ``tasktransfer plan``.
-On a CPU it is one thread, as a training has by default, and by the thread's own clock, which stands
-still while others have the core; ``cuda`` measures the first GPU, by wall time.
+On a CPU it measures one thread, the default of a training, by the thread's own clock, which stops
+while other threads have the core. ``cuda`` measures the first GPU by wall time.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from typing import Any
 import torch
 
 SECONDS = 0.4
-"""For each precision."""
+"""Duration of the measurement per precision, in seconds."""
 SIDE = {"cpu": 768, "cuda": 8192}
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def measure(device: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """Operations a second (two a multiplication and addition) of square matrix products, by
-    precision.
+    """Measure the floating-point operations per second of square matrix products, by precision.
+
+    A multiplication with its addition counts as two operations.
 
     Raises:
-        RuntimeError: ``cuda``, and there is no GPU.
+        RuntimeError: the device is ``cuda``, and there is no GPU.
     """
     torch.set_num_threads(1)
     clock = time.perf_counter if device == "cuda" else time.thread_time
@@ -40,7 +41,7 @@ def measure(device: str, seconds: float = SECONDS) -> dict[str, Any]:
 def _rate(device: str, kind: torch.dtype, seconds: float, clock: Callable[[], float]) -> float:
     side = SIDE[device]
     left = torch.ones(side, side, dtype=kind, device=device)
-    _product(left)  # the first one sets things up
+    _product(left)  # warm-up
     began, products = clock(), 0
     while (elapsed := clock() - began) < seconds or not products:
         _product(left)

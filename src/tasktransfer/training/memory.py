@@ -1,7 +1,6 @@
-"""Out of memory is no end: the micro-batch is halved and the work done again.
+"""Recovery from out-of-memory errors: the micro-batch is halved, and the computation repeated.
 
-The result is the same but for rounding and dropout's masks, of which each micro-batch draws its
-own.
+The result differs only by rounding and by dropout masks, which each micro-batch samples.
 """
 
 from __future__ import annotations
@@ -17,14 +16,16 @@ from tasktransfer.errors import MemoryShortageError
 T = TypeVar("T")
 
 FEWEST_TOKENS = 8
-"""Below this every example is a micro-batch of its own; halving further changes nothing."""
+"""Smallest budget: below it, every example is its own micro-batch, and halving has no effect."""
 
 
 @dataclass(slots=True)
 class TokenBudget:
-    """Tokens of a micro-batch, padding included; halved for good where they do not fit.
+    """The tokens of a micro-batch, including padding; halved permanently if they do not fit.
 
-    ``what`` is said in the notes, which end up in the record.
+    Attributes:
+        what: name of the computation in the notes.
+        notes: notes for the record.
     """
 
     tokens: int
@@ -32,12 +33,12 @@ class TokenBudget:
     notes: list[str] = field(default_factory=list)
 
     def fitting(self, work: Callable[[int], T], undo: Callable[[], None]) -> T:
-        """``work(tokens)``, with ever fewer tokens until it fits into memory.
+        """Return ``work(tokens)``, halving the tokens until it fits into memory.
 
         Args:
-            work: computes something in micro-batches of at most so many tokens; how many must
-                make no difference but rounding and dropout's masks.
-            undo: takes back what a ``work`` that failed half-way has left.
+            work: function that computes in micro-batches of at most the given number of tokens. The
+                number may change the result only by rounding and dropout masks.
+            undo: function that reverts the effects of a ``work`` that failed halfway.
 
         Raises:
             MemoryShortageError: even single examples do not fit.
@@ -50,7 +51,7 @@ class TokenBudget:
                 if not is_shortage(error):
                     raise
                 shortage = str(error).splitlines()[0]
-            # Outside the handler: the exception holds on to the tensors of the failed try.
+            # Outside of the handler, because the exception references tensors of the failed try.
             undo()
             self._halve(shortage)
 
@@ -60,7 +61,7 @@ class TokenBudget:
         if self.tokens <= FEWEST_TOKENS:
             raise MemoryShortageError(
                 f"out of memory in {self.what}, even with one instance at a time: {shortage}; use "
-                "a device with more memory, fewer trainings a device, or a smaller max_length"
+                "a device with more memory, fewer runs per device, or a smaller max_length"
             )
         self.tokens //= 2
         self.notes[:] = [note for note in self.notes if self.what not in note]
@@ -74,12 +75,14 @@ SHORTAGES = (
     "CUBLAS_STATUS_ALLOC_FAILED",
     "CUDNN_STATUS_ALLOC_FAILED",
 )
-"""What errors say when memory ran out: torch's allocator has an error of its own, the CPU, the CUDA
-driver (pinned memory, a context) and CUDA's libraries (workspaces) have not."""
+"""Phrases of out-of-memory errors without their own exception class.
+
+Torch's GPU allocator has its own class. The CPU, the CUDA driver (pinned memory, a context) and
+CUDA's libraries (workspaces) have none."""
 
 
 def is_shortage(error: RuntimeError) -> bool:
-    """Whether an error of torch says that memory ran out, on a GPU or on the CPU."""
+    """Return whether a torch error is an out-of-memory error, on a GPU or the CPU."""
     if isinstance(error, torch.OutOfMemoryError):
         return True
     return any(phrase in str(error) for phrase in SHORTAGES)

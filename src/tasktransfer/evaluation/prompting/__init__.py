@@ -1,1 +1,1 @@
-"""Language models that are asked and not trained: in this process, or behind an endpoint."""
+"""Prompted language models, without fine-tuning: in this process or behind an endpoint."""

@@ -1,10 +1,12 @@
 """Read the answers of an OpenAI-compatible endpoint: generated texts and echoed log-probabilities.
 
-Endpoints differ in what they leave out. What cannot be read raises ValueError with the reason, and
-nothing is guessed: an echoed prompt has to be the prompt that was sent, letter by letter.
+Endpoints leave out different fields. A response that cannot be read raises ValueError with the
+reason. Nothing is guessed: an echoed prompt must equal the prompt that was sent, character by
+character.
 
-An answer is plain data that is cached as JSON: ``text``, or ``total`` and ``tokens`` of a choice;
-``thoughts`` if the model wrote its reasoning first; ``unread`` with the reason if it says nothing.
+An answer is plain data that is cached as JSON: ``text``, or ``total`` and ``tokens`` for a choice.
+It has ``thoughts`` if the model generated its reasoning first, and ``unread`` with the reason if it
+contains no answer.
 """
 
 from __future__ import annotations
@@ -24,11 +26,12 @@ _END = re.compile(
     re.IGNORECASE,
 )
 _NOT_DECODED = ("\ufffd", "bytes:")
-"""Mark a token that is part of a character's bytes."""
+"""Marks of a token that covers only some bytes of a character."""
 MOST_TOKENS = 10**9
-"""Of a count that an endpoint reports."""
+"""Largest token count that is accepted from an endpoint."""
 LONGEST_TEXT = 2**16
-"""Characters of an answer that are kept: more come from an endpoint that ignores its limit."""
+"""Maximum length of a stored answer in characters; only an endpoint that ignores its token limit
+sends more."""
 
 
 def read_message(content: Any) -> Answer:
@@ -55,8 +58,10 @@ def read_completion(content: Any) -> Answer:
 
 
 def strip_thoughts(text: str) -> tuple[str, bool]:
-    """Return what follows a model's thoughts, and whether there are any. Where these do not end,
-    nothing follows."""
+    """Return the text after a model's thoughts, and whether it has any thoughts.
+
+    The text is empty if the thoughts do not end.
+    """
     *_, end = [0, *(match.end() for match in _END.finditer(text))]
     rest = text[end:]
     begin = _BEGIN.search(rest)
@@ -64,20 +69,20 @@ def strip_thoughts(text: str) -> tuple[str, bool]:
 
 
 def read_echo(content: Any, prompt: str, choice: str, *, whole: bool = False) -> Answer:
-    """Read the log-probability of a choice behind its prompt, from the echo of both.
+    """Read the log-probability of a choice after its prompt from the echo of both.
 
     Args:
-        whole: require the log-probabilities of the whole prompt, but for its first token.
+        whole: require log-probabilities for the whole prompt except its first token.
     """
     answer = _choice(content)
     scores = answer.get("logprobs")
     if not isinstance(scores, dict):
-        raise ValueError("it holds no logprobs")
+        raise ValueError("it contains no logprobs")
     tokens, values = scores.get("tokens"), scores.get("token_logprobs")
     if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values):
-        raise ValueError("its logprobs hold no tokens with token_logprobs")
+        raise ValueError("its logprobs contain no tokens with token_logprobs")
     if not all(isinstance(token, str) for token in tokens):
-        raise ValueError("its tokens are not texts")
+        raise ValueError("its tokens are not strings")
     edges = len(prompt), len(prompt) + len(choice)
     offsets, text = scores.get("text_offset"), answer.get("text")
     spans = _locate(tokens, offsets, text, prompt + choice, edges)
@@ -85,21 +90,21 @@ def read_echo(content: Any, prompt: str, choice: str, *, whole: bool = False) ->
     counted = [value for (begin, end), value in placed if end > edges[0] and begin < edges[1]]
     before = [value for (_, end), value in placed if end <= edges[0]][1:]
     if not counted or not all(map(_is_log_probability, counted)):
-        raise ValueError(f"it holds no log-probabilities of {choice!r}")
+        raise ValueError(f"it contains no log-probabilities of {choice!r}")
     if whole and not (before and all(map(_is_log_probability, before))):
-        raise ValueError("it holds no log-probabilities of the prompt")
+        raise ValueError("it contains no log-probabilities of the prompt")
     return {"total": sum(counted), "tokens": len(counted), **_usage(content)}
 
 
 def _choice(content: Any) -> dict[str, Any]:
     choices = content.get("choices") if isinstance(content, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise ValueError("it holds no choices")
+        raise ValueError("it contains no choices")
     return choices[0]
 
 
 def _join_parts(content: Any) -> tuple[str | None, bool]:
-    """Return a content as one text, and whether parts of it are thoughts."""
+    """Return a message's content as one text, and whether parts of it are thoughts."""
     if content is None or isinstance(content, str):
         return content, False
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
@@ -118,16 +123,16 @@ def _as_answer(content: Any, raw: str | None, thinks: bool, finish: Any) -> Answ
     if finish == "content_filter":
         answer["unread"] = "the endpoint filtered the answer"
     elif finish == "length":
-        answer["unread"] = "the tokens ended before its answer began (finish_reason: length)"
+        answer["unread"] = "the token limit was reached before the answer (finish_reason: length)"
     elif "thoughts" in answer:
-        answer["unread"] = "nothing follows its thoughts"
+        answer["unread"] = "no answer follows its thoughts"
     elif raw is None:
         answer["unread"] = "the content is null"
     return answer
 
 
 def _usage(content: Any) -> dict[str, int]:
-    """Return the tokens of a request and its answer, as far as the endpoint reports them."""
+    """Return the token counts of a request and its answer that the endpoint reports."""
     usage = content.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     return {
@@ -142,16 +147,17 @@ def _is_log_probability(value: Any) -> bool:
 
 
 def _locate(tokens: Sequence[str], offsets: Any, text: Any, sent: str, edges: Span) -> list[Span]:
-    """Return where each token is in the text that was sent.
+    """Return each token's span in the text that was sent.
 
     Raises:
-        ValueError: the tokens are not those of this text, so its log-probabilities are unknown.
+        ValueError: the tokens do not match this text, so its log-probabilities are unknown.
     """
     joined = "".join(tokens)
-    for first in (0, len(tokens[0])) if tokens else ():  # one such as <s> is not part of the text
+    # A special token such as <s> at the beginning is not part of the text.
+    for first in (0, len(tokens[0])) if tokens else ():
         if joined.startswith(sent, first):
             return _lay_out(tokens, -first)
-    # Tokens that are a part of a character's bytes cannot be joined.
+    # Tokens that cover only some bytes of a character cannot be joined to a text.
     if not isinstance(text, str) or not text.startswith(sent):
         raise ValueError("it does not echo the prompt that was sent")
     if _fit(tokens, offsets, text):
@@ -161,7 +167,7 @@ def _locate(tokens: Sequence[str], offsets: Any, text: Any, sent: str, edges: Sp
 
 
 def _lay_out(tokens: Sequence[str], begin: int) -> list[Span]:
-    """Return the spans of consecutive tokens. One without a text belongs to what follows it."""
+    """Return the spans of consecutive tokens; a token without text shares the next one's start."""
     spans = []
     for token in tokens:
         spans.append((begin, begin + max(1, len(token))))
@@ -170,7 +176,7 @@ def _lay_out(tokens: Sequence[str], begin: int) -> list[Span]:
 
 
 def _fit(tokens: Sequence[str], offsets: Any, text: str) -> bool:
-    """Return whether all tokens that are whole characters are where the offsets say."""
+    """Return whether all tokens of whole characters are at their reported offsets."""
     if not isinstance(offsets, list) or len(offsets) != len(tokens):
         return False
     if any(type(offset) is not int or not 0 <= offset <= len(text) for offset in offsets):
@@ -184,8 +190,10 @@ def _fit(tokens: Sequence[str], offsets: Any, text: str) -> bool:
 
 
 def _match_from_both_ends(tokens: Sequence[str], text: str, edges: Span) -> list[Span]:
-    """Return the spans of the first and last tokens by their texts. The others share what is
-    between these."""
+    """Return token spans by matching the texts of the first and last tokens.
+
+    All tokens between them share the remaining span.
+    """
     first, begin = 0, 0
     while first < len(tokens) and text.startswith(tokens[first], begin):
         begin += len(tokens[first])
@@ -195,8 +203,8 @@ def _match_from_both_ends(tokens: Sequence[str], text: str, edges: Span) -> list
         last -= 1
         end -= len(tokens[last])
     if any(begin < edge < end for edge in edges):
-        raise ValueError("where the choice begins or ends among its tokens is unknown")
+        raise ValueError("the position of the choice among its tokens is unknown")
     if not any(mark in token for token in tokens[first:last] for mark in _NOT_DECODED):
-        raise ValueError("its tokens are not those of the prompt that was sent")
+        raise ValueError("its tokens do not match the prompt that was sent")
     shared = [(begin, end)] * (last - first)
     return [*_lay_out(tokens[:first], 0), *shared, *_lay_out(tokens[last:], end)]

@@ -1,4 +1,4 @@
-"""An evaluation of a language model as it was released: questions, answers, predictions."""
+"""Evaluation of a prompted language model: render prompts, read answers, collect predictions."""
 
 from __future__ import annotations
 
@@ -25,21 +25,28 @@ from tasktransfer.tasks.asking import (
 from tasktransfer.tasks.card import Instance, Task, Wording
 
 TOGETHER = 256
-"""Instances that are asked about at once."""
+"""Number of instances per group of prompts."""
 AROUND = 16
-"""Tokens around an example that a chat template may add."""
+"""Tokens that a chat template may add around an example."""
 EXAMPLES = 3
-"""Answers that are not a choice, for messages."""
+"""Number of answers outside the choices that are kept for messages."""
 WRITTEN_BEYOND = 8
-"""Tokens that a written choice may have beyond the longest one: quotes, a full stop."""
+"""Tokens that a generated choice may have beyond the longest one: quotes, a full stop."""
 
 
 @dataclass
 class Given:
-    """Of each instance, in their order: the prediction, and where choices were scored the
-    log-probability of the right one, in nats, and its rank by length-normalised likelihood.
-    ``unreadable``: answers that are not a choice or cannot be read, which count as wrong;
-    ``reasons``: why they cannot be read; ``examples``: of answers that are not a choice."""
+    """Predictions of a prompted model, one per instance, in the order of the instances.
+
+    Attributes:
+        predictions: predicted labels or generated text.
+        likelihoods: log-probability of the gold choice in nats; None if choices were not scored.
+        ranks: rank of the gold choice by length-normalised likelihood; None likewise.
+        unreadable: number of answers that are not a choice or cannot be read; they count as wrong.
+        questions: number of prompts.
+        reasons: reasons why answers cannot be read, with their counts.
+        examples: examples of answers that are not a choice.
+    """
 
     predictions: list[tuple[str, ...]] = field(default_factory=list)
     likelihoods: list[float | None] = field(default_factory=list)
@@ -53,14 +60,14 @@ class Given:
 def drawn_examples(
     task: Task, train: Sequence[Instance], shots: int, seed: int
 ) -> tuple[Instance, ...]:
-    """Training instances whose answers are shown, drawn by seed; all, where there are fewer."""
+    """Sample the few-shot examples by seed; return all training instances if there are fewer."""
     draw = random.Random(f"{seed} {task.name}")
     return tuple(draw.sample(list(train), min(shots, len(train))))
 
 
 @dataclass(frozen=True)
 class Asking:
-    """How a model is asked about a task: by a wording, after some examples."""
+    """A model that is prompted for a task with one prompt template and few-shot examples."""
 
     task: Task
     wording: Wording
@@ -69,14 +76,14 @@ class Asking:
 
     @property
     def scores_choices(self) -> bool:
-        """Whether choices are scored, and not written."""
+        """Whether choices are scored by likelihood instead of generated."""
         return chosen_from(self.task) and self.model.gives_likelihoods
 
     def questions(self, instance: Instance) -> list[Asked]:
-        """The questions about an instance, its context cut to what the model can read.
+        """Return an instance's prompts, with its context truncated to the maximum length.
 
         Raises:
-            ModelError: the rest of the prompt is too long by itself.
+            ModelError: the prompt is too long even without the context.
         """
         whole = self._questions(instance)
         most = self.model.max_length - self._answer_tokens(whole)
@@ -89,8 +96,8 @@ class Asking:
             raise ModelError(
                 f"instance {instance.id} of {self.task.name}: instruction, {len(self.examples)} "
                 f"examples and question alone take {least} tokens of max_length "
-                f"{self.model.max_length}, of which {self.model.max_length - most} are kept for "
-                "the answer: raise the model's max_length, or ask with fewer shots"
+                f"{self.model.max_length}, of which {self.model.max_length - most} are reserved "
+                "for the answer: raise the model's max_length, or use fewer shots"
             )
         context = self.model.cut(instance.context, most - least, self.task.keeps)
         return self._questions(replace(instance, context=context))
@@ -100,7 +107,7 @@ class Asking:
         return questions(self.task, self.wording, instance, self.examples, listed=listed)
 
     def _answer_tokens(self, asked: Sequence[Asked]) -> int:
-        """Tokens kept for the answer."""
+        """Return the number of tokens reserved for the answer."""
         if not chosen_from(self.task):
             return self.task.prompt.max_answer_tokens
         longest = max((text for question in asked for text in question.choices), key=len)
@@ -109,10 +116,14 @@ class Asking:
     # --- answers ---
 
     def answered(self, instances: Sequence[Instance], known: Sequence[str] = ()) -> Given:
-        """Ask about instances. ``known``: labels that an ``open_labels`` task may have."""
+        """Prompt the model for instances and read its answers.
+
+        Args:
+            known: labels that an ``open_labels`` task may have.
+        """
         given = Given()
         groups = range(0, len(instances), TOGETHER)
-        for begin in with_progress(groups, f"asking, groups of {TOGETHER}"):
+        for begin in with_progress(groups, f"prompting, groups of {TOGETHER}"):
             some = instances[begin : begin + TOGETHER]
             asked = [self.questions(item) for item in some]
             flat = [item for each in asked for item in each]
@@ -184,17 +195,18 @@ class Asking:
 
 
 def _order(choices: Sequence[Likelihood]) -> list[int]:
-    """Places of choices, the likeliest first; of equal ones the first."""
+    """Return the choices' indices by decreasing likelihood; ties keep the order of the choices."""
     return sorted(range(len(choices)), key=lambda index: -choices[index].mean)
 
 
 def asking(
     task: Task, said: Mapping[str, Any], train: Sequence[Instance], model: AskedModel
 ) -> Asking:
-    """How an evaluation's settings (``asked``) have a model asked.
+    """Build the prompts of an evaluation from its settings (``asked``).
 
     Args:
-        train: training instances of the task, to draw examples from; none are needed for no shots.
+        train: training instances of the task, from which examples are sampled; may be empty for
+            zero shots.
     """
     wording = wordings_of(task)[said["wording"]]
     bare = Asking(task, wording, (), model)
@@ -204,7 +216,7 @@ def asking(
 
 
 def _short(asking: Asking, example: Instance, share: int) -> Instance:
-    """An example whose context leaves it within its share of the model's tokens."""
+    """Return an example whose context is truncated so that it fits into ``share`` tokens."""
     task, model = asking.task, asking.model
     bare = questions(task, asking.wording, replace(example, context=""))
     own = max(

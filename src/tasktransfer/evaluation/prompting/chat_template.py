@@ -1,8 +1,8 @@
-"""A model's chat template: how prompts become turns of a chat.
+"""A model's chat template, which renders prompts as turns of a chat.
 
-Before a template is used, a process of its own renders a probe with it (``template_process``).
-Every prompt is then checked for the text that the template was given: a template that expects
-another form of messages drops it without an error.
+Before a template is used, a separate process renders a probe with it (``template_process``). Every
+rendered prompt is then checked for the text of its messages, because a template that expects
+another form of messages drops their text without an error.
 """
 
 from __future__ import annotations
@@ -23,35 +23,38 @@ from tasktransfer.evaluation.prompting.template_process import BYTES, SECONDS
 from tasktransfer.tasks.asking import Prompt
 
 TEMPLATE_DATE = datetime(2024, 7, 26)
-"""The date for templates that ask for today's: a prompt is the same on every day. Llama 3's
-templates have it by themselves."""
+"""Fixed date for templates that ask for today's, so that prompts do not change from day to day.
+
+It is the default date in Llama 3's templates."""
 DATE_FUNCTION = "strftime_now"
-"""Transformers' name of the function by which templates ask for the date."""
+"""Name of the function by which templates get the date in transformers."""
 DATE_NOTE = (
     "its chat template asks for today's date: prompts have "
     f"{TEMPLATE_DATE:%d %B %Y} on every day, so that they do not change"
 )
-PARTS_NOTE = "its chat template takes messages as lists of parts, and gets them so"
+PARTS_NOTE = "its chat template takes messages as lists of parts, so they are passed as lists"
 
 FILE = "chat_template.jinja"
-REMEDY = "Mend the template, or set chat: no for this prompted model, which then gets plain text"
+REMEDY = "Fix the template, or set chat: no for this prompted model to send plain text"
 LONGEST_WAIT = 120
-"""Seconds on the clock for the process that tries a template."""
+"""Time limit in seconds (wall clock) for the process that probes a template."""
 
 PROBE = "Is this “Straße” <b>&amp; 12 % of {{ it }}?\n\nDialogue: " + " ".join(
     f"Word{number} it's," for number in range(400)
 )
-"""A text with what templates may change: letters of both cases, marks, lines, its length."""
+"""A text with everything that templates may change: both cases, punctuation, lines, length."""
 
 Messages = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
-    """A chat template that renders prompts whole.
+    """A chat template that renders prompts completely.
 
-    ``place``: its file, for messages. ``parts``: whether it takes the content of a message as a
-    list of parts. ``notes``: what a record says about it.
+    Attributes:
+        place: its file, for messages.
+        parts: whether it takes the content of a message as a list of parts.
+        notes: notes about it for the record.
     """
 
     tokenizer: Any
@@ -61,10 +64,10 @@ class ChatTemplate:
     notes: tuple[str, ...]
 
     def render(self, prompt: Prompt) -> str:
-        """Return the text that the model reads.
+        """Return the rendered prompt.
 
         Raises:
-            ModelError: the template fails, or leaves out or changes a text of the prompt.
+            ModelError: the template fails, or omits or changes a text of the prompt.
         """
         try:
             text: str = self.tokenizer.apply_chat_template(
@@ -81,23 +84,23 @@ class ChatTemplate:
 
 
 def open_template(tokenizer: Any, start: str) -> ChatTemplate:
-    """Return the chat template of a tokenizer, tried on a probe.
+    """Return the chat template of a tokenizer after rendering a probe with it.
 
     Args:
         start: folder or name of the checkpoint.
 
     Raises:
-        ModelError: there is no default template, or it does not render a prompt of one turn.
+        ModelError: there is no default template, or it does not render a single-turn prompt.
     """
     file = Path(start, FILE if Path(start, FILE).is_file() else "tokenizer_config.json")
     place = str(file) if file.is_file() else start
     template = tokenizer.chat_template
     if isinstance(template, dict):
         if "default" not in template:
-            raise _error(place, f"is one of {', '.join(sorted(template))}, and none is the default")
+            raise _error(place, f"has no default among {', '.join(sorted(template))}")
         template = template["default"]
     if not isinstance(template, str):
-        raise _error(place, f"is no text but {type(template).__name__}")
+        raise _error(place, f"is of type {type(template).__name__}, not a text")
     special_tokens = json.dumps(tokenizer.special_tokens_map, default=str)
     parts, problem = choose_form(pin_date(template), special_tokens)
     if problem is not None:
@@ -109,11 +112,13 @@ def open_template(tokenizer: Any, start: str) -> ChatTemplate:
 
 @cache
 def choose_form(template: str, special_tokens: str) -> tuple[bool, str | None]:
-    """Return whether a template takes lists of parts, and what is wrong with it if it renders
-    neither form. Plain texts come first, and a form that renders several turns.
+    """Return whether a template takes lists of parts, and its problem if it renders neither form.
+
+    Plain texts are preferred to lists of parts, and a form that renders several turns to one that
+    renders a single turn.
 
     Args:
-        special_tokens: the tokenizer's, as JSON.
+        special_tokens: special tokens of the tokenizer, as JSON.
     """
     one, several = Prompt((PROBE,)), Prompt((PROBE, "An answer.", f"Then: {PROBE}"))
     prompts = [(parts, prompt) for parts in (False, True) for prompt in (one, several)]
@@ -135,8 +140,11 @@ def choose_form(template: str, special_tokens: str) -> tuple[bool, str | None]:
 
 
 def probe(request: str) -> tuple[list[dict[str, str]], str | None]:
-    """Render the chats of a request in a process of its own; return the answers, or what is wrong
-    with the template."""
+    """Render the chats of a request in a separate process.
+
+    Returns:
+        The rendered chats or their errors, and the template's problem if the process failed.
+    """
     command = [sys.executable, "-m", "tasktransfer.evaluation.prompting.template_process"]
     try:
         done = subprocess.run(
@@ -165,8 +173,10 @@ def _problem(prompt: Prompt, answer: dict[str, str]) -> str | None:
 
 
 def missing_turn(text: str, turns: Sequence[str]) -> str | None:
-    """Return the beginning of the first turn that a rendered text does not hold whole and in
-    order, None if it holds all. White space does not count."""
+    """Return the beginning of the first turn that is missing from a rendered text.
+
+    Turns must appear completely and in order. White space is ignored. None if no turn is missing.
+    """
     whole, begin = " ".join(text.split()), 0
     for turn in turns:
         words = " ".join(turn.split())
@@ -178,15 +188,17 @@ def missing_turn(text: str, turns: Sequence[str]) -> str | None:
 
 
 def pin_date(template: str) -> str:
-    """Return a template in which ``strftime_now`` formats ``TEMPLATE_DATE``, by a macro of that
-    name before it."""
+    """Return the template with a macro in front that makes ``strftime_now`` format
+    ``TEMPLATE_DATE``."""
     return _DATE_MACRO + template if DATE_FUNCTION in template else template
 
 
 def _date_macro() -> str:
-    """Return the macro: a fixed date has one text for each directive. The line end behind it is
-    removed with it, so that the template begins on a line of its own."""
-    percent = "\uf8ff"  # for private use: no template has it
+    """Return the macro, which replaces each directive by the fixed date's text.
+
+    Jinja removes the line end after the macro, so the template begins on its own line.
+    """
+    percent = "\uf8ff"  # a private-use character, which no template contains
     texts = {"%%": percent}
     for directive in "aAbBcdDeFgGhHIjmMnprRStTuUVwWxXyYzZ":
         text = TEMPLATE_DATE.strftime(f"%{directive}")

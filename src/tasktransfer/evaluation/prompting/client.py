@@ -1,8 +1,8 @@
-"""Requests to an endpoint: repeated if that may help, otherwise an error in the endpoint's words.
+"""Requests to an endpoint, with retries and with errors that quote the endpoint.
 
-A request is repeated after a pause that doubles each time, or that lasts as long as the endpoint
-says: after 429 and other refusals that pass, time-outs, broken connections, pages that are not JSON
-(a proxy's, or a server's that still loads its model), and answers that cannot be read.
+A request is retried after 429 and other temporary refusals, time-outs, broken connections, pages
+that are not JSON (from a proxy, or a server that is still loading its model), and answers that
+cannot be read. The pause doubles each time, or lasts as long as the endpoint requests.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from tasktransfer.evaluation.prompting.transport import (
 from tasktransfer.files import json_text
 
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-"""Refusals that may be over when the request is repeated."""
+"""Status codes of temporary refusals, after which a request is retried."""
 NOT_FOUND = 404
-"""Also passes where a path was offered before: a server may be loading its model again."""
+"""Temporary too if the path was offered before: the server may be reloading its model."""
 LASTING = frozenset({400, 404, 405, 410, 415, 422, 500, 501})
-"""What an endpoint answers to a request that it does not offer. Some fail at it (500)."""
+"""Status codes for a request that the endpoint does not support; some endpoints fail with 500."""
 NO_KEY = frozenset({401, 403})
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-"""Seconds."""
+"""Bounds of the pause between attempts, in seconds."""
 LONGEST_ASKED = 120.0
-"""Seconds of the longest pause that an endpoint is granted (``Retry-After``)."""
+"""Longest pause in seconds that is granted to an endpoint (``Retry-After``)."""
 TOLD_PAUSE = 15.0
-"""Seconds of a pause from which on it is printed."""
+"""Shortest pause in seconds that is printed."""
 SHOWN = 300
-"""Characters of an endpoint's own words in a message."""
+"""Maximum number of characters that a message quotes from an endpoint."""
 
 _FILTERED = re.compile(
     r"content[ _-]?(filter|management|policy|moderation)|\bfiltered\b|moderation|flagged|safety",
@@ -67,9 +67,11 @@ _COUNTED_AS = {"not_json": "unreadable"}
 
 
 class RefusedError(Exception):
-    """The endpoint does not take a request.
+    """A request that the endpoint refuses.
 
-    ``status``: HTTP status; ``words``: of the endpoint.
+    Attributes:
+        status: HTTP status.
+        words: the endpoint's message.
     """
 
     def __init__(self, status: int, url: str, words: str) -> None:
@@ -78,29 +80,29 @@ class RefusedError(Exception):
 
     @property
     def is_filter(self) -> bool:
-        """Whether the endpoint refuses the content of this prompt."""
+        """Whether the endpoint's content filter refuses this prompt."""
         return self.status in (400, 403, 422, 451) and bool(_FILTERED.search(self.words))
 
     def as_endpoint_error(self) -> EndpointError:
-        """Return it as an error with a remedy."""
+        """Return the refusal as an error with a remedy."""
         if self.status == 413 or _TOO_LONG.search(self.words):
             remedy = (
-                "the prompt is longer than the endpoint reads: set max_length of this prompted "
-                "model to fewer tokens (a prompt is cut at three characters per token)"
+                "the prompt is longer than the endpoint's limit: set a smaller max_length for this "
+                "prompted model (prompts are truncated assuming three characters per token)"
             )
         elif 300 <= self.status < 400:
-            remedy = "redirections are not followed: name the new address as endpoint"
+            remedy = "redirections are not followed: set endpoint to the new address"
         else:
             remedy = "check endpoint and served of this prompted model"
         return EndpointError(f"{self}; {remedy}")
 
 
 class UnreadableError(Exception):
-    """Answers stay unreadable, however often a request is sent."""
+    """An answer that cannot be read after all retries."""
 
 
 class _PassingError(Exception):
-    """A failure that may be over when the request is repeated."""
+    """A temporary failure, after which the request is retried."""
 
     def __init__(
         self, reason: str, words: str, pause: float = 0.0, refusal: RefusedError | None = None
@@ -110,7 +112,11 @@ class _PassingError(Exception):
 
 
 class Client:
-    """Sends requests below a URL. ``counts``: how often one was repeated, by reason, and pauses."""
+    """A client that sends requests to paths below a URL.
+
+    Attributes:
+        counts: number of retries by reason, and of pauses that were cut short.
+    """
 
     def __init__(
         self,
@@ -139,15 +145,16 @@ class Client:
         patient: bool = True,
         is_offered: bool = True,
     ) -> dict[str, Any]:
-        """Return what ``read`` makes of the answer; it raises ValueError if it cannot read it.
+        """Send a request and return its answer as read by ``read``.
 
         Args:
-            patient: repeat a request whose answer is JSON that cannot be read.
-            is_offered: the path is known to be offered: repeat a request that is not found.
+            read: parses the JSON of a response; raises ValueError if it contains no answer.
+            patient: retry a request whose answer is JSON that cannot be read.
+            is_offered: the path is known to be offered, so retry a request that is not found.
 
         Raises:
-            RefusedError: the endpoint does not take the request.
-            UnreadableError: it answers, and its answers cannot be read.
+            RefusedError: the endpoint refuses the request.
+            UnreadableError: the endpoint's answers cannot be read.
             EndpointError: the key is refused, or the endpoint cannot be reached.
         """
         url = f"{self.url}/{path}"
@@ -166,11 +173,11 @@ class Client:
         raise self._final_error(url, last)
 
     def stop(self) -> None:
-        """Let requests that pause end with an error: the job fails anyway."""
+        """End pausing requests with an error, because the job fails anyway."""
         self._stopped.set()
 
     def hide(self, text: str) -> str:
-        """Return a text for a message: without the key, without control characters, short."""
+        """Return a short text for a message, without the key and control characters."""
         hidden = self._key.hide(text) if self._key else text
         return escape_line(" ".join(hidden.split()))[:SHOWN]
 
@@ -190,8 +197,8 @@ class Client:
             raise _PassingError("connection", self.hide(str(error))) from None
         except TooLargeError:
             raise EndpointError(
-                f"{url}: an answer is larger than {self.most_bytes:,} bytes, which no answer to "
-                "this request is; check endpoint of this prompted model"
+                f"{url}: an answer is larger than {self.most_bytes:,} bytes, the limit for this "
+                "request; check endpoint of this prompted model"
             ) from None
         value = _as_json(response)
         status = _status(response, value)
@@ -215,7 +222,7 @@ class Client:
     def _failure(
         self, url: str, status: int, response: Response, value: Any, is_offered: bool
     ) -> Exception:
-        """Return the error that a response is which holds no answer."""
+        """Return the error for a response that contains no answer."""
         words = self.hide(_words(response, value)) or responses.get(status, "no reason given")
         refused = RefusedError(status, url, words)
         if status in NO_KEY and not refused.is_filter:
@@ -230,10 +237,10 @@ class Client:
         if self.key_variable is None:
             problem = "key_variable is null, so no key was sent"
         else:
-            there = "is not taken" if self._key else "is not set"
+            there = "is refused" if self._key else "is not set"
             problem = f"the key in the environment variable {self.key_variable} {there}"
         return EndpointError(
-            f"{url}: {status}: {words}; {problem}: set it, or name another variable by "
+            f"{url}: {status}: {words}; {problem}: set it, or name another variable in "
             "key_variable of this prompted model"
         )
 
@@ -251,20 +258,20 @@ class Client:
                 f"{self.url}: {failure.words}; pausing {pause:.0f} s", file=sys.stderr, flush=True
             )
         if self._stopped.wait(pause):
-            raise EndpointError(f"{self.url}: ended because another request failed")
+            raise EndpointError(f"{self.url}: stopped because another request failed")
 
     def _final_error(self, url: str, last: _PassingError) -> Exception:
         if last.reason in ("unreadable", "not_json"):
             return UnreadableError(f"{url}: its answers cannot be read: {last.words}")
-        asked = f" (it asks for a pause of {last.pause:,.0f} s)" if last.pause else ""
+        asked = f" (it requests a pause of {last.pause:,.0f} s)" if last.pause else ""
         return EndpointError(
-            f"{url}: no answer after {self.retries + 1} requests: {last.words}{asked}; finished "
-            "answers are kept: start the endpoint, and start again"
+            f"{url}: no answer after {self.retries + 1} requests: {last.words}{asked}; start the "
+            "endpoint, then start again (finished answers are cached)"
         )
 
 
 def _as_json(response: Response) -> Any:
-    """Return the value of a response; None if it is not JSON."""
+    """Return the parsed JSON of a response; None if it is not JSON."""
     try:
         return json_text.loads(response.content, keep_halves=True)
     except ValueError:
@@ -279,8 +286,10 @@ def _as_text(value: Any) -> str:
 
 
 def _status(response: Response, value: Any) -> int | None:
-    """Return the status of a response without an answer, also if it says so in a 200; None if there
-    is an answer."""
+    """Return the error status of a response, even if a 200 reports the error.
+
+    None if the response has an answer.
+    """
     if not 200 <= response.status < 300:
         return response.status
     if not isinstance(value, dict):
@@ -295,7 +304,7 @@ def _status(response: Response, value: Any) -> int | None:
 
 
 def _error(value: dict[str, Any]) -> Any:
-    """Return the error that a JSON object holds; None if it holds none."""
+    """Return the error in a JSON object; None if it has none."""
     choices = value.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     inner = first.get("error") if isinstance(first, dict) else None
@@ -306,7 +315,7 @@ def _error(value: dict[str, Any]) -> Any:
 
 
 def _words(response: Response, value: Any) -> str:
-    """Return what an endpoint says of a failure."""
+    """Return the endpoint's description of a failure."""
     if isinstance(value, dict):
         error = _error(value) or value
         message = error.get("message") if isinstance(error, dict) else error
@@ -316,17 +325,17 @@ def _words(response: Response, value: Any) -> str:
             return f"{message} ({code})" if is_new else message
         return _as_text(error)
     if encoding := response.headers.get("Content-Encoding"):
-        return f"the answer is compressed ({encoding}), which was not asked for"
+        return f"the answer is compressed ({encoding}), which was not requested"
     if location := response.headers.get("Location"):
         return f"moved to {location}"
     if response.headers.get_content_type() == "text/event-stream":
-        return "the answer is a stream, which was not asked for"
+        return "the answer is a stream, which was not requested"
     text = response.content[: 64 * SHOWN].decode("utf-8", "replace")
     return f"not JSON: {text}" if text.strip() else ""
 
 
 def _retry_after(value: str | None) -> float:
-    """Return the seconds that an endpoint asks to wait: a number or a date."""
+    """Return the pause in seconds from ``Retry-After``, which is a number or a date."""
     if not value:
         return 0.0
     try:
@@ -342,5 +351,5 @@ def _retry_after(value: str | None) -> float:
 
 
 def _whole_characters(text: str) -> str:
-    """Return a text in which halves of surrogate pairs, which no file can hold, are replaced."""
+    """Return a text with unpaired surrogates replaced, because they cannot be written to a file."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

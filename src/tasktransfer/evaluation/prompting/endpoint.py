@@ -1,8 +1,9 @@
 """A language model behind an OpenAI-compatible endpoint.
 
-Choices are scored by ``/completions`` with ``echo`` and ``logprobs`` if the endpoint offers these;
-otherwise the model generates its answer, which has to be one of the choices. A probe decides before
-the first prompt (``probing``), and no later answer changes it. The record's notes say which.
+Choices are scored by ``/completions`` with ``echo`` and ``logprobs`` if the endpoint supports them.
+Otherwise the model generates its answer, which has to be one of the choices. A probe decides before
+the first prompt (``probing``), and no later answer changes the decision. The record's notes name
+the method.
 """
 
 from __future__ import annotations
@@ -44,13 +45,15 @@ from tasktransfer.evaluation.prompting.remembered import Remembered
 from tasktransfer.tasks.asking import Asked, Prompt
 
 CHARACTERS = 3
-"""Of a token at least: prompts are cut by it, as the endpoint's tokenizer is not here. English has
-about four."""
+"""Assumed characters per token for truncating prompts without the endpoint's tokenizer.
+
+It is a cautious estimate: English has about four."""
 LEAST_BYTES, TOKEN_BYTES, MOST_BYTES = 2**20, 512, 2**26
-"""Of the largest answer: beside its tokens, for each token of ``max_length``, which an echo reports
-with its log-probability, and in all."""
+"""Size limit of an answer: its base, an addition per token of ``max_length``, and its maximum.
+
+An echo reports each token with its log-probability."""
 WRITTEN = (
-    "the endpoint gives no log-likelihoods: answers are written, and have to be one of the choices"
+    "the endpoint gives no log-likelihoods: answers are generated and must be one of the choices"
 )
 
 T = TypeVar("T")
@@ -59,11 +62,13 @@ Body = dict[str, Any]
 
 @dataclass
 class EndpointModel:
-    """A model that ``client`` asks by the name ``served``.
+    """A model that ``client`` prompts under the name ``served``.
 
-    ``chat``: whether answers are generated as a chat; None if the endpoint decides.
-    ``thinking_tokens``: of the config. ``probes``: what the endpoint can do. ``sends``: whether
-    requests may be sent; else only what is stored is known.
+    Attributes:
+        probes: stored results of probing the endpoint.
+        chat: whether answers are generated as a chat; None if the endpoint decides.
+        thinking_tokens: value from the config.
+        sends: whether requests may be sent; if not, only stored answers and probes are used.
     """
 
     client: Client
@@ -106,7 +111,7 @@ class EndpointModel:
 
     @cached_property
     def way(self) -> Way:
-        """How the endpoint generates answers."""
+        """The endpoint's way of generating answers."""
         return Way.from_facts(self.probes.establish(self._way_name, self._probe().way))
 
     @property
@@ -136,7 +141,7 @@ class EndpointModel:
         except UnreadableError as error:
             raise EndpointError(
                 f"{error}; its probe gave log-probabilities ({self.probes.file}). If the endpoint "
-                "is another one now, forget the probe: tasktransfer validate --probe-again"
+                "has changed, repeat the probe: tasktransfer validate --probe-again"
             ) from error
         return (
             answer if isinstance(answer, Unread) else Likelihood(answer["total"], answer["tokens"])
@@ -157,7 +162,7 @@ class EndpointModel:
     def _generate(self, way: Way, prompt: Prompt, most: int) -> str | Unread:
         body = generation_body(self.served, way, prompt, most)
         answer = self._ask(way.path, body, reader_for(way))
-        # Answers that an earlier version cached have their thoughts.
+        # Answers cached by an earlier version still contain their thoughts.
         return answer if isinstance(answer, Unread) else strip_thoughts(str(answer["text"]))[0]
 
     # --- requests ---
@@ -177,12 +182,12 @@ class EndpointModel:
     def _ask(self, path: str, body: Body, read: Callable[[Any], Body]) -> Body | Unread:
         """Return the answer to a request, from the cache or from the endpoint.
 
-        A prompt whose content the endpoint refuses is unread, and no reason to ask others in
-        another way. Only answers that say something are cached.
+        A prompt that the endpoint's content filter refuses is unread. It does not change how other
+        prompts are sent. Unread answers are not cached.
 
         Raises:
-            UnreadableError: its answers cannot be read.
-            EndpointError: the endpoint does not take the request, or cannot be reached.
+            UnreadableError: the endpoint's answers cannot be read.
+            EndpointError: the endpoint refuses the request, or cannot be reached.
         """
         digest = digest_of([path, body])
         answer = self.remembered.get(digest)
@@ -205,8 +210,7 @@ class EndpointModel:
         return Unread(str(answer["unread"])) if "unread" in answer else answer
 
     def counts(self) -> dict[str, float]:
-        """Return counts of all answers, cached ones too, with their tokens; and how often requests
-        were repeated, by reason."""
+        """Return the counts of answers (including cached ones), tokens, and retries by reason."""
         rare = {
             **self.client.counts,
             "answers_with_thoughts": self.tallied["answers_with_thoughts"],
@@ -214,7 +218,7 @@ class EndpointModel:
         return {**self.tallied, **{name: count for name, count in rare.items() if count}}
 
     def notes(self, *, chooses: bool) -> list[str]:
-        """Return what a reader of the record must know of the endpoint.
+        """Return notes about the endpoint for the record.
 
         Args:
             chooses: whether the task's answers are choices.
@@ -227,17 +231,17 @@ class EndpointModel:
         if client.counts["pauses_cut_short"]:
             notes.append(
                 f"the endpoint asked for pauses of up to {client.longest_asked:,.0f} s "
-                f"(Retry-After), of which {LONGEST_ASKED:.0f} s were waited"
+                f"(Retry-After); requests waited at most {LONGEST_ASKED:.0f} s"
             )
         if repeated := client.counts["key_in_answers"]:
             notes.append(
-                f"the endpoint repeated the key in {repeated:,} answers: (key) replaces it"
+                f"the endpoint repeated the key in {repeated:,} answers; it is replaced by (key)"
             )
         return notes
 
 
 def _of_one_question(scored: Sequence[Likelihood | Unread]) -> list[Likelihood] | Unread:
-    """Return the likelihoods of all choices; unread if that of any choice is."""
+    """Return the likelihoods of a question's choices; unread if any of them is unread."""
     unread = next((each for each in scored if isinstance(each, Unread)), None)
     return unread or [each for each in scored if isinstance(each, Likelihood)]
 
@@ -254,10 +258,10 @@ def open_endpoint(
     """Return a model behind an endpoint, whose answers are cached in ``folder``.
 
     Args:
-        sends: whether requests may be sent; else no key is read.
+        sends: whether requests may be sent; if not, no key is read.
 
     Raises:
-        ConfigError: the user has not allowed the host or the key, or the key cannot be one.
+        ConfigError: the user has not allowed the host or the key, or the key is not valid.
     """
     assert config.endpoint is not None, "it runs here"
     refusals = [*find_refusals(config.endpoint, config.key_variable)] if sends else []

@@ -1,4 +1,4 @@
-"""Keys of endpoints: read from the environment, checked, and hidden in everything that is written.
+"""API keys of endpoints: read from the environment, checked, and hidden in all output.
 
 Standard library only.
 """
@@ -15,21 +15,22 @@ from functools import cached_property
 from tasktransfer.errors import ConfigError
 
 HIDDEN = "(key)"
-"""Stands in place of a key."""
+"""Replacement for a key in texts."""
 SHORTEST_SECRET = 8
-"""Characters. A shorter key (``EMPTY``, ``none``) is a placeholder, and may be a word of an
-answer."""
+"""Minimum length of a secret key in characters.
+
+A shorter key (``EMPTY``, ``none``) is a placeholder, and may occur as a word in an answer."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key. Nothing prints its value."""
+    """A key whose value is never printed."""
 
     value: str = field(repr=False)
 
     @cached_property
     def _spellings(self) -> tuple[str, ...]:
-        """The value in every form in which a server may repeat it, the longest first."""
+        """The value in every encoding in which a server may repeat it, longest first."""
         plain = {self.value, " ".join(self.value.split())}
         escaped = {json.dumps(text)[1:-1] for text in plain} | {repr(text)[1:-1] for text in plain}
         escaped |= {json.dumps(text)[1:-1] for text in escaped}
@@ -47,15 +48,15 @@ class Key:
         return text
 
     def hide_in_answer(self, text: str) -> str:
-        """Return a model's answer without the key. A placeholder stays: it may be the answer."""
+        """Return a model's answer without the key; a placeholder stays, it may be the answer."""
         return text if len(self.value) < SHORTEST_SECRET else self.hide(text)
 
 
 def read_key(variable: str | None) -> Key | None:
-    """Return the key in an environment variable, without blanks around it; None if there is none.
+    """Return the key in an environment variable, stripped of blanks; None if it is not set.
 
     Raises:
-        ConfigError: the value cannot be a key. The message names the variable, never the value.
+        ConfigError: the value is not a valid key. The message names the variable, never the value.
     """
     value = os.environ.get(variable, "").strip() if variable else ""
     if variable is None or not value:

@@ -1,4 +1,4 @@
-"""From a checkpoint to a model that is asked."""
+"""Loading of checkpoints as prompted models."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.tasks.asking import Prompt
 from tasktransfer.training.hardware import Hardware
 
-PLAIN = "an encoder-decoder is asked in plain text"
+PLAIN = "an encoder-decoder is prompted in plain text"
 
 
 @dataclass(frozen=True, slots=True)
 class _Sized:
-    """As much of a model as its precision and memory are chosen by."""
+    """The facts about a model from which its precision and memory are chosen."""
 
     module: Any
     hidden_size: int
@@ -34,18 +34,18 @@ class _Sized:
 
 
 def load_texts(model: ModelSpec, start: str, revision: str | None, chat: Chat = "auto") -> Texts:
-    """What a released model reads, without its weights.
+    """Load a released model's tokenizer and chat template, without its weights.
 
     Args:
         start: Hugging Face name or folder.
         chat: whether its chat template renders prompts; ``auto``: if it has one.
 
     Raises:
-        ModelError: it is an encoder, lacks the chat template that ``chat`` asks for or has a broken
-            one, or its tokenizer cannot be read.
+        ModelError: the model is an encoder, has a broken chat template or none although ``chat``
+            requires one, or its tokenizer cannot be read.
     """
     if model.family not in ("decoder", "encoder_decoder"):
-        raise ModelError(f"{start}: an encoder writes nothing and cannot be asked; take a decoder")
+        raise ModelError(f"{start}: an encoder cannot generate text; prompt a decoder instead")
     tokenizer = load_tokenizer(start, revision, model.family)
     if model.family == "encoder_decoder":
         if chat == "yes":
@@ -61,12 +61,12 @@ def load_texts(model: ModelSpec, start: str, revision: str | None, chat: Chat = 
 
 
 def check_prompts(model: ModelSpec, start: str, chat: Chat, *, examples: bool) -> tuple[str, ...]:
-    """Render a prompt as the model would read it; return what a record would note about it.
+    """Render a test prompt with the model's tokenizer; return the notes for its records.
 
     Args:
         start: folder of the checkpoint.
         chat: see ``load_texts``.
-        examples: whether prompts have examples, which are turns of the assistant.
+        examples: whether prompts have few-shot examples, which are turns of the assistant.
 
     Raises:
         ModelError: see ``load_texts`` and ``Texts.text``.
@@ -80,13 +80,15 @@ def check_prompts(model: ModelSpec, start: str, chat: Chat, *, examples: bool) -
 def load_asked(
     model: ModelSpec, start: str, revision: str | None, hardware: Hardware, chat: Chat = "auto"
 ) -> CausalModel | Seq2SeqModel:
-    """A released model on this process's device. In bfloat16 its weights are, too.
+    """Load a released model onto this process's device for prompting.
+
+    If it computes in bfloat16, its weights are in bfloat16, too.
 
     Args:
         start, chat: see ``load_texts``.
 
     Raises:
-        ModelError: it cannot be asked (``load_texts``) or read (``checkpoint.load_pretrained``).
+        ModelError: it cannot be prompted (``load_texts``) or read (``checkpoint.load_pretrained``).
     """
     texts = load_texts(model, start, revision, chat)
     device = hardware.device()

@@ -1,8 +1,8 @@
-"""A causal language model in this process, asked in batches.
+"""A causal language model in this process, prompted in batches.
 
-All prompts of a task begin alike (an instruction and the same examples), and so do all choices of a
-question. Both beginnings are read once: their keys and values are kept, and batches go on from
-there. That changes no number beyond rounding.
+All prompts of a task share a prefix (an instruction and the same examples), and so do all choices
+of a question. Both prefixes are computed once: their keys and values are cached, and batches
+continue from there. Results differ by rounding only.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tasktransfer.tasks.asking import Asked, Prompt
 from tasktransfer.training.setup import Setup
 
 KEPT = 4
-"""Tokens whose keys and values are kept, as a multiple of those that are computed at once."""
+"""Maximum number of tokens in the key-value cache, as a multiple of the tokens per batch."""
 FEWER = 8
-"""Of so many times fewer tokens all words' logits are made at once: vocabularies are large."""
+"""Divisor of the tokens per batch when logits of the whole (large) vocabulary are needed."""
 
 
 @dataclass
 class CausalModel:
-    """A decoder with what it reads."""
+    """A decoder with its tokenizer and chat template."""
 
     module: Any
     texts: Texts
@@ -43,7 +43,7 @@ class CausalModel:
         self._takes = set(inspect.signature(self.module.forward).parameters)
         config = self.module.config.get_text_config()
         window = getattr(config, "sliding_window", None) or getattr(config, "local_attention", None)
-        # A window is counted in places, padding among them: such rows are read one by one.
+        # An attention window counts padding as positions, so such rows are computed one by one.
         self._padded = not window or window >= self.texts.max_length
 
     @property
@@ -88,7 +88,7 @@ class CausalModel:
 
     @staticmethod
     def _stem(rows: Sequence[TokenRow]) -> Ids:
-        """What all choices of a question begin with, short of the first token of any."""
+        """Return the common prefix of a question's rows, before the first token of any choice."""
         shared = _common([row.ids for row in rows])
         least = min(min(row.begin, len(row.ids) - 1) for row in rows)
         return rows[0].ids[: max(1, min(shared, least))]
@@ -96,7 +96,12 @@ class CausalModel:
     def _continued(
         self, state: _State, choices: Sequence[tuple[int, Ids, int]], tokens: int
     ) -> Iterator[Likelihood]:
-        """Of (row of the state, its tokens from there, the first that counts) each likelihood."""
+        """Yield the likelihood of each choice after its question.
+
+        Args:
+            choices: per choice the row of the state, the remaining token ids, and the index of the
+                first one that belongs to the choice.
+        """
         first = state.logits.log_softmax(-1)
         at = torch.tensor([(row, ids[0]) for row, ids, _ in choices], device=self.device)
         each = [[value] for value in first[at[:, 0], at[:, 1]].tolist()]
@@ -112,7 +117,7 @@ class CausalModel:
             yield Likelihood(sum(question[counted:]), len(ids) - counted)
 
     def _later(self, state: _State, choices: Sequence[tuple[int, Ids]]) -> list[list[float]]:
-        """Log-probabilities of each token behind the first."""
+        """Return the log-probabilities of each choice's tokens after the first."""
         rows = torch.tensor([row for row, _ in choices], device=self.device)
         width = max(len(ids) for _, ids in choices)
         ids = torch.zeros((len(choices), width), dtype=torch.long)
@@ -128,7 +133,7 @@ class CausalModel:
             row[: len(c) - 1] for row, (_, c) in zip(log_likelihoods.tolist(), choices, strict=True)
         ]
 
-    # --- writing ---
+    # --- generation ---
 
     def write(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
         rows = self.texts.ids([self.texts.text(prompt) for prompt in prompts])
@@ -146,7 +151,7 @@ class CausalModel:
         return [written[n] for n in range(len(rows))]
 
     def _greedy(self, state: _State, most: int, stops: Sequence[str]) -> list[str]:
-        """The likeliest token after the other, of all rows until each has ended."""
+        """Generate greedily until every row has ended or has ``most`` tokens."""
         written: list[Ids] = [[] for _ in state.logits]
         left, logits, mask, cache = list(range(len(written))), state.logits, state.mask, state.cache
         for _ in range(most):
@@ -161,7 +166,7 @@ class CausalModel:
             self.read["written_tokens"] += len(left)
             if not going:
                 break
-            if len(going) < len(left):  # what is kept of the others is copied
+            if len(going) < len(left):  # continue with a copy of the unfinished rows' cache
                 kept = torch.tensor(going, device=self.device)
                 left = [left[index] for index in going]
                 cache, mask = _branched(cache, kept), mask[kept]
@@ -177,7 +182,7 @@ class CausalModel:
 
     @property
     def _ends(self) -> set[int]:
-        """Tokens that end an answer."""
+        """The ids of tokens that end an answer."""
         named = self.module.generation_config.eos_token_id
         listed = named if isinstance(named, list) else [named]
         return {i for i in (*listed, self.texts.tokenizer.eos_token_id) if i is not None}
@@ -189,16 +194,18 @@ class CausalModel:
             return self.setup.eval_budget.fitting(work, undo=lambda: None)
 
     def _head(self, rows: Sequence[Ids]) -> Ids:
-        """What all rows begin with, short of the last token of the shortest. Worth keeping only
-        where several rows go on from there."""
+        """Return the common prefix of all rows, without the last token of the shortest row.
+
+        It is empty for a single row, where caching it gains nothing.
+        """
         if len(rows) < 2:
             return []
         shared = _common(rows)
         return rows[0][: max(0, min(shared, min(map(len, rows)) - 1))]
 
     def _batches(self, rows: Sequence[Ids], head: int, tokens: int) -> Iterator[list[int]]:
-        """Numbers of rows of about the same length, what is computed and kept of them within the
-        budget."""
+        """Yield the indices of rows of similar length, in batches whose computation and cache fit
+        the token budget."""
         batch: list[int] = []
         for n in sorted(range(len(rows)), key=lambda n: -len(rows[n])):
             longest = len(rows[batch[0]] if batch else rows[n])
@@ -212,7 +219,7 @@ class CausalModel:
             yield batch
 
     def _read(self, rows: Sequence[Ids], head: Ids) -> _State:
-        """The states behind some rows, all of which begin with ``head``."""
+        """Compute the state after each row; all rows begin with ``head``."""
         count = len(rows)
         own = [row[len(head) :] for row in rows]
         width = max(map(len, own))
@@ -232,7 +239,7 @@ class CausalModel:
         return _State(logits[:, -1], cache, mask)
 
     def _kept(self, head: Ids) -> Any:
-        """Keys and values of the common beginning: that of the last task is remembered."""
+        """Return the keys and values of a common prefix; the last one is cached."""
         if getattr(self, "_last_head", None) != head:
             ids = torch.tensor([head], device=self.device)
             _, self._last_cache = self._forward(ids, torch.ones_like(ids), None, 1)
@@ -241,7 +248,8 @@ class CausalModel:
         return self._last_cache
 
     def _forward(self, ids: Tensor, mask: Tensor, cache: Any, last: int) -> tuple[Tensor, Any]:
-        """Logits (rows, ``last``, words) in float32 of the last tokens, and keys and values."""
+        """Return the float32 logits (rows, ``last``, vocabulary) of the last tokens, and the keys
+        and values."""
         places = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
         more = {"position_ids": places, "logits_to_keep": last}
         output = self.module(
@@ -259,8 +267,13 @@ class CausalModel:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Behind some rows: logits of what follows (rows, words), keys and values, and which of their
-    places are tokens, (rows, places)."""
+    """The model's state after a batch of rows.
+
+    Attributes:
+        logits: logits of the next token, (rows, vocabulary).
+        cache: keys and values.
+        mask: attention mask, (rows, positions).
+    """
 
     logits: Tensor
     cache: Any
@@ -272,15 +285,18 @@ class _State:
 
 
 def _common(rows: Sequence[Ids]) -> int:
-    """How many tokens all rows begin with."""
-    first, last = min(rows), max(rows)  # what these two share, all do
+    """Return the length of the common prefix of all rows."""
+    first, last = min(rows), max(rows)  # the prefix that these two share is common to all
     pairs = enumerate(zip(first, last, strict=False))
     return next((n for n, (a, b) in pairs if a != b), min(len(first), len(last)))
 
 
 def _branched(cache: Any, rows: Tensor) -> Any:
-    """Keys and values of some rows, one as often as it is named. The layers are copied shallowly:
-    a layer that goes on makes new tensors and leaves those of the others alone."""
+    """Return the keys and values of the given rows, each as often as it is listed.
+
+    Layers are copied shallowly: a layer that continues creates new tensors and does not change
+    those of other copies.
+    """
     new = copy.copy(cache)
     new.layers = [copy.copy(layer) for layer in cache.layers]
     new.batch_select_indices(rows)

@@ -1,4 +1,4 @@
-"""What is asked of a language model that is not trained, wherever it runs."""
+"""The interface of a prompted language model, in this process or behind an endpoint."""
 
 from __future__ import annotations
 
@@ -9,26 +9,30 @@ from typing import Literal, Protocol
 from tasktransfer.tasks.asking import Asked, Prompt
 
 Chat = Literal["auto", "yes", "no"]
-"""Whether prompts are put as turns of a chat; ``auto``: where the model has a template for it."""
+"""Whether prompts are sent as turns of a chat; ``auto``: if the model has a chat template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """Of a choice behind its prompt: the log-probability of all its tokens in nats, and how many
-    they are."""
+    """The likelihood of a choice after its prompt.
+
+    Attributes:
+        total: summed log-probability of its tokens in nats.
+        tokens: number of its tokens.
+    """
 
     total: float
     tokens: int
 
     @property
     def mean(self) -> float:
-        """By length: the mean over tokens (Brown et al. 2020, section 2.4)."""
+        """The length-normalised likelihood: mean over tokens (Brown et al. 2020, section 2.4)."""
         return self.total / self.tokens if self.tokens else float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A question without an answer that can be read; it counts as wrong."""
+    """A prompt without a readable answer, which counts as wrong."""
 
     reason: str
 
@@ -38,16 +42,16 @@ class AskedModel(Protocol):
 
     @property
     def max_length(self) -> int:
-        """Tokens of prompt and answer."""
+        """The maximum length of prompt and answer in tokens."""
         ...
 
     @property
     def gives_likelihoods(self) -> bool:
-        """Whether it says how likely a choice is; otherwise it can only write."""
+        """Whether the model can score choices; otherwise it can only generate."""
         ...
 
     def notes(self, *, chooses: bool) -> list[str]:
-        """Return what a record should note about how the model was asked.
+        """Return notes for the record about how the model was prompted.
 
         Args:
             chooses: whether answers are choices.
@@ -55,31 +59,30 @@ class AskedModel(Protocol):
         ...
 
     def length(self, prompt: Prompt) -> int:
-        """Tokens of a prompt; of a model whose tokenizer is not here an estimate."""
+        """Return the tokens of a prompt; an estimate if the model's tokenizer is not available."""
         ...
 
     def cut(self, text: str, most: int, keeps: str) -> str:
-        """At most so many tokens of a text: of its ``end`` or ``beginning``."""
+        """Truncate a text to ``most`` tokens and keep its ``end``, ``beginning`` or ``both``."""
         ...
 
     def likelihoods(self, asked: Sequence[Asked]) -> Sequence[list[Likelihood] | Unread]:
-        """How likely each choice of each question is behind its prompt."""
+        """Return the likelihood of each choice of each question after its prompt."""
         ...
 
     def write(
         self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]
     ) -> Sequence[str | Unread]:
-        """What it writes behind each prompt, always the likeliest token: at most so many tokens, up
-        to the first of the stops."""
+        """Generate greedily after each prompt, up to ``most`` tokens or the first stop string."""
         ...
 
     def counts(self) -> dict[str, float]:
-        """What asking has come to so far, by name: tokens read and written, requests."""
+        """Return the counts so far by name, such as tokens read and generated, and requests."""
         ...
 
 
 def up_to(text: str, stops: Sequence[str]) -> str:
-    """A written text up to the first of the stops, white space before its beginning left out."""
+    """Return a generated text up to the first stop string, without leading white space."""
     text = text.lstrip()
     for stop in stops:
         text = text.split(stop, 1)[0]
@@ -87,5 +90,5 @@ def up_to(text: str, stops: Sequence[str]) -> str:
 
 
 def has_stopped(text: str, stops: Sequence[str]) -> bool:
-    """Whether a text that is being written has come to one of the stops."""
+    """Return whether a generated text contains a stop string."""
     return any(stop in text.lstrip() for stop in stops)

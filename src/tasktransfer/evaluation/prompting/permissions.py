@@ -1,6 +1,6 @@
-"""Permissions of endpoints: which environment variable is sent as a key, and to which host.
+"""Permissions for endpoints: the environment variables that may be sent as keys, and the hosts.
 
-A config can come from someone else, so it cannot grant this by itself: the user lists variables and
+A config can come from someone else, so it cannot grant permissions. The user lists variables and
 hosts in the environment. Standard library only.
 """
 
@@ -14,11 +14,11 @@ import urllib.parse
 from collections.abc import Iterator
 
 KEY_VARIABLES = "TASKTRANSFER_KEY_VARIABLES"
-"""Lists the environment variables whose values may be sent as keys."""
+"""Environment variable that lists the variables whose values may be sent as keys."""
 HTTP_HOSTS = "TASKTRANSFER_HTTP_HOSTS"
-"""Lists other machines that may be asked by http://, without encryption."""
+"""Environment variable that lists other machines to which http:// (unencrypted) is allowed."""
 COMMON_VARIABLE, ITS_HOST = "OPENAI_API_KEY", "api.openai.com"
-"""This variable needs no permission for its own host and for this machine."""
+"""Variable that needs no permission for its own host and for this machine."""
 
 
 def is_this_machine(url: str) -> bool:
@@ -32,7 +32,7 @@ def is_this_machine(url: str) -> bool:
 
 
 def find_refusals(url: str, variable: str | None) -> Iterator[str]:
-    """Yield why an endpoint must not be asked in this environment; nothing if it may be."""
+    """Yield the reasons why the environment does not permit requests to an endpoint."""
     host = _host(url)
     is_plain = url.casefold().startswith("http:") and not is_this_machine(url)
     if is_plain and host not in _listed(HTTP_HOSTS):
@@ -46,13 +46,13 @@ def find_refusals(url: str, variable: str | None) -> Iterator[str]:
     if not usual and variable.casefold() not in _listed(KEY_VARIABLES):
         yield (
             f"the key in the environment variable {variable} would be sent to {host}. Allow it: "
-            f"export {KEY_VARIABLES}={variable}; or name another variable by key_variable (null: "
+            f"export {KEY_VARIABLES}={variable}; or name another variable in key_variable (null: "
             "no key is sent)"
         )
 
 
 def describe_key(variable: str | None) -> str:
-    """Return which key is sent, for people."""
+    """Describe the key that is sent, for messages."""
     if variable is None:
         return "without a key"
     is_set = bool(os.environ.get(variable, "").strip())

@@ -1,8 +1,8 @@
-"""What an endpoint can do, as its probe saw it: stored beside its cached answers for all jobs.
+"""Stored results of probing an endpoint's abilities, next to its cached answers, for all jobs.
 
-A measure must not change because one request failed. So an endpoint is probed with a known answer
-before its first real prompt, and every job goes by what is stored until someone forgets it
-(``tasktransfer validate --probe-again``). Standard library only.
+A measure must not change because one request failed. An endpoint is therefore probed with a known
+answer before its first real prompt, and every job uses the stored result. The command
+``tasktransfer validate --probe-again`` deletes it. Standard library only.
 """
 
 from __future__ import annotations
@@ -29,10 +29,13 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How an endpoint generates answers.
+    """An endpoint's way of generating answers.
 
-    ``path``: below its URL; ``tokens_key``: what it calls the limit of tokens; ``temperature``:
-    whether it takes one; ``thinks``: whether it writes its reasoning first.
+    Attributes:
+        path: path below its URL.
+        tokens_key: name of the parameter that limits the tokens.
+        temperature: whether it accepts a temperature.
+        thinks: whether the model generates its reasoning first.
     """
 
     path: str
@@ -42,11 +45,11 @@ class Way:
 
     @classmethod
     def from_facts(cls, facts: Facts) -> Way:
-        """Return the way that a stored probe names."""
+        """Create it from a stored probe."""
         return cls(facts["path"], facts["tokens_key"], facts["temperature"], facts["thinks"])
 
     def as_facts(self) -> Facts:
-        """Return it as plain data."""
+        """Return the way as plain data."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -54,7 +57,7 @@ class Way:
         if self.tokens_key != "max_tokens":
             parts.append(f"limited by {self.tokens_key}")
         if not self.temperature:
-            parts.append("without a temperature, which the endpoint refuses: answers are sampled")
+            parts.append("without a temperature, which the endpoint refuses, so they are sampled")
         if self.thinks:
             parts.append("the model thinks first: its thoughts (<think>) are not read as an answer")
         return ", ".join(parts)
@@ -68,7 +71,7 @@ class Probes:
         self._holds = False
 
     def get(self, name: str) -> Facts | None:
-        """Return the facts of a probe; None if it was not made, or cannot be read."""
+        """Return the facts of a stored probe; None if there is none or it cannot be read."""
         facts: Any = json_text.read_object(self.file).get(name)
         try:
             if name == SCORES:
@@ -80,13 +83,15 @@ class Probes:
         return dict(facts)
 
     def establish(self, name: str, probe: Callable[[], Facts]) -> Facts:
-        """Return the facts of a probe, and make and store it if it was not made. One process at a
-        time makes probes, so that all go by the same."""
+        """Return the facts of a probe; run and store it first if it is not stored.
+
+        Only one process at a time runs probes, so that all processes use the same facts.
+        """
         facts = self.get(name)
         if facts is not None:
             return facts
         with self._held():
-            facts = self.get(name)  # another process made it meanwhile
+            facts = self.get(name)  # another process stored it meanwhile
             if facts is None:
                 facts = {**probe(), "at": datetime.now(UTC).isoformat(timespec="seconds")}
                 stored = {**json_text.read_object(self.file), name: facts}
@@ -96,7 +101,7 @@ class Probes:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        if self._holds:  # a probe that needs another one
+        if self._holds:  # a probe that needs another probe
             yield
             return
         with one_at_a_time(self.file, _say):
@@ -107,7 +112,7 @@ class Probes:
                 self._holds = False
 
     def describe(self, *names: str) -> list[str]:
-        """Return what is stored (by default all of it) as sentences for people."""
+        """Describe the stored probes (all by default) as sentences."""
         lines = []
         for name in names or json_text.read_object(self.file):
             if (facts := self.get(name)) is not None:
@@ -117,7 +122,7 @@ class Probes:
         return lines
 
     def forget(self) -> bool:
-        """Remove what is stored, and return whether there was any."""
+        """Delete the stored probes; return whether there were any."""
         if not self.file.exists():
             return False
         self.file.unlink()
@@ -128,7 +133,7 @@ def answers_folder(results: str, model: str, weights: str) -> Path:
     """Return the folder of a model's cached answers and probes.
 
     Args:
-        weights: of its specification: ``served:`` and the endpoint's name of the model.
+        weights: ``weights`` of its specification: ``served:`` and the endpoint's model name.
     """
     return Path(results, "data", "asked", f"{model}-{digest_of(weights)[:12]}")
 

@@ -1,7 +1,7 @@
-"""Probe an endpoint with prompts whose answer is known, before the first real prompt.
+"""Probes of an endpoint with prompts whose answers are known, before the first real prompt.
 
-A refusal is believed only if the endpoint answers another probe and then refuses again: a server
-that still loads its model, or a proxy between, refuses everything for a while.
+A refusal counts only if the endpoint answers another probe and then refuses again. A server that is
+still loading its model, or a proxy in between, refuses everything for a while.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from tasktransfer.tasks.asking import Prompt
 KNOWN = ("The capital of France is", " Paris")
 QUESTION = Prompt(("Answer with one word. What is the capital of France?\nAnswer:",))
 FEW = 16
-"""Tokens of a probe's answer."""
+"""Token limit of a probe's answer."""
 THOUGHTS = 2048
-"""Tokens for the thoughts of a model that thinks, unless thinking_tokens says another number."""
+"""Token limit for a model's thoughts if thinking_tokens is not set."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Probes the model that ``client`` knows as ``served``.
+    """A probe of the model that the endpoint serves as ``served``.
 
-    ``chat``: whether prompts are a chat; None if the endpoint decides. ``thinking_tokens``: of the
-    config.
+    Attributes:
+        chat: whether prompts are sent as a chat; None if the endpoint decides.
+        thinking_tokens: value from the config.
     """
 
     client: Client
@@ -47,7 +48,7 @@ class Probe:
         """Probe whether the endpoint echoes a prompt with its log-probabilities.
 
         Args:
-            find_way: raises EndpointError if the endpoint does not answer at all.
+            find_way: function that raises EndpointError if the endpoint does not answer at all.
         """
         facts = self._try_echo()
         if not facts["offered"]:
@@ -95,11 +96,11 @@ class Probe:
             return other
 
     def _try(self, path: str) -> Facts:
-        """Probe a path, without what the endpoint says it does not take.
+        """Probe a path, without the parameters that the endpoint says it refuses.
 
         Raises:
-            RefusedError: it is not offered.
-            EndpointError: it answers nothing that can be read.
+            RefusedError: the path is not offered.
+            EndpointError: the endpoint's answers cannot be read.
         """
         way, allowed = Way(path), self.thinking_tokens or 0
         while True:
@@ -120,8 +121,8 @@ class Probe:
                 answer = self._ask(way, FEW + allowed)
         if "unread" in answer:
             raise EndpointError(
-                f"{self.client.url}: {self.served} thinks, or answers nothing: {answer['unread']}; "
-                f"{allowed:,} tokens were left for its thoughts. Raise "
+                f"{self.client.url}: {self.served} gives no answer: {answer['unread']}; "
+                f"{allowed:,} tokens were allowed for its thoughts. Raise "
                 "thinking_tokens of this prompted model, or switch thinking off at the server"
             )
         return {**way.as_facts(), "saw": self.client.hide(answer["text"])}
@@ -135,7 +136,7 @@ class Probe:
 
 
 def _without_refused(way: Way, words: str) -> Way | None:
-    """Return a way without the parameter that an endpoint refuses; None if its words name none."""
+    """Return a way without the parameter that an endpoint refuses; None if it names none."""
     if way.tokens_key == "max_tokens" and re.search("max_(completion_)?tokens", words):
         return replace(way, tokens_key="max_completion_tokens")
     if way.temperature and "temperature" in words:
@@ -144,19 +145,19 @@ def _without_refused(way: Way, words: str) -> Way | None:
 
 
 def reader_for(way: Way) -> Callable[[Any], dict[str, Any]]:
-    """Return what reads the answers of a way."""
+    """Return the function that reads the answers of a way."""
     return read_message if way.path == CHAT else read_completion
 
 
 def generation_body(served: str, way: Way, prompt: Prompt, most: int) -> dict[str, Any]:
-    """Return the request that has an answer generated, of ``most`` tokens."""
+    """Return the request body for generating an answer of at most ``most`` tokens."""
     text = {"messages": prompt.messages} if way.path == CHAT else {"prompt": prompt.text}
     temperature = {"temperature": 0} if way.temperature else {}
     return {"model": served, **temperature, **text, way.tokens_key: most}
 
 
 def echo_body(served: str, prompt: str, choice: str) -> dict[str, Any]:
-    """Return the request for the log-probabilities of a prompt and a choice behind it."""
-    # One token more: not every endpoint lets a text be read without any.
+    """Return the request body for the log-probabilities of a prompt and a choice after it."""
+    # One token is generated, because not every endpoint accepts max_tokens of 0.
     more = {"max_tokens": 1, "echo": True, "logprobs": 1}
     return {"model": served, "temperature": 0, "prompt": prompt + choice, **more}

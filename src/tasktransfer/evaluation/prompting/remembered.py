@@ -1,8 +1,8 @@
-"""What an endpoint has answered, kept by what was asked: nothing is asked twice.
+"""A cache of an endpoint's answers by request, so that no request is sent twice.
 
-A folder holds files of JSON lines, one a process that asked, each line with the digest of a request
-and its answer. A line is written and flushed when its answer is there, so a process may be killed
-at any time: a last line that is cut off is left out, and asked once more. Standard library only.
+A folder contains one file of JSON lines per process. Each line has the digest of a request and its
+answer. A line is written and flushed as soon as its answer arrives, so a process may be killed at
+any time: an incomplete last line is ignored, and its request is sent again. Standard library only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Answer = dict[str, Any]
 
 
 class Remembered:
-    """The answers in a folder; safe to use from several threads, and by several processes."""
+    """The cached answers in a folder; safe for several threads and several processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -39,18 +39,18 @@ class Remembered:
             return  # cut off when its process was killed
 
     def get(self, digest: str) -> Answer | None:
-        """The answer to a request; None: it was not asked yet."""
+        """Return the answer to a request; None if it is not cached."""
         return self._answers.get(digest)
 
     def put(self, digest: str, answer: Answer) -> None:
-        """Keep an answer."""
+        """Store an answer."""
         line = json.dumps({"asked": digest, "answer": answer})
         with self._lock:
             if self._file is None:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 name = f"{platform.node()}-{os.getpid()}.jsonl"
                 self._file = (self.folder / name).open("a", encoding="utf-8")
-            # A line of a process that had this number, and was killed, may have no end.
+            # The last line of a killed process with the same id may be incomplete.
             self._file.write(f"\n{line}\n" if self._file.tell() else f"{line}\n")
             self._file.flush()
             self._answers[digest] = answer

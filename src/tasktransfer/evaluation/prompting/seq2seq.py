@@ -1,5 +1,7 @@
-"""An encoder-decoder in this process: it reads the prompt with its encoder and answers with its
-decoder. A question is encoded once, whatever the number of its choices."""
+"""An encoder-decoder in this process: the encoder reads the prompt, the decoder answers.
+
+A question is encoded once, however many choices it has.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from tasktransfer.training.setup import Setup
 
 @dataclass
 class Seq2SeqModel:
-    """An encoder-decoder with what it reads. Prompts are plain text: there is no chat."""
+    """An encoder-decoder with its tokenizer; prompts are plain text without a chat template."""
 
     module: Any
     texts: Texts
@@ -40,7 +42,7 @@ class Seq2SeqModel:
         return list(self.texts.notes)
 
     def length(self, prompt: Prompt) -> int:
-        return self.texts.length(prompt) + 1  # the end
+        return self.texts.length(prompt) + 1  # the end-of-sequence token
 
     def cut(self, text: str, most: int, keeps: str) -> str:
         return self.texts.cut(text, most, keeps)

@@ -1,7 +1,7 @@
-"""A process that renders chats by a template, within limits of time and memory.
+"""A process that renders chats with a template, within limits of time and memory.
 
-A chat template is a program that came with a model: it may fail, never end or fill the memory.
-``chat_template.probe`` starts it and speaks JSON with it.
+A chat template is a program from a model's checkpoint: it may fail, never end or fill the memory.
+``chat_template.probe`` starts the process and exchanges JSON with it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 SECONDS = 6
-"""Of processor time, the start of Python among them."""
+"""Limit of processor time in seconds, including the start of Python."""
 BYTES = 400 << 20
 MOST_CHARACTERS = 200_000
-"""Of a text that is rendered of a probe of some thousands."""
+"""Maximum length of a rendered probe, which itself has some thousand characters."""
 TIMES = 4
-"""Renderings of a chat: a template may draw by chance, or count."""
+"""Number of times that a chat is rendered: a template may be random or count its calls."""
 
 
 def render_chats(template: str, special_tokens: dict[str, Any], chats: list[Any]) -> list[Any]:
@@ -42,19 +42,19 @@ def render_chats(template: str, special_tokens: dict[str, Any], chats: list[Any]
         except Exception as error:  # whatever the template's code raises
             return {"error": f"{type(error).__name__}: {error}"}
         if len(texts) > 1:
-            return {"error": "it gives another text each time"}
+            return {"error": "its output differs each time"}
         (text,) = texts
         if len(text) > MOST_CHARACTERS:
-            return {"error": f"it gives {len(text):,} characters"}
+            return {"error": f"its output has {len(text):,} characters"}
         return {"text": text}
 
     return [render(chat) for chat in chats]
 
 
 def main() -> None:
-    """Read a request from standard input, and write the answer to standard output."""
+    """Read a request from standard input and write the answer to standard output."""
     for limit, most in ((resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_AS, BYTES)):
-        with suppress(OSError, ValueError):  # not every system has it
+        with suppress(OSError, ValueError):  # not every system has these limits
             resource.setrlimit(limit, (most, most))
     json.dump(render_chats(**json.load(sys.stdin)), sys.stdout)
 

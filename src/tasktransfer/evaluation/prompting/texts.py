@@ -1,4 +1,4 @@
-"""Prompts and choices as a model in this process reads them: its chat template and its tokens."""
+"""Rendering and tokenization of prompts and choices for a model in this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ Ids = list[int]
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """A choice behind its prompt. ``begin``: the first token that is the choice's."""
+    """A prompt followed by a choice.
+
+    Attributes:
+        ids: token ids of both.
+        begin: index of the choice's first token.
+    """
 
     ids: Ids
     begin: int
@@ -23,9 +28,13 @@ class TokenRow:
 
 @dataclass
 class Texts:
-    """A tokenizer. ``max_length``: tokens of prompt and answer; ``chat``: the template that renders
-    prompts, None if they are plain text; ``notes``: what a record says about them. What it says of
-    a model that is loaded is true before it is, too."""
+    """A tokenizer with a chat template, usable before the model's weights are loaded.
+
+    Attributes:
+        max_length: maximum length of prompt and answer in tokens.
+        chat: template that renders prompts; None if they are plain text.
+        notes: notes about the prompts for the record.
+    """
 
     tokenizer: Any
     max_length: int
@@ -34,21 +43,21 @@ class Texts:
     gives_likelihoods: bool = True
 
     def text(self, prompt: Prompt) -> str:
-        """Return the text that the model reads.
+        """Return the rendered prompt.
 
         Raises:
-            ModelError: the chat template does not render the prompt whole.
+            ModelError: the chat template does not render the prompt completely.
         """
         return self.chat.render(prompt) if self.chat else prompt.text
 
     def ids(self, texts: Sequence[str]) -> list[Ids]:
-        """Token ids of whole texts. (A chat template writes special tokens itself.)"""
+        """Return the token ids of whole texts; a chat template writes special tokens itself."""
         rows: list[Ids] = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
         return rows if self.chat else [[*self._begin, *row] for row in rows]
 
     @property
     def _begin(self) -> Ids:
-        """What the tokenizer begins a text with."""
+        """The special token ids that the tokenizer puts before a text."""
         empty: Ids = self.tokenizer("")["input_ids"]
         return [i for i in empty[:1] if i == self.tokenizer.bos_token_id]
 
@@ -68,14 +77,14 @@ class Texts:
         return text[places[-most][0] :] if keeps == "end" else text[: places[most - 1][1]]
 
     def rows(self, asked: Asked) -> list[TokenRow]:
-        """Each choice behind the prompt."""
+        """Return the prompt followed by each choice."""
         prompt = self.text(asked.prompt)
         gap = "" if self.chat else " "
         before, *whole = self.ids([prompt, *(f"{prompt}{gap}{text}" for text in asked.choices)])
         made = []
         for text, ids in zip(asked.choices, whole, strict=True):
             begin = len(before)
-            if ids[:begin] != before:  # a token has taken the end of the prompt with it
+            if ids[:begin] != before:  # a token spans the end of the prompt and the choice
                 begin = self._first_of_choice(f"{prompt}{gap}{text}", len(prompt))
             made.append(TokenRow(ids, begin))
         return made

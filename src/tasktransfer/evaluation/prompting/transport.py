@@ -1,7 +1,7 @@
-"""One HTTP request and its response, bounded in time and size. Standard library only.
+"""One HTTP request and its response, limited in time and size. Standard library only.
 
-urllib bounds the time of each read alone, so a server that sends a byte now and then holds a
-request for days. Here a timer shuts the connection at the end of the request's time.
+urllib limits the time of each single read, so a server that sends a byte now and then can block a
+request for days. Here a timer closes the connection when the request's time is over.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from tasktransfer.evaluation.prompting.permissions import is_this_machine
 
 
 class TransportError(Exception):
-    """A request that got no whole response."""
+    """A request without a complete response."""
 
 
 class LateError(TransportError):
-    """A request whose response was not whole in time."""
+    """A request whose response was not complete in time."""
 
 
 class TooLargeError(Exception):
-    """A response that is larger than any answer."""
+    """A response that is larger than its limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response of any status."""
+    """A response with any status."""
 
     status: int
     headers: Message
@@ -49,12 +49,12 @@ def post(
     """Send a request and read its response.
 
     Args:
-        seconds: for all of it: connection, request and response.
-        most: bytes of a response.
+        seconds: time limit for connection, request and response together.
+        most: maximum size of a response in bytes.
 
     Raises:
-        LateError, TransportError: there is no whole response.
-        TooLargeError: it is larger than ``most``.
+        LateError, TransportError: the response is not complete.
+        TooLargeError: the response is larger than ``most``.
     """
     request = urllib.request.Request(url, content, dict(headers))
     with _deadline(seconds) as deadline:
@@ -66,7 +66,7 @@ def post(
             late = deadline.is_over or _is_timeout(error)
             reason = getattr(error, "reason", error)
             raise LateError if late else TransportError(str(reason) or repr(reason)) from error
-        if deadline.is_over:  # a response without a length looks whole
+        if deadline.is_over:  # a response without a length looks complete
             raise LateError
     if len(read) > most:
         raise TooLargeError
@@ -82,7 +82,7 @@ def _is_timeout(error: Exception) -> bool:
 
 
 class _Deadline:
-    """Shuts a connection when its time is over."""
+    """A timer that closes a connection when its time is over."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -97,7 +97,7 @@ class _Deadline:
         self.is_over = True
         if self._socket is not None:
             with suppress(OSError):
-                # Of the base class: an SSL socket would forget its state, which a read still uses.
+                # Use the base class: an SSL socket would drop its state, which a read still uses.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
@@ -153,8 +153,10 @@ class _Https(urllib.request.HTTPSHandler):
 
 
 class _AnyStatus(urllib.request.HTTPErrorProcessor):
-    """Returns every response as it is. A redirection, which would carry the key to another host, is
-    therefore not followed."""
+    """A handler that returns every response as it is.
+
+    Redirections are therefore not followed: they would carry the key to another host.
+    """
 
     def http_response(self, request: Any, response: Any) -> Any:
         return response
@@ -168,6 +170,6 @@ def _certificates() -> ssl.SSLContext:
 
 
 def _opener(url: str, deadline: _Deadline) -> urllib.request.OpenerDirector:
-    # No proxy leads to this machine.
+    # Requests to this machine do not use a proxy.
     proxies = [urllib.request.ProxyHandler({})] if is_this_machine(url) else []
     return urllib.request.build_opener(_AnyStatus, _Http(deadline), _Https(deadline), *proxies)
