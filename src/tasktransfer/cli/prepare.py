@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasktransfer.cli.fetch_data import add_fetch_command
 from tasktransfer.cli.options import (
     add_command,
     add_json,
@@ -54,6 +55,7 @@ def add_commands(commands: Any) -> None:
     option(command, "--out", "FILE", "the table as Parquet", type=file)
     add_json(command)
     add_data_commands(parts)
+    add_fetch_command(parts)
     command = add_command(commands, "tiny-model", tiny_model)
     option(command, "--model", "NAME", "a model of the study", required=True)
     add_out(command, "folder of the checkpoint")

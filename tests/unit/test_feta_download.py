@@ -1,0 +1,166 @@
+"""FETA's archives are downloaded whole, resumed, checked, and compared with the first checksum."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tasktransfer.cli import main
+from tasktransfer.datasets.feta.archive import official_files
+from tasktransfer.datasets.feta.download import ARCHIVES, CHECKSUMS, download, read_checksums
+from tasktransfer.errors import DataError
+
+ARCHIVE = ARCHIVES[1]
+
+
+@dataclass
+class Server:
+    """``files``: name → content. ``stops_after``: bytes after which an answer breaks off."""
+
+    files: dict[str, bytes]
+    stops_after: int | None = None
+    kind: str = "application/zip"
+    requests: list[tuple[str, str | None]] = field(default_factory=list)
+    address: str = ""
+
+
+@contextmanager
+def serving(server: Server) -> Iterator[Server]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            wanted = self.headers.get("Range")
+            server.requests.append((self.path, wanted))
+            content = server.files.get(self.path.rsplit("/", 1)[-1])
+            if content is None:
+                self.send_error(404, "Not Found")
+                return
+            start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted else 0
+            if wanted and start >= len(content):
+                self.send_error(416)
+                return
+            self.send_response(206 if wanted else 200)
+            if wanted:
+                place = f"bytes {start}-{len(content) - 1}/{len(content)}"
+                self.send_header("Content-Range", place)
+            self.send_header("Content-Type", server.kind)
+            self.send_header("Content-Length", str(len(content) - start))
+            self.end_headers()
+            end = None if server.stops_after is None else start + server.stops_after
+            self.wfile.write(content[start:end])
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        http.daemon_threads = True
+        Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+        server.address = f"http://127.0.0.1:{http.server_port}/data"
+        yield server
+        http.shutdown()
+
+
+def archive_of(dataset: str, folder: Path, text: str = "{}") -> bytes:
+    path = folder / f"made-{dataset}.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        for name in official_files(dataset):
+            packed.writestr(f"TLiDB_{dataset}/{name}", text)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    files = {a.name: archive_of(a.dataset, tmp_path) for a in ARCHIVES}
+    with serving(Server(files)) as started:
+        yield started
+
+
+def test_an_archive_is_downloaded_once_and_its_checksum_recorded(
+    server: Server, tmp_path: Path
+) -> None:
+    folder = tmp_path / "releases"
+    assert download(ARCHIVE, folder, server.address)
+    content = server.files[ARCHIVE.name]
+    assert (folder / ARCHIVE.name).read_bytes() == content
+    assert read_checksums(folder) == {ARCHIVE.name: sha256(content).hexdigest()}
+    assert not download(ARCHIVE, folder, server.address)
+    assert len(server.requests) == 1
+    assert sorted(path.name for path in folder.iterdir()) == [CHECKSUMS, ARCHIVE.name]
+
+
+def test_a_download_that_broke_off_resumes(server: Server, tmp_path: Path) -> None:
+    server.stops_after = 100
+    with pytest.raises(DataError, match="resumes"):
+        download(ARCHIVE, tmp_path / "releases", server.address)
+    assert not (tmp_path / "releases" / ARCHIVE.name).exists()
+    server.stops_after = None
+    assert download(ARCHIVE, tmp_path / "releases", server.address)
+    assert server.requests[-1][1] == "bytes=100-"
+    assert (tmp_path / "releases" / ARCHIVE.name).read_bytes() == server.files[ARCHIVE.name]
+
+
+def test_a_whole_download_that_was_not_moved_is_downloaded_again(
+    server: Server, tmp_path: Path
+) -> None:
+    part = tmp_path / f".{ARCHIVE.name}.download"
+    part.write_bytes(b"x" * len(server.files[ARCHIVE.name]))
+    assert download(ARCHIVE, tmp_path, server.address)
+    assert (tmp_path / ARCHIVE.name).read_bytes() == server.files[ARCHIVE.name]
+
+
+def test_another_archive_than_the_recorded_one_is_refused(server: Server, tmp_path: Path) -> None:
+    download(ARCHIVE, tmp_path, server.address)
+    (tmp_path / ARCHIVE.name).unlink()
+    server.files[ARCHIVE.name] = archive_of(ARCHIVE.dataset, tmp_path, "[]")
+    with pytest.raises(DataError, match=r"SHA256SUMS records .*Remove the line"):
+        download(ARCHIVE, tmp_path, server.address)
+    assert not (tmp_path / ARCHIVE.name).exists()
+
+
+def test_an_archive_that_was_changed_on_disk_is_refused(server: Server, tmp_path: Path) -> None:
+    download(ARCHIVE, tmp_path, server.address)
+    (tmp_path / ARCHIVE.name).write_bytes(b"changed")
+    with pytest.raises(DataError, match="Remove the file and download it again"):
+        download(ARCHIVE, tmp_path, server.address)
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>", b"PK\x03\x04 damaged"])
+def test_what_is_not_the_archive_is_refused(content: bytes, server: Server, tmp_path: Path) -> None:
+    server.files[ARCHIVE.name] = content
+    with pytest.raises(DataError, match=f"{server.address}.*not the archive"):
+        download(ARCHIVE, tmp_path / "releases", server.address)
+    assert not [*(tmp_path / "releases").iterdir()]
+
+
+def test_a_web_page_is_refused_with_the_way_around_it(server: Server, tmp_path: Path) -> None:
+    server.kind = "text/html; charset=utf-8"
+    with pytest.raises(DataError, match=r"is a web page.*Open it in a browser"):
+        download(ARCHIVE, tmp_path, server.address)
+
+
+@pytest.mark.parametrize("mirror", ["http://127.0.0.1:9", "ftp://host", "nowhere", "http://["])
+def test_an_address_that_cannot_be_reached_is_named(mirror: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError) as refused:
+        download(ARCHIVE, tmp_path, mirror)
+    assert str(refused.value).startswith(mirror)
+
+
+def test_the_command_shows_licences_and_asks_first(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["data", "fetch", "feta", "--out", str(tmp_path / "r"), "--mirror", server.address]
+    assert main(words) != 0
+    seen = capsys.readouterr()
+    assert "CC BY-NC-SA 4.0" in seen.out
+    assert "--accept-licences" in seen.err
+    assert not server.requests
+    assert main([*words, "--accept-licences"]) == 0
+    assert (tmp_path / "r" / "TLiDB_DailyDialog.zip").is_file()
+    assert "set data.release to" in capsys.readouterr().out
