@@ -111,7 +111,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("retrieval.model", "writer", "name a model of family dual_encoder"),
         ("classifier.model", "nobody", "unknown model 'nobody'"),
         ("classifier", MISSING, "needs the section classifier"),
-        ("models.2.beside", "reader", "reads beside another itself"),
+        ("models.2.beside", "reader", "has a model beside it too"),
         ("models.3.beside", "nobody", "unknown model 'nobody'"),
         ("models.2.checkpoint", "built", "cannot be built"),
         ("models.0.architecture.layers", 10**6, "expected a number of 100 at most"),
@@ -202,7 +202,7 @@ def _of_several_keys() -> Iterator[Case]:
     ]
     for name, study, named in (
         ("a corpus without a probe", both, ("corpora[1]", "names no probe of PersonaChat")),
-        ("a circle of models", circle, ("models[4].beside", "reads beside another itself")),
+        ("a circle of models", circle, ("models[4].beside", "has a model beside it too")),
         (
             "empathetic: too many runs",
             changed(base("empathetic"), "seeds", 1000),

@@ -193,7 +193,7 @@ def test_a_missing_emotion_file(world: Path) -> None:
 
 def test_an_unknown_label(world: Path) -> None:
     afraid(world).with_name("bored.csv").write_text("x")
-    with pytest.raises(DataError, match=r"bored\.csv: 'bored' is no label; the 32 are surprised"):
+    with pytest.raises(DataError, match=r"bored\.csv: 'bored' is not one of the 32 labels"):
         OPEN(world, False)
 
 
@@ -245,7 +245,7 @@ def test_turns_that_do_not_alternate(world: Path) -> None:
 
 
 def test_a_folder_of_pairs_without_its_files(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"train\.tsv: is missing; a folder of reply pairs has"):
+    with pytest.raises(DataError, match=r"train\.tsv: is missing; a folder of reply pairs needs"):
         REPLY_PAIRS.reader.open(tmp_path, False)
     for split in SPLITS:
         (tmp_path / f"{split}.tsv").write_text("hello\thi\nonly one\n")
@@ -290,7 +290,7 @@ def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
         ({"generation": {"methods": ["base-large"]}}, r"'base-large' needs generation\.large"),
         (
             {"evaluation": {"limit": 19}},
-            r"evaluation\.limit: is 19, less than evaluation\.block \(20\), so that no block",
+            r"evaluation\.limit: is 19, less than evaluation\.block \(20\), so no block",
         ),
         (
             {"retrieval": {"methods": ["base"]}, "generation": {"methods": ["base"]}},
@@ -302,7 +302,7 @@ def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
         ),
         (
             {"models": changed_model("retriever-beside-reader", layers=2)},
-            r"retrieval\.ensemble: 'retriever-beside-reader' is Base .* its architecture is",
+            r"retrieval\.ensemble: 'retriever-beside-reader' is Base .* its architecture differs",
         ),
         (
             {"models": changed_model("retriever", positions=64)},

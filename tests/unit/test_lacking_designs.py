@@ -138,7 +138,7 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
         EMPATHETIC,
         EMOTION,
         first_line,
-        "afraid.csv: holds no dialogue; copy the whole release again",
+        "afraid.csv: contains no dialogue; copy the whole release again",
     ),
 ]
 

@@ -207,7 +207,10 @@ def test_a_domain_with_fewer_pairs_than_asked_says_so(world: Path) -> None:
             lambda one: 0.99,
             r"Harbour, train: all \d+ pairs that are left have.*raise pairs",
         ),
-        (lambda one: 0.6, r"Harbour, train: the labeller is sure of no pair.*lower pairs\.sure"),
+        (
+            lambda one: 0.6,
+            r"Harbour, train: no label reaches the probability pairs\.sure.*lower pairs\.sure",
+        ),
         (
             lambda one: 0.01 if one.target == (FITS,) else 0.99,
             r"Harbour, train: the labels contradict how each of \d+ pairs was made, such as .*mend",
@@ -244,10 +247,10 @@ def put(key: str, value: Any) -> Callable[[Rows], None]:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (put("ratings", [3, "good"]), "line 4: rating 'good' is no number; give one, or remove"),
-        (put("ratings", [3, float("nan")]), "line 4: rating nan is no number"),
+        (put("ratings", [3, "good"]), "line 4: rating 'good' is not a number; give one, or remove"),
+        (put("ratings", [3, float("nan")]), "line 4: rating nan is not a number"),
         (put("ratings", []), "line 4: no rating; give one, or remove"),
-        (put("ratings", [7]), "line 4: rating 7, and the scale is 1 to 5; mend it, or remove"),
+        (put("ratings", [7]), "line 4: rating 7 is not on the scale 1 to 5; fix it, or remove"),
         (put("response", "  "), "line 4: the response is empty; give its words, or remove"),
         (put("context", [" "]), "line 4: the context is empty"),
         (put("context_id", ""), "line 4: no context id; name the context, since intervals"),

@@ -230,22 +230,22 @@ def planted() -> dict[str, pd.DataFrame]:
     }
 
 
-CLAIMS = ("above", "below", "(95 % interval 30.0")
+CLAIMS = ("better than", "worse than", "higher than", "lower than", "(95 % interval 30.0")
 
 
 def test_the_answer_says_what_is_planted() -> None:
     first, second, third = answer(view_of(**planted()))
     assert first == (
-        "Over 3 rated sets panel correlates with human ratings by 40.0 on average "
-        "(95 % interval 30.0 to 50.0)."
+        "Averaged over 3 rated sets, panel has a Spearman correlation (× 100) of 40.0 with human "
+        "ratings (95 % interval 30.0 to 50.0)."
     )
     assert second == (
-        "By their correlations panel is above single on 1 of 3 rated sets (Persona_USR) and below "
-        "cosine-last on 1 of 3 rated sets (Persona_USR)."
+        "Panel correlates significantly better than single on 1 of 3 rated sets (Persona_USR) and "
+        "significantly worse than cosine-last on 1 of 3 rated sets (Persona_USR)."
     )
     assert third == (
-        "The own expert of a set's domain, in panel, is above the other experts' mean on 1 "
-        "(Persona_USR) of 1 rated set of trained domains."
+        "In panel, the correlation of the expert for a set's own domain is significantly higher "
+        "than the other experts' mean on 1 (Persona_USR) of 1 rated set in the trained domains."
     )
 
 
@@ -258,10 +258,8 @@ def test_without_an_effect_the_answer_claims_none() -> None:
     }
     sentences = answer(view_of(**frames))
     assert not [word for word in CLAIMS for sentence in sentences if word in sentence]
-    assert "not told apart from none" in sentences[0]
-    assert sentences[1] == (
-        "Between panel and single no difference is told apart from none on any rated set."
-    )
+    assert "does not differ significantly from 0" in sentences[0]
+    assert sentences[1] == "Panel does not differ significantly from single on any rated set."
     assert "on none of 1 rated set" in sentences[2]
 
 
@@ -303,6 +301,6 @@ def test_a_study_without_a_panel_speaks_of_what_it_has() -> None:
     frames["experts"] = frames["experts"].iloc[:0]
     frames["tests"] = frames["tests"].query("against == 'cosine-last'")
     view = dataclasses.replace(view_of(**frames))
-    assert "single correlates" in answer(view)[0]
-    assert "single is below cosine-last on 1 of 3" in answer(view)[1]
+    assert "single has a Spearman correlation" in answer(view)[0]
+    assert "Single correlates significantly worse than cosine-last on 1 of 3" in answer(view)[1]
     assert len(answer(view)) == 2

@@ -227,7 +227,7 @@ def test_pairs_are_rated_by_each_expert_and_the_panel(
     assert "pairs.jsonl, line 3, response: is empty; give its words" in capsys.readouterr().err
     file.write_text("")
     assert main(["rate", "--config", study.config_file, str(file)]) != 0
-    assert "pairs.jsonl: no pairs; give a line of JSON each" in capsys.readouterr().err
+    assert "pairs.jsonl: has no pairs; give one JSON object per line" in capsys.readouterr().err
 
 
 def test_a_panel_without_one_of_its_experts_is_refused(

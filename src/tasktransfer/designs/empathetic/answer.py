@@ -1,4 +1,4 @@
-"""The study's answer in sentences: what fine-tuning changes, and what emotions and topics add."""
+"""The study's answer in sentences: the effects of fine-tuning and of emotion and topic labels."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from tasktransfer.tables.html import records
 from tasktransfer.tables.numbers import counted
 
 MOST = 3
-"""Differences that a sentence names; further ones are counted."""
+"""Maximum number of differences that a sentence names; the rest are only counted."""
 SURE = f"q ≤ {MOST_Q}"
 
 
 def answer(view: View) -> list[str]:
-    """Return sentences made of ``differences``; controls are left out. A difference is significant
-    where its interval lies on one side of 0 and q is small, and never by one run."""
+    """Return the sentences for ``differences``, without controls.
+
+    A difference is significant if its interval excludes 0 and q is at most ``MOST_Q``. With one run
+    per method, no difference is significant.
+    """
     rows = view["differences"]
     of_training = _turned(rows[rows["method"] == PRETRAINED])
     of_labels = rows[rows["method"].map(supervised).astype(bool)]
@@ -34,7 +37,7 @@ def answer(view: View) -> list[str]:
 
 
 def _constant(measured: pd.DataFrame, compared: pd.DataFrame) -> Iterator[str]:
-    """Yield which runs behind the differences answer the same throughout."""
+    """Yield a sentence that names the runs with constant answers among those compared."""
     methods = {*compared["method"], BASE} if len(compared) else set[str]()
     rows = measured[measured["constant"] & measured["method"].isin(methods)]
     runs = rows.drop_duplicates(["setting", "method", "seed"])
@@ -45,13 +48,13 @@ def _constant(measured: pd.DataFrame, compared: pd.DataFrame) -> Iterator[str]:
         ]
         yield (
             f"{counted(len(runs), 'run')} behind these differences "
-            f"{'gives' if len(runs) == 1 else 'give'} one answer to 99 % of the test set or more: "
-            f"{listed(names)}."
+            f"{'gives' if len(runs) == 1 else 'give'} the same answer to at least 99 % of the test "
+            f"set: {listed(names)}."
         )
 
 
 def _by_one_run(of_training: pd.DataFrame, of_labels: pd.DataFrame) -> Iterator[str]:
-    """Yield the largest differences without a claim: other trainings may come out otherwise."""
+    """Yield the largest differences without a claim, because other seeds may differ."""
     for rows, what in (
         (of_training, "Base minus Pretrained"),
         (of_labels, "Methods with emotion or topic supervision minus Base"),
@@ -62,13 +65,14 @@ def _by_one_run(of_training: pd.DataFrame, of_labels: pd.DataFrame) -> Iterator[
             name = _score if rows is of_training else _named
             yield (f"{what}, one run each: {listed([name(row) for row in records(first)], MOST)}.")
     yield (
-        "One run of each method was trained, so no difference is tested: the intervals are over "
-        "dialogues alone and say nothing of other trainings. Train two seeds or more (seeds: 3)."
+        "One run of each method was trained, so no difference is tested. The intervals cover "
+        "dialogues only, not the variation between training runs. Train at least two seeds (for "
+        "example seeds: 3)."
     )
 
 
 def _turned(rows: pd.DataFrame) -> pd.DataFrame:
-    """Base minus the method."""
+    """Return the rows with the sign reversed: Base minus the method."""
     return rows.assign(difference=-rows["difference"], low=-rows["high"], high=-rows["low"])
 
 
@@ -77,19 +81,22 @@ def _sure(rows: pd.DataFrame) -> pd.Series:
 
 
 def _better(rows: pd.DataFrame) -> pd.Series:
-    """Whether the sign of a difference is that of better replies: less perplexity, more else."""
+    """Return whether each difference means better replies.
+
+    Lower is better for perplexity, higher is better for all other measures.
+    """
     return (rows["difference"] < 0) == (rows["measure"] == LOG_PERPLEXITY)
 
 
 def _by_training(rows: pd.DataFrame) -> Iterator[str]:
     if rows.empty:
-        yield "What fine-tuning changes cannot be told: no model without it is compared with Base."
+        yield "The effect of fine-tuning is unknown: Base was not compared with Pretrained."
         return
     better, worse = rows[_sure(rows) & _better(rows)], rows[_sure(rows) & ~_better(rows)]
     if better.empty and worse.empty:
         yield (
-            "Whether fine-tuning makes replies better cannot be told: no difference of Base to "
-            f"Pretrained is told apart from none (of {len(rows)}, {SURE})."
+            "No significant difference between Base and Pretrained was found "
+            f"(0 of {len(rows)} measures, {SURE})."
         )
         return
     parts = [
@@ -98,19 +105,22 @@ def _by_training(rows: pd.DataFrame) -> Iterator[str]:
         if len(some)
     ]
     others = len(rows) - len(better) - len(worse)
-    left = f"; {others} of {len(rows)} measures tell no difference" if others else ""
+    left = f"; {others} of {len(rows)} measures show no significant difference" if others else ""
     yield f"Fine-tuning {' and '.join(parts)}, Base minus Pretrained{left} ({SURE})."
 
 
 def _by_labels(rows: pd.DataFrame) -> Iterator[str]:
     if rows.empty:
-        yield "What emotions or topics add cannot be told: no such method is compared with Base."
+        yield (
+            "The effect of emotion or topic supervision is unknown: no such method was compared "
+            "with Base."
+        )
         return
     better, worse = rows[_sure(rows) & _better(rows)], rows[_sure(rows) & ~_better(rows)]
     if better.empty and worse.empty:
         yield (
-            "That emotion or topic supervision makes replies better or worse is not shown: no "
-            f"difference to Base is told apart from none (of {len(rows)}, {SURE})."
+            "No significant difference from Base was found for methods with emotion or topic "
+            f"supervision (0 of {len(rows)} differences, {SURE})."
         )
         return
     parts = [
@@ -120,13 +130,13 @@ def _by_labels(rows: pd.DataFrame) -> Iterator[str]:
         if len(some)
     ]
     yield (
-        f"Of {len(rows)} differences to Base of methods with emotion or topic supervision, "
+        f"Of {len(rows)} differences from Base for methods with emotion or topic supervision, "
         f"{'; '.join(parts)} ({SURE})."
     )
 
 
 def surest(rows: pd.DataFrame) -> Sequence[Row]:
-    """Rows by q, the smallest first."""
+    """Return the rows sorted by q, the smallest first."""
     return records(rows.sort_values("q", kind="stable"))
 
 
@@ -135,7 +145,7 @@ def _named(row: Row) -> str:
 
 
 def _score(row: Row) -> str:
-    """A measure and its difference: ``P@1,100 (+6.3 [1.6, 11.0])``."""
+    """Format a measure and its difference: ``P@1,100 (+6.3 [1.6, 11.0])``."""
     of_pool = f", {row['pool']}" if row["pool"] else ""
     interval = with_interval(row["difference"], row["low"], row["high"], "+.2f")
     return f"{row['score']}{of_pool} ({interval})"

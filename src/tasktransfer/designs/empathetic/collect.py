@@ -1,4 +1,4 @@
-"""The study's records as tables."""
+"""Tables of the study's records."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ MEASURED = {
     (EMOTION_OF_CONTEXT.name, "test"): "accuracy_contexts",
     (EMOTION_OF_CONTEXT.name, "train"): "accuracy_training_contexts",
 }
-"""What a classifier's accuracy on a task and split is called; on others plainly accuracy."""
+"""Task and split → name of a classifier's accuracy; ``accuracy`` for all others."""
 
 
 def collect(study: Study, complete: bool) -> None:
-    """Write the tables of what is there; all or none if ``complete``.
+    """Write the tables of all available records.
 
     Raises:
-        RecordError: no run is there, or ``complete`` and something is missing.
+        RecordError: no run is available, or ``complete`` is true and a record is missing.
     """
     collected = gather(study)
     collected.require(complete=complete)
@@ -107,7 +107,7 @@ def _costs(collected: Collected) -> Iterator[Values]:
         record = collected.record(last)
         counts = record["provenance"]["training"].get("parameters")
         size = 0
-        if counts:  # the paper counts fixed positions in retrieval alone
+        if counts:  # the paper counts fixed positions for retrieval only
             size = counts["all" if run.about["setting"] == "retrieval" else "learnable"]
         examples = max((sizes["train"] for sizes in record["sizes"].values()), default=0)
         hours = [hours_of(collected.record(stage)) for stage in stages]
@@ -115,10 +115,12 @@ def _costs(collected: Collected) -> Iterator[Values]:
 
 
 def of_dialogues(study: Study) -> dict[str, list[Values]]:
-    """What is counted in the dialogues; where they are no longer there, the earlier tables.
+    """Return the tables ``labels`` and ``shared``, which are counted in the dialogues.
+
+    If the dialogues are no longer available, returns the rows that were collected earlier.
 
     Raises:
-        DataError: they are there and damaged.
+        DataError: the dialogues are damaged.
     """
     try:
         place = Path(find(Path(study.release_of(ED))))

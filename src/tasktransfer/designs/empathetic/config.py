@@ -1,4 +1,4 @@
-"""What a config of the study says beyond the common keys."""
+"""The config of the study: its keys in addition to the common ones."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ Setting = Literal["retrieval", "generation"]
 
 
 class EmpatheticData(DataConfig):
-    """Which dialogues are studied, and where the other data lie."""
+    """Dialogues of the study, and folders of the other data."""
 
     releases: dict[Read, UserPath] = Field(
-        default={}, description="dataset: folder of its release, where that is not data.release"
+        default={}, description="dataset: folder of its release, if it is not data.release"
     )
 
     def release_of(self, dataset: str) -> str:
@@ -67,7 +67,7 @@ class EmpatheticData(DataConfig):
 
 
 class EmpatheticModel(ModelConfig):
-    """A model that is built here, or one of a checkpoint."""
+    """A model that is built from an architecture, or loaded from a checkpoint."""
 
     families: ClassVar[tuple[Family, ...]] = (*FAMILIES, "dual_encoder")
     may_be_built: ClassVar[bool] = True
@@ -78,10 +78,11 @@ class EmpatheticModel(ModelConfig):
         "or 'built' from architecture"
     )
     architecture: ArchitectureConfig | None = Field(
-        default=None, description="what is built, where checkpoint is 'built'"
+        default=None, description="architecture of the model, if checkpoint is 'built'"
     )
     beside: ModelName | None = Field(
-        default=None, description="another model of the study, whose encoder reads beside this one"
+        default=None,
+        description="another model of the study, whose encoder is added to this model",
     )
 
     @field_validator("beside")
@@ -89,7 +90,8 @@ class EmpatheticModel(ModelConfig):
     def _alone(cls, beside: str | None, info: ValidationInfo) -> str | None:
         if beside is not None and info.data.get("adapter") is not None:
             raise ValueError(
-                "a model with an adapter is saved without what reads beside it: remove one of both"
+                "a model with an adapter is saved without its second encoder: remove adapter or "
+                "beside"
             )
         return beside
 
@@ -98,10 +100,12 @@ class EmpatheticModel(ModelConfig):
     def _of_a_family(cls, checkpoint: str, info: ValidationInfo) -> str:
         family = info.data.get("family")
         if checkpoint == TINY and family == "dual_encoder":
-            raise ValueError(f"no tiny model is of family {family}: build one (checkpoint: built)")
+            raise ValueError(
+                f"there is no tiny model of family {family}: build one (checkpoint: built)"
+            )
         if checkpoint == BUILT and family in ("encoder", "decoder"):
             raise ValueError(
-                f"a model of family {family} cannot be built: take a dual_encoder or an "
+                f"a model of family {family} cannot be built: use a dual_encoder or an "
                 "encoder_decoder, or name a checkpoint"
             )
         return checkpoint
@@ -114,7 +118,8 @@ class EmpatheticModel(ModelConfig):
         checkpoint, longest = info.data.get("checkpoint"), info.data.get("max_length", 0)
         if architecture is not None and architecture.positions < longest:
             raise ValueError(
-                f"positions is {architecture.positions}, and max_length {longest}: raise positions"
+                f"positions is {architecture.positions}, less than max_length ({longest}): raise "
+                "positions"
             )
         if checkpoint is not None and (checkpoint == BUILT) != (architecture is not None):
             wanted = "give one" if architecture is None else "remove it, or write checkpoint: built"
@@ -133,28 +138,30 @@ class EmpatheticModel(ModelConfig):
 
 
 class EmpatheticTraining(TrainingConfig):
-    """Hyperparameters of every training of the study, where its section gives no others."""
+    """Default hyperparameters of every training of the study; sections may override them."""
 
     without_effect: ClassVar[Mapping[str, str]] = {
         "limit_test": "set evaluation.limit, evaluation.limit_written or evaluation.limit_pool",
-        "task_weighting": "remove it, as no training draws batches of several tasks",
-        "loss_on": "remove it, as no decoder is trained",
-        "fidelity.weighting_when_finetuning": "remove it, as none follows one on several tasks",
-        "fidelity.repetition_penalty": "remove it, as evaluation.decoding says how to write",
+        "task_weighting": "remove it, because no training mixes batches of several tasks",
+        "loss_on": "remove it, because no decoder is trained",
+        "fidelity.weighting_when_finetuning": "remove it, because no fine-tuning follows a "
+        "training on several tasks",
+        "fidelity.repetition_penalty": "remove it, because evaluation.decoding sets the decoding",
         **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
     }
 
     epochs: Epochs = Field(default=10, description="passes over the training set")
     patience: Count | None = Field(
-        default=None, description="epochs without a better one that end a training; null: none do"
+        default=None,
+        description="epochs without improvement after which training stops; null to disable",
     )
     optimiser: Literal["adam", "adamax"] = Field(
-        default="adamax", description="Adam, or its variant that the paper's code takes"
+        default="adamax", description="Adam, or Adamax as in the paper's code"
     )
     cosine_scale: Annotated[float, Field(gt=0, le=1000), NUMBER] | None = Field(
         default=None,
-        description="retrieval: replies are scored by so many times the cosine; null: by the dot "
-        "product, as in the paper",
+        description="retrieval: factor of the cosine similarity that scores replies; null for the "
+        "dot product, as in the paper",
     )
 
     later: ClassVar[tuple[str, ...]] = (*TrainingConfig.later, "patience")
@@ -163,115 +170,134 @@ class EmpatheticTraining(TrainingConfig):
     @classmethod
     def _in_so_many_bits(cls, optimiser: str, info: ValidationInfo) -> str:
         if optimiser == "adamax" and info.data.get("optimiser_bits") == 8:
-            raise ValueError("'adamax' has moments of 32 bits: set adam, or optimiser_bits: 32")
+            raise ValueError("'adamax' needs moments of 32 bits: set adam, or optimiser_bits: 32")
         return optimiser
 
 
 class Overrides(Section):
-    """Hyperparameters that differ from the section training; null: they do not."""
+    """Hyperparameters that override the section training; null to keep its values."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] | None = Field(
         default=None, description="learning rate"
     )
     batch_size: BatchSize | None = Field(default=None, description="instances per step")
     epochs: Epochs | None = Field(default=None, description="passes over the training set")
-    limit_train: Count | None = Field(default=None, description="training instances at most")
-    limit_dev: Count | None = Field(default=None, description="dev instances at most")
+    limit_train: Count | None = Field(
+        default=None, description="maximum number of training instances"
+    )
+    limit_dev: Count | None = Field(default=None, description="maximum number of dev instances")
 
 
 class SettingConfig(Overrides):
-    """Retrieval, or generation."""
+    """Methods and model of a setting: retrieval or generation."""
 
-    model: ModelName = Field(description="the model of models that is trained")
+    model: ModelName = Field(description="name of the model (in models) that is trained")
     ensemble: ModelName | None = Field(
-        default=None, description="the same model with the classifier's beside it, for ensembles"
+        default=None,
+        description="name of the same model with the classifier's encoder beside it, for ensembles",
     )
     methods: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        description="what is trained, see docs/empathetic.md"
+        description="methods to train, see docs/empathetic.md"
     )
 
 
 class GenerationConfig(SettingConfig):
-    """Generation."""
+    """Methods and models of generation."""
 
-    large: ModelName | None = Field(default=None, description="the model with one more layer")
+    large: ModelName | None = Field(
+        default=None, description="name of the model with one more layer"
+    )
 
 
 class ClassifierConfig(Overrides):
     """The encoder that is trained on emotions, for ensembles."""
 
-    model: ModelName = Field(description="an encoder of models")
+    model: ModelName = Field(description="name of an encoder in models")
 
 
 class PretrainingConfig(Overrides):
-    """Next replies that a model learns before the study's own dialogues."""
+    """Training on other replies before the study's own dialogues."""
 
     dataset: Literal["DailyDialogReplies", "ReplyPairs"] = Field(
-        default="DailyDialogReplies", description="where the replies are from"
+        default="DailyDialogReplies", description="dataset of the replies"
     )
     retrieval: bool = Field(
-        default=True, description="false: the retrieval model is taken as it was released"
+        default=True, description="false to use the retrieval model as released"
     )
 
 
 class EmotionsConfig(Section):
-    """fastText's classifier of emotions, whose labels EmoPrepend takes."""
+    """The fastText classifier of emotions, whose labels EmoPrepend prepends."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
-        default=0.5, description="fastText's, falling to 0"
+        default=0.5, description="initial learning rate of fastText, decays to 0"
     )
     epochs: Epochs = Field(default=5, description="passes over the situations")
 
 
 class TopicsConfig(Section):
-    """The same of topics, and the texts that it learns from."""
+    """The fastText classifier of topics, and its training texts."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
-        default=0.1, description="fastText's, falling to 0"
+        default=0.1, description="initial learning rate of fastText, decays to 0"
     )
     epochs: Epochs = Field(default=25, description="passes over the texts")
     dataset: Literal["DailyDialog", "Newsgroups"] = Field(
-        default="DailyDialog", description="20 newsgroups, or what stands in for them"
+        default="DailyDialog", description="20 Newsgroups, or DailyDialog as a substitute"
     )
 
 
 class DecodingConfig(Section):
-    """Diverse beam search; one group of one beam is greedy. Ours: the paper does not say them."""
+    """Diverse beam search; one group of one beam is greedy decoding.
 
-    groups: int = Field(default=3, ge=1, le=100, description="groups of beams")
-    beams: int = Field(default=2, ge=1, le=100, description="beams of each group")
+    The values are our choice, because the paper does not report them.
+    """
+
+    groups: int = Field(default=3, ge=1, le=100, description="number of beam groups")
+    beams: int = Field(default=2, ge=1, le=100, description="number of beams per group")
     penalty: Annotated[float, Field(ge=0, le=100), NUMBER] = Field(
-        default=0.5, description="of a word for each earlier group that chose it at this step"
+        default=0.5,
+        description="diversity penalty of a word, per earlier group that chose it at this step",
     )
-    longest: int = Field(default=40, ge=1, le=1000, description="words of a reply at most")
+    longest: int = Field(
+        default=40, ge=1, le=1000, description="maximum number of words of a reply"
+    )
 
 
 class EvaluationConfig(Section):
-    """How replies are judged."""
+    """Evaluation of replies."""
 
-    block: int = Field(default=100, ge=2, le=10_000, description="k of P@1,k: replies of a block")
-    shuffles: int = Field(default=20, ge=2, le=1000, description="other orders of rows, for P@1")
-    pools: Annotated[tuple[PoolName, ...], LIST, DISTINCT] = Field(
-        default=("ED", "ED+DD"), description="where retrieved replies are from, for BLEU"
+    block: int = Field(
+        default=100, ge=2, le=10_000, description="k of P@1,k: number of replies of a block"
     )
-    pool_words: int = Field(default=20, ge=1, le=1000, description="words of a candidate at most")
+    shuffles: int = Field(
+        default=20, ge=2, le=1000, description="number of shuffled row orders, for P@1"
+    )
+    pools: Annotated[tuple[PoolName, ...], LIST, DISTINCT] = Field(
+        default=("ED", "ED+DD"), description="candidate pools of retrieved replies, for BLEU"
+    )
+    pool_words: int = Field(
+        default=20, ge=1, le=1000, description="maximum number of words of a candidate"
+    )
     limit: Count | None = Field(
         default=None,
-        description="test replies at most, for P@1 in whole blocks of consecutive ones; null: all",
+        description="maximum number of test replies, for P@1 in whole blocks of consecutive "
+        "replies; null for all",
     )
     limit_written: Count | None = Field(
-        default=None, description="test replies that are written at most; null: limit"
+        default=None, description="maximum number of test replies to generate; null for limit"
     )
     limit_pool: Count | None = Field(
-        default=None, description="candidates of a pool's dataset at most; null means all"
+        default=None,
+        description="maximum number of candidates per dataset of a pool; null for all",
     )
     decoding: DecodingConfig = Field(
-        default=DecodingConfig(), description="how replies are written"
+        default=DecodingConfig(), description="decoding of generated replies"
     )
 
     @property
     def cuts(self) -> str:
-        """The limits, for captions; empty: none."""
+        """The limits as text for captions; empty if there are none."""
         limits = {name: getattr(self, name) for name in ("limit", "limit_written", "limit_pool")}
         listed = (f"evaluation.{name} {n}" for name, n in limits.items() if n is not None)
         return ", ".join(listed)
@@ -280,42 +306,44 @@ class EvaluationConfig(Section):
 class EmpatheticConfig(CommonConfig):
     """A study of empathetic replies."""
 
-    data: EmpatheticData = Field(
-        default=EmpatheticData(), description="which dialogues are studied"
-    )
+    data: EmpatheticData = Field(default=EmpatheticData(), description="dialogues of the study")
     models: Annotated[
         tuple[EmpatheticModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
-    ] = Field(description="the models: built, or each a checkpoint with its family")
+    ] = Field(description="models: built from an architecture, or a checkpoint with its family")
     training: EmpatheticTraining = Field(
-        default=EmpatheticTraining(), description="hyperparameters"
+        default=EmpatheticTraining(), description="default hyperparameters"
     )
-    retrieval: SettingConfig | None = Field(default=None, description="choosing replies")
-    generation: GenerationConfig | None = Field(default=None, description="writing replies")
-    classifier: ClassifierConfig | None = Field(default=None, description="for ensembles")
+    retrieval: SettingConfig | None = Field(default=None, description="retrieval of replies")
+    generation: GenerationConfig | None = Field(default=None, description="generation of replies")
+    classifier: ClassifierConfig | None = Field(
+        default=None, description="encoder classifier for ensembles"
+    )
     pretraining: PretrainingConfig = Field(
-        default=PretrainingConfig(), description="what comes before"
+        default=PretrainingConfig(), description="training on other replies first"
     )
     emotions: EmotionsConfig = Field(
-        default=EmotionsConfig(), description="of the emotion classifier"
+        default=EmotionsConfig(), description="fastText classifier of emotions"
     )
-    topics: TopicsConfig = Field(default=TopicsConfig(), description="of the topic classifier")
+    topics: TopicsConfig = Field(
+        default=TopicsConfig(), description="fastText classifier of topics"
+    )
     evaluation: EvaluationConfig = Field(
-        default=EvaluationConfig(), description="how replies are judged"
+        default=EvaluationConfig(), description="evaluation of replies"
     )
     controls: Annotated[tuple[Literal["gold", "random"], ...], LIST, DISTINCT] = Field(
         default=(),
-        description="EmoPrepend-1 with right labels (not comparable: an upper bound), or with "
-        "labels drawn at random",
+        description="controls: EmoPrepend-1 with gold labels (an upper bound, not comparable), or "
+        "with random labels",
     )
     release_compat: bool = Field(
         default=False,
-        description="as the paper's code: the best label last, newsgroups spelled as they are, the "
-        "last block of P@1 left out",
+        description="follow the paper's code: put the best label last, keep the spelling of "
+        "newsgroups, and drop the last block of P@1",
     )
 
     @property
     def settings(self) -> dict[Setting, SettingConfig]:
-        """The settings that are studied."""
+        """The configured settings."""
         both: dict[Setting, SettingConfig | None] = {
             "retrieval": self.retrieval,
             "generation": self.generation,
@@ -344,12 +372,15 @@ class EmpatheticConfig(CommonConfig):
 
     @property
     def pretrains(self) -> bool:
-        """Whether some model learns from other replies first."""
+        """Whether a model is trained on other replies first."""
         return "generation" in self.settings or self.pretraining.retrieval
 
     def vocabulary_of(self, model: str) -> tuple[str, ...]:
-        """What the model is trained on, whatever methods and pools the study has: words of other
-        data would make another Base of it."""
+        """Return the datasets that the model's vocabulary is built from.
+
+        They do not depend on the study's methods and pools, because words of other data would
+        change Base.
+        """
         chooses = any(
             config.name == model and config.family == "dual_encoder" for config in self.models
         )
@@ -359,12 +390,14 @@ class EmpatheticConfig(CommonConfig):
 
     @property
     def known_labels(self) -> tuple[str, ...]:
-        """All that any method puts before a text, whatever methods the study has."""
+        """Every label that any method prepends, whatever methods the study has."""
         return (*LABELS, *(label for task in TOPIC_TASKS.values() for label in task.labels))
 
     def hyperparameters(self, setting: Setting | None, *sections: Overrides | None) -> Training:
-        """The section training with what sections say instead, the later ones first. The scale of
-        cosines is of retrieval alone."""
+        """Return the hyperparameters of the section training with the overrides of other sections.
+
+        Later sections take precedence. ``cosine_scale`` applies to retrieval only.
+        """
         values = self.training.resolved()
         if setting != "retrieval":
             values["cosine_scale"] = None

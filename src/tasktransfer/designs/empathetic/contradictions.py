@@ -1,4 +1,4 @@
-"""What of a config of the study does not fit together, told before anything is trained."""
+"""Contradictions within a config of the study, reported before anything is trained."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tasktransfer.designs.empathetic.methods import FIXED, LARGE, TOPIC_TASKS, p
 from tasktransfer.designs.empathetic.sources.cards import LABELS, PAIRS
 
 Parts = Mapping[str, Any]
-"""Key → validated part of the config, without those that have problems."""
+"""Key → validated part of the config, without the parts that have problems."""
 
 FAMILIES = {"retrieval": "dual_encoder", "generation": "encoder_decoder"}
-"""Setting → the family of its models."""
+"""Setting → family of its models."""
 CONTROLLED = "emoprepend-1"
-"""The method that the controls are another labelling of."""
+"""The method that the controls repeat with other labels."""
 
 
 def contradictions(parts: Parts) -> Iterator[Problem]:
-    """Each as the key and what to do about it."""
+    """Yield every contradiction, with its key and remedy."""
     models = {model.name: model for model in parts.get("models", ())}
     settings = {name: parts[name] for name in FAMILIES if parts.get(name) is not None}
     if models:
@@ -33,10 +33,10 @@ def contradictions(parts: Parts) -> Iterator[Problem]:
                 path = f"models[{index}].beside"
                 yield from _of_family(path, model.beside, "encoder", models)
                 if getattr(models.get(model.beside), "beside", None) is not None:
-                    remedy = "reads beside another itself: name a model without beside"
+                    remedy = "has a model beside it too: name a model without beside"
                     yield Problem(path, f"{model.beside!r} {remedy}")
     if "retrieval" in parts and not (parts["retrieval"] or parts.get("generation")):
-        yield Problem("retrieval", "is missing, and generation too: give one of them")
+        yield Problem("retrieval", "is missing, and so is generation: give one of them")
     yield from _of_evaluation(parts)
     controlled = any(CONTROLLED in section.methods for section in settings.values())
     if parts.get("controls") and not controlled and FAMILIES.keys() <= parts.keys():
@@ -54,7 +54,7 @@ def _of_evaluation(parts: Parts) -> Iterator[Problem]:
     if parts.get("retrieval") and evaluation.limit and evaluation.limit < evaluation.block:
         yield Problem(
             "evaluation.limit",
-            f"is {evaluation.limit}, less than evaluation.block ({evaluation.block}), so that no "
+            f"is {evaluation.limit}, less than evaluation.block ({evaluation.block}), so no "
             "block is left: raise the limit, or lower the block",
         )
     for index, pool in enumerate(evaluation.pools):
@@ -120,7 +120,7 @@ def _of_prepend(path: str, method: str, model: Any, parts: Parts) -> Iterator[Pr
 def _of_ensemble(
     name: str, section: Any, method: str, models: Mapping[str, Any], classifier: Any
 ) -> Iterator[Problem]:
-    """It is Base with the classifier's encoder beside it, so both have to be those."""
+    """Yield problems of an ensemble's model, which must be Base with the classifier's encoder."""
     path, joined, own = f"{name}.ensemble", models.get(section.ensemble), models.get(section.model)
     if joined is None or joined.beside is None:
         if joined is not None or section.ensemble is None:
@@ -137,7 +137,7 @@ def _of_ensemble(
         if values[1:] and values[0] != values[1]:
             yield Problem(
                 path,
-                f"{joined.name!r} is Base with a classifier beside it, and its {key} is another "
-                f"than that of {section.model!r}: give both the same",
+                f"{joined.name!r} is Base with a classifier beside it, but its {key} differs from "
+                f"that of {section.model!r}: give both the same",
             )
             return

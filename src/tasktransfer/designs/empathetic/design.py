@@ -1,6 +1,6 @@
-"""The EmpatheticDialogues study as a design.
+"""The design of the EmpatheticDialogues study.
 
-Imports of pandas and matplotlib stay in the functions that need them: the Snakefile imports this.
+The Snakefile imports this module, so functions that need pandas or matplotlib import them.
 """
 
 from __future__ import annotations

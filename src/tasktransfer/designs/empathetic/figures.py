@@ -1,4 +1,4 @@
-"""The figures: scores of methods, differences to Base, and ratios of people's choices."""
+"""The figures: scores of methods, differences from Base, and ratios of human choices."""
 
 from __future__ import annotations
 
@@ -37,17 +37,21 @@ from tasktransfer.tables.columns import Row
 from tasktransfer.tables.html import records
 
 RANGE = 30
-"""Ratios beyond it, and its inverse, have the colours of the scale's ends."""
+"""Upper end of the colour scale for ratios; the lower end is its inverse. Ratios are clipped."""
 SPREAD = 3
-"""Perplexities that are so many times as large as others are on a logarithmic axis."""
+"""Ratio of the largest to the smallest perplexity above which the axis is logarithmic."""
 GREY = "#767676"
-"""Of controls."""
+"""Colour of controls."""
 LINE = 0.3
 """Height of a method's line, inches."""
 
 
 def scores(view: View) -> Figure | None:
-    """A panel a measure, a line a method: mean over seeds with interval, by pool of candidates."""
+    """Plot scores: one panel per measure, one line per method.
+
+    Marks are means over seeds with intervals, one per pool of candidates. None if there are no
+    scores.
+    """
     rows = view["summary"]
     rows = rows[rows["score"].isin(view.metadata.order["score"])]
     if rows.empty:
@@ -74,7 +78,7 @@ def scores(view: View) -> Figure | None:
 
 
 def _show_chance(panel: Axes, score: str, chance: float) -> None:
-    """A line where that does not press the methods into a corner."""
+    """Add chance level to the panel's title, and a line if it lies within the panel's limits."""
     name_panel(panel, f"{score}, chance {chance:.3g}")
     low, high = panel.get_xlim()
     if low <= chance <= high:
@@ -82,7 +86,10 @@ def _show_chance(panel: Axes, score: str, chance: float) -> None:
 
 
 def differences(view: View) -> Figure | None:
-    """The same of differences to Base: hollow where none is told apart, controls by themselves."""
+    """Plot differences from Base: hollow if not significant, controls in grey.
+
+    None if there are no differences.
+    """
     rows = view["differences"].query("setting != 'classifier'").dropna(subset="difference")
     if rows.empty:
         return None
@@ -98,17 +105,17 @@ def differences(view: View) -> Figure | None:
     figure, axes = _forests(view, rows, estimate)
     for panel in axes:
         zero_line(panel)
-    more = [f"Filled: told apart from Base (q ≤ {MOST_Q}). Hollow: not."]
+    more = [f"Filled: differs significantly from Base (q ≤ {MOST_Q}). Hollow: does not."]
     if rows["q"].isna().all():
-        more = ["Hollow: one run of each method, so no difference is tested."]
+        more = ["Hollow: one run per method, so no difference is tested."]
     if rows["method"].isin(CONTROLS).any():
         more.append("Grey: controls, which have no q.")
-    _finish(figure, "Differences to Base", rows, view, looks, more)
+    _finish(figure, "Differences from Base", rows, view, looks, more)
     return figure
 
 
 def _looks(rows: pd.DataFrame) -> dict[str, Look]:
-    """By pool of candidates; what has none looks like the first."""
+    """Return the look of each pool of candidates; scores without a pool look like the first."""
     pools = [pool for pool in dict.fromkeys(rows["pool"]) if pool]
     return {"": series_look(0), **{pool: series_look(rank) for rank, pool in enumerate(pools)}}
 
@@ -116,10 +123,10 @@ def _looks(rows: pd.DataFrame) -> dict[str, Look]:
 def _forests(
     view: View, rows: pd.DataFrame, estimate: Callable[[Row], Estimate]
 ) -> tuple[Figure, dict[Axes, str]]:
-    """A panel a score; methods stand in the same lines of all."""
+    """Return a figure with one panel per score; each method has the same line in all panels."""
     names = view.metadata.ordered("name", rows["name"])
     shown = view.metadata.ordered("score", rows["score"])
-    # As high as title and notes need at most: `_finish` makes the panels as large as they are.
+    # Space for title and notes at most: `_finish` then sets the size of the panels.
     figure, axes = panels(len(shown), 2.6, LINE * len(names) + 3, columns=len(shown), shared="y")
     for panel, score in zip(axes, shown, strict=True):
         some = rows[rows["score"] == score]
@@ -138,7 +145,7 @@ def _finish(
     looks: Mapping[str, Look],
     more: Sequence[str] = (),
 ) -> None:
-    """Legend, title and notes; then the figure is made as large as its panels need."""
+    """Add legend, title and notes, then resize the figure to fit its panels."""
     pools = [pool for pool in looks if pool]
     if len(pools) > 1:
         entries = [line_entry(pool, looks[pool], linestyle="") for pool in pools]
@@ -150,13 +157,16 @@ def _finish(
 
 
 def human_comparisons(view: View) -> Figure:
-    """Figure 5, cited."""
-    return ratios(figure5(), "Whose replies people preferred: Figure 5 of Rashkin et al., cited")
+    """Plot the published Figure 5."""
+    return ratios(figure5(), "Human preferences: Figure 5 of Rashkin et al., cited")
 
 
 def ratios(values: pd.DataFrame, title: str) -> Figure:
-    """Ratios of choices as in Figure 5, row over column, on a scale of logarithms; the diagonal and
-    pairs without a ratio (NaN) stay empty, and those that are 0 or infinite are at its ends."""
+    """Plot ratios of choices as in Figure 5, row over column, on a logarithmic colour scale.
+
+    The diagonal and pairs without a ratio (NaN) stay empty. Ratios of 0 and infinity have the
+    colours of the scale's ends.
+    """
     cells = values.to_numpy(float)
     count = len(cells)
     size = max(3.5, 0.46 * count)
@@ -175,7 +185,7 @@ def ratios(values: pd.DataFrame, title: str) -> Figure:
         write(axes, (column, row), _ratio(cells[row, column]), 6.5, readable_on(shade))
     _name_sides(axes, [str(name) for name in values.columns], [str(name) for name in values.index])
     bar = figure.colorbar(ScalarMappable(scale, colours), ax=axes, shrink=0.6)
-    bar.set_label("times the row was chosen over the column / the contrary", fontsize=LABEL_POINTS)
+    bar.set_label("times row was preferred / times column was preferred", fontsize=LABEL_POINTS)
     ends = [1 / RANGE, 0.1, 1 / 3, 1, 3, 10, RANGE]
     bar.set_ticks(ends, labels=["1/30", "1/10", "1/3", "1", "3", "10", "30"])
     bar.minorticks_off()

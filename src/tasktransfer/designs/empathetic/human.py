@@ -1,7 +1,8 @@
-"""Human judgements (section 5.2): how a user's own are read and summed up, and the paper's, cited.
+"""Human judgements (section 5.2): reads and summarises a user's own, and cites the paper's.
 
-Ratings, one a line: ``model,instance,rater,empathy,relevance,fluency``, 1 to 5. Choices, one a
-line: ``first,second,instance,rater,choice``, where choice is first, second, equal or neither.
+Files are CSV. Each line of ratings is ``model,instance,rater,empathy,relevance,fluency``, with
+ratings from 1 to 5. Each line of choices is ``first,second,instance,rater,choice``, and the choice
+is first, second, equal or neither.
 """
 
 from __future__ import annotations
@@ -27,13 +28,15 @@ ANSWERS = ("first", "second", "equal", "neither")
 ASKED = RATINGS[3:]
 GOLD = "Gold"
 EMOTION_MODELS = ("multi", "pre1", "pre3", "pre5", "Ens-tran", "Ens-dm+")
-"""Models with emotion or topic context, by what follows ``ret-`` or ``gen-`` in Figure 5. Multitask
-is among them: so Table 5's means come out."""
+"""Models with emotion or topic context, by their names after ``ret-`` or ``gen-`` in Figure 5.
+
+Multitask is included, because only then do Table 5's means come out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """Mean and standard error of a model's ratings, by what was asked."""
+    """Mean and standard error of a model's ratings, per question."""
 
     model: str
     ratings: int
@@ -42,10 +45,10 @@ class Rated:
 
 
 def read_ratings(file: Path) -> list[Rated]:
-    """The ratings of each model, in the order of the file.
+    """Read the ratings of each model, in the order of the file.
 
     Raises:
-        DataError: with file, line, value and remedy.
+        DataError: a line is invalid; the message has file, line, value and remedy.
     """
     by_model: dict[str, list[tuple[int, ...]]] = {}
     for line, row in _lines(file, RATINGS):
@@ -76,12 +79,15 @@ def _standard_error(values: Sequence[int]) -> float:
 
 
 def read_choices(file: Path) -> pd.DataFrame:
-    """Figure 5 of pairwise choices: how often the row's model was chosen over the column's, divided
-    by the contrary: infinite where it always was, 0 where it never was, NaN for pairs that were not
-    compared or not decided. Answers of ``equal`` and ``neither`` count for neither side.
+    """Read pairwise choices as a matrix of ratios, as in Figure 5.
+
+    A ratio is the number of times the row's model was chosen over the column's, divided by the
+    number of times the column's was chosen. It is infinite if the row's model was always chosen, 0
+    if it never was, and NaN for pairs without a decided comparison. The answers ``equal`` and
+    ``neither`` count for neither side.
 
     Raises:
-        DataError: with file, line, value and remedy.
+        DataError: a line is invalid; the message has file, line, value and remedy.
     """
     wins: dict[tuple[str, str], int] = {}
     models: dict[str, None] = {}
@@ -115,30 +121,30 @@ def _lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]
                 raise DataError(f"{file}, line {line}: {name} is empty; give it")
         yield line, row
     if empty:
-        raise DataError(f"{file}: no line after the first; give judgements")
+        raise DataError(f"{file}: has no line after the header; add judgements")
 
 
-# --- the paper's --------------------------------------------------------------------------------
+# --- the paper's numbers ------------------------------------------------------------------------
 
 
 @cache
 def published(table: str) -> pd.DataFrame:
-    """A table of the paper as it was printed: table2 to table9, figure5."""
+    """Return a table of the paper as printed: table2 to table9, figure5."""
     text = files("tasktransfer.designs.empathetic").joinpath("published", f"{table}.csv")
     with text.open(encoding="utf-8") as lines:
         return pd.read_csv(lines, comment="#")
 
 
 def figure5() -> pd.DataFrame:
-    """Ratios of choices, row over column; the diagonal is 0."""
+    """Return the published ratios of choices, row over column; the diagonal is 0."""
     return published("figure5").set_index("model")
 
 
 def table5_of(ratios: pd.DataFrame) -> dict[str, float]:
-    """Table 5 from Figure 5: the mean ratio of pairs of models.
+    """Compute Table 5 from Figure 5: the mean ratio of pairs of models.
 
-    Five of the printed six come out; Emotion Context Models vs Pretrain (gen) is printed 5.73 and
-    comes out as 5.64.
+    Five of the six printed values are reproduced. Emotion Context Models vs Pretrain (gen) is
+    printed as 5.73, but the mean is 5.64.
     """
 
     def mean(rows: Sequence[str], columns: Sequence[str]) -> float:
@@ -160,7 +166,7 @@ def table5_of(ratios: pd.DataFrame) -> dict[str, float]:
 
 
 def as_rows(rated: Sequence[Rated]) -> list[dict[str, Any]]:
-    """Means and standard errors as Table 3 has them."""
+    """Return means and standard errors as rows of Table 3."""
     return [
         {
             "model": model.model,
@@ -173,12 +179,13 @@ def as_rows(rated: Sequence[Rated]) -> list[dict[str, Any]]:
 
 
 def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
-    """Write what is made of a user's judgements into ``out``: ``ratings.csv`` (Table 3),
-    ``choices.csv``, ``choices.png`` and ``choices.pdf`` (Figure 5). Both files are read before
-    anything is written.
+    """Summarise a user's judgements into the folder ``out``, and return the written files.
+
+    Writes ``ratings.csv`` (Table 3), and ``choices.csv``, ``choices.png`` and ``choices.pdf``
+    (Figure 5). Reads both input files before it writes anything.
 
     Raises:
-        DataError: with file, line, value and remedy.
+        DataError: a line is invalid; the message has file, line, value and remedy.
     """
     from tasktransfer.designs.empathetic import figures
     from tasktransfer.present.kit.style import save

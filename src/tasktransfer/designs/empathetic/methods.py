@@ -1,4 +1,4 @@
-"""The names of the study's methods, and what is put before texts."""
+"""Names and groups of the study's methods."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FIXED = ("pretrained", "base", "multitask", "ensemble-plain", "ensemble-tuned", 
 LARGE = ("pretrained-large", "base-large")
 PRETRAINED, BASE = "pretrained", "base"
 NOT_COMPARABLE = ("emoprepend-gold",)
-"""What is told the label that the others must find out."""
+"""Methods that are given the gold label, which the others must predict."""
 CONTROLS = (*NOT_COMPARABLE, "emoprepend-random")
-"""What is known to help or not: no part of the family whose false discoveries are controlled."""
+"""Methods whose effect is known in advance; they are excluded from false-discovery control."""
 GROUPS = ("fine-tuning", "external classifier", "larger models", "controls")
-"""The paper's groups of methods (Table 2), and ours."""
+"""The paper's groups of methods (Table 2), and our controls."""
 _PAPER_NAMES = {
     "pretrained": "Pretrained",
     "base": "Base",
@@ -29,18 +29,18 @@ _PAPER_NAMES = {
     "pretrained-large": "PretrainedLarge",
     "base-large": "BaseLarge",
 }
-"""Method → the paper's name of what it stands for."""
+"""Method → its name in the paper."""
 _PREPEND = re.compile(r"(emo|topic)prepend-([1-9][0-9]*)")
 
 
 def prepended(method: str) -> tuple[str, int] | None:
-    """(emo or topic, k) of a Prepend-k method; None for others."""
+    """Return (``emo`` or ``topic``, k) for a Prepend-k method, and None for others."""
     match = _PREPEND.fullmatch(method)
     return (match[1], int(match[2])) if match else None
 
 
 def paper_name(method: str) -> str:
-    """What the paper calls a method; the study's own name of one that it has not."""
+    """Return the paper's name of a method, or our name if the paper does not have it."""
     prepend = prepended(method)
     if prepend is not None:
         return f"{prepend[0].capitalize()}Prepend-{prepend[1]}"
@@ -48,7 +48,7 @@ def paper_name(method: str) -> str:
 
 
 def group_of(method: str) -> str:
-    """One of ``GROUPS``."""
+    """Return the method's group, one of ``GROUPS``."""
     if method in CONTROLS:
         return "controls"
     if method in LARGE:
@@ -59,5 +59,5 @@ def group_of(method: str) -> str:
 
 
 def supervised(method: str) -> bool:
-    """Whether emotions or topics are told or taught to it: what the study asks about."""
+    """Return whether the method uses emotion or topic labels."""
     return method == "multitask" or group_of(method) == "external classifier"

@@ -1,4 +1,4 @@
-"""Config to plan: the methods as lists of steps, and what is judged of each."""
+"""The plan of a config: the training steps of each method, and their evaluations."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ KINDS = ("pretrained", "base", "multitask", "prepend", "ensemble", "classifier")
 P_AT_1 = ("p_at_1", "p_at_1_shuffled", "p_at_1_shuffled_sd", "p_at_1_permuted")
 PERPLEXITY = ("perplexity", "word_perplexity")
 BY_LOSS = Selection((REPLY.name,), "loss")
-"""The epoch with the lowest validation loss of the listener's replies is kept (section 5)."""
+"""Select the epoch with the lowest validation loss on the listener's replies (section 5)."""
 WORD_WIDTH = 32
-"""Of fastText's vectors."""
+"""Dimension of fastText's vectors."""
 POOL_TASKS = {ED: NEXT.name, DAILY: DAILY_NEXT.name, PAIRS: PAIR.name}
 
 
 def plan(config: EmpatheticConfig, revisions: Revisions) -> Plan:
-    """Every method of both settings, for every seed; equal trainings are one."""
+    """Plan every method of both settings for every seed; identical trainings run once."""
     builder = PlanBuilder(_name_of, recipe_of)
     for seed in config.seeds:
         study = _Seed(config, revisions, builder, seed)
@@ -59,7 +59,10 @@ def plan(config: EmpatheticConfig, revisions: Revisions) -> Plan:
 
 
 def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
-    """Kind and label of a training. Read off the step, so that equal trainings have one name."""
+    """Return kind and label of a training.
+
+    They depend on the step only, so that identical trainings have the same name.
+    """
     if step.train_tasks[0] in (DAILY_NEXT.name, PAIR.name):
         return "pretrained", step.train_tasks[0]
     if step.train_tasks[0] in (EMOTION.name, TAG.name):
@@ -132,7 +135,7 @@ class _Seed:
             self._run(setting, section, method, begin, [step], data, name)
 
     def _pretrained(self, setting: Setting, section: SettingConfig, name: str) -> list[Step]:
-        """The training on other replies; none where the model is taken as it was released."""
+        """Return the step of training on other replies; empty if the model is used as released."""
         pretraining = self.config.pretraining
         if setting == "retrieval" and not pretraining.retrieval:
             return []
@@ -162,7 +165,10 @@ class _Seed:
     def _ensemble(
         self, setting: Setting, section: SettingConfig, method: str, begin: list[Step]
     ) -> list[Step]:
-        """Base and the classifier, both frozen; only what joins them moves, and the decoder."""
+        """Return the steps of an ensemble of Base and the classifier.
+
+        Both are frozen. Only the projection is trained, and for generation also the decoder.
+        """
         base = self._on_dialogues((NEXT.name,), None, begin)
         starts = [From(base)]
         before = [base]
@@ -171,7 +177,7 @@ class _Seed:
             classifier = self._classifier(method)
             before.append(classifier)
             starts.append(From(classifier, parts=("encoder",), into=("beside",)))
-            # The penultimate layer of the classifier, which its head was trained on.
+            # The classifier's penultimate layer, which its head reads.
             model = replace(model, beside_reads="pooler")
         trains = ("projection",) if setting == "retrieval" else ("projection", "decoder")
         joined = Step(
@@ -198,7 +204,7 @@ class _Seed:
             training=config.hyperparameters(None, config.classifier),
         )
 
-    # --- labels that are put before -------------------------------------------------------------
+    # --- prepended labels -----------------------------------------------------------------------
 
     def _fit(self, what: str) -> Fit:
         if what == "emo":
@@ -225,13 +231,13 @@ class _Seed:
         self, settings: Mapping[str, Any], setting: Setting, uses: tuple[Fit, ...], of: str
     ) -> Data:
         data = self.data[of]
-        # A label is a word: 100 words of the text are read whatever is put before it.
+        # A label is one word; the length grows by k so that 100 words of text are still read.
         both = {**data.settings, **settings, "longer_by": settings["k"]}
         if setting == "retrieval":
             both["candidates"] = True
         return replace(data, settings=both, recipe="prepend", uses=uses)
 
-    # --- what is judged -------------------------------------------------------------------------
+    # --- evaluations ----------------------------------------------------------------------------
 
     def _run(
         self,
@@ -286,7 +292,7 @@ class _Seed:
         return tuple(judged)
 
     def _like(self, data: Data, method: str, name: str) -> Data:
-        """A pool's data, with labels before its candidates where the contexts have them."""
+        """Return a pool's data, with labels before its candidates if the contexts have labels."""
         if name == ED or not data.recipe:
             return data if name == ED else self.data[name]
         prepend = prepended(method)
@@ -305,8 +311,11 @@ class _Seed:
         )
 
     def _as_prepended(self, fit: Fit) -> tuple[Evaluation, ...]:
-        """How often the label that is put before a context is the dialogue's emotion: of test, and
-        of the training contexts, whose dialogues' situations the classifier has read."""
+        """Return evaluations of the labels that are prepended to contexts.
+
+        They measure the agreement with the dialogue's emotion on test contexts, and on training
+        contexts, whose situations the classifier was trained on.
+        """
         settings = {"fitted_on": EMOTION.name}
         splits: tuple[Literal["test", "train"], ...] = ("test", "train")
         return tuple(
@@ -315,12 +324,12 @@ class _Seed:
         )
 
     def add_classifiers(self) -> None:
-        """The fits and trained classifiers that methods use, judged on situations."""
+        """Add the classifiers that methods use, evaluated on situations."""
         methods, seed = self.config.methods, self.seed
         for what, prefix in (("emo", "emoprepend-"), ("topic", "topicprepend-")):
             if any(method.startswith(prefix) for method in methods):
                 fit = self._fit(what)
-                # DailyDialog's card has no accuracy; of one label each, micro-F1 is the same.
+                # DailyDialog's card has no accuracy. Micro-F1 equals it for single labels.
                 measure = "micro_f1" if fit.data.name == "DailyDialog" else "accuracy"
                 judged = tuple(Evaluation(fit, fit.data, task, (measure,)) for task in fit.tasks)
                 if what == "emo":
@@ -345,12 +354,15 @@ class _Seed:
 
 
 def _fasttext(section: EmotionsConfig | TopicsConfig) -> dict[str, Any]:
-    """A fit's settings, in full, so that another choice gives another digest."""
+    """Return all settings of a fit, so that any other choice changes the digest."""
     return {"lr": section.learning_rate, "epoch": section.epochs, "dim": WORD_WIDTH}
 
 
 def stand_ins(config: EmpatheticConfig) -> dict[str, str]:
-    """What stands in for an input of the paper, by its name there (the fact sheet's last table)."""
+    """Return substitutes for inputs of the paper, by the input's name in the paper.
+
+    The last table of the fact sheet lists them.
+    """
     found: dict[str, str] = {}
     models = {model.name: model for model in config.models}
     if config.retrieval and not config.pretraining.retrieval:

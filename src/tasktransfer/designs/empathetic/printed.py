@@ -1,4 +1,4 @@
-"""Rows of the printed tables: the study's numbers, and the paper's beside them."""
+"""Rows of the printed tables: the study's numbers next to the paper's."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from tasktransfer.tables.collected import common_columns, read_tables
 from tasktransfer.tables.metadata import Metadata, sort_rows
 
 ABOUT = ("setting",)
-"""Keys of ``Run.about`` that name a run."""
+"""Keys of ``Run.about`` that identify a run."""
 PAPERS_BLOCK = 100
-"""Candidates of the published P@1,100."""
+"""Number of candidates of the published P@1,100."""
 SCORES = {
     ("retrieval", "p_at_1"): "P@1,{block}",
     ("retrieval", "bleu"): "AVG BLEU, retrieval",
@@ -36,7 +36,7 @@ SCORES = {
     ("generation", LOG_PERPLEXITY): "log PPL",
     ("generation", "bleu"): "AVG BLEU, generation",
 }
-"""Setting and measure → the column of Table 2; a difference of perplexities is of logarithms."""
+"""Setting and measure → the column of Table 2. Perplexities are compared by their logarithms."""
 _PRINTED_AS = {
     "p_at_1_100": ("retrieval", "p_at_1"),
     "retrieval_avg_bleu": ("retrieval", "bleu"),
@@ -45,26 +45,29 @@ _PRINTED_AS = {
 }
 """Column of the paper's Table 2 → setting and measure."""
 _CLASSIFIERS = {"fasttext-emotion": "fasttext", "classifier-tuned": "deepmoji_last"}
-"""Ours → the paper's column of Table 9."""
+"""Our classifier → the paper's column of Table 9."""
 _CITED = {
     "DeepMoji, new": "deepmoji_new",
     "DeepMoji, full": "deepmoji_full",
     "DeepMoji, chain-thaw": "deepmoji_chain_thaw",
 }
-"""Columns of Table 9 that are the paper's alone."""
+"""Columns of Table 9 that only the paper has."""
 _TEXTS = {
     "accuracy": "ED",
     "accuracy_cut": "ED-CUT",
     "accuracy_contexts": "contexts, as prepended",
     "accuracy_training_contexts": "contexts of training, as prepended",
 }
-"""What a classifier of emotions is judged on."""
+"""Measure → the texts on which an emotion classifier is evaluated."""
 _OWN_LABELS = "its own labels"
 
 
 def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
-    """The study's tables but the rows of evaluations; methods have the paper's names as well
-    (``name``, ``group``), measures their columns of Table 2 (``score``)."""
+    """Read the study's tables, except ``rows``.
+
+    Adds the paper's names of methods (``name``, ``group``), and the columns of Table 2 that
+    measures have (``score``).
+    """
     described = {**common_columns(ABOUT), **columns.TABLES, **columns.STATISTICS}
     del described["rows"]
     frames, metadata = read_tables(study, described)
@@ -87,8 +90,11 @@ def _orders(metadata: Metadata, block: int) -> dict[str, list[str]]:
 
 
 def scored(frame: pd.DataFrame, block: int, pools: tuple[str, ...]) -> pd.DataFrame:
-    """Names of methods and scores. ``candidates``: the line of Table 2 that a number stands in: the
-    pool of retrieved replies, and of all else the method's first."""
+    """Add the columns ``name``, ``group``, ``score`` and ``candidates``.
+
+    ``candidates`` selects the line of Table 2: the pool of retrieved replies, or the method's first
+    pool for all other measures.
+    """
     scores = [
         SCORES.get((str(setting), str(measure)), str(measure)).format(block=block)
         for setting, measure in zip(frame["setting"], frame["measure"], strict=True)
@@ -106,13 +112,13 @@ def scored(frame: pd.DataFrame, block: int, pools: tuple[str, ...]) -> pd.DataFr
 
 
 def with_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """Methods by the paper's names, and their groups."""
+    """Add the paper's names of methods and their groups."""
     names = [paper_name(method) for method in frame["method"]]
     return frame.assign(name=names, group=[group_of(method) for method in frame["method"]])
 
 
 def _in_order(frame: pd.DataFrame, metadata: Metadata, *more: str) -> pd.DataFrame:
-    """Rows by group and method, as the paper has them."""
+    """Sort rows by group and method, as in the paper."""
     kinds = {"group": "group", "name": "name", **{column: column for column in more}}
     return sort_rows(frame, kinds, metadata.order)
 
@@ -121,7 +127,7 @@ def _in_order(frame: pd.DataFrame, metadata: Metadata, *more: str) -> pd.DataFra
 
 
 def table2(view: View) -> pd.DataFrame:
-    """Automatic measures, a row a method, measure and pool."""
+    """Return the automatic measures: one row per method, measure and pool."""
     summary = view["summary"]
     own = summary[
         [key in SCORES for key in zip(summary["setting"], summary["measure"], strict=True)]
@@ -149,7 +155,11 @@ def table2(view: View) -> pd.DataFrame:
 
 
 def table2_of_paper() -> pd.DataFrame:
-    """A row a number. Base is printed twice; ``candidates`` are of retrieved replies alone."""
+    """Return one row per published number.
+
+    The paper prints Base twice; duplicates are dropped. ``candidates`` is set only for BLEU of
+    retrieved replies.
+    """
     names = ["model", "candidates"]
     rows = published("table2").melt(names, [*_PRINTED_AS], "column").dropna(subset="value")
     keys = [_PRINTED_AS[str(column)] for column in rows["column"]]
@@ -162,7 +172,7 @@ def table2_of_paper() -> pd.DataFrame:
 
 
 def table4(view: View) -> pd.DataFrame:
-    """Parameters and time of each method's trainings."""
+    """Return the number of parameters and the training time of each method."""
     own = view["costs"][view["costs"]["setting"] != "classifier"]
     names = ["setting", "group", "name", "method"]
     frame = own.groupby(names, sort=False, as_index=False).agg(
@@ -182,7 +192,10 @@ def table4(view: View) -> pd.DataFrame:
 
 
 def table4_of_paper() -> pd.DataFrame:
-    """Parameters and hours as numbers: ``same`` and ``+9.6k`` are of the model above."""
+    """Return parameters and hours as numbers.
+
+    ``same`` and ``+9.6k`` are relative to the last model with an absolute number.
+    """
     rows = published("table4")
     factors = {"M": 1e6, "k": 1e3}
     sizes: list[float] = []
@@ -198,25 +211,28 @@ def table4_of_paper() -> pd.DataFrame:
 
 
 def notes4(view: View, frame: pd.DataFrame) -> list[str]:
-    """What of the paper's Table 4 stands elsewhere."""
+    """Return the note about the published hours and human ratings."""
     if not any(str(name).startswith("published") for name in frame):
         return []
     return [
-        "Published hours are of the last training: Pretrained on 8 GPUs (retrieval) or 32 "
-        "(generation), the others on one. Human ratings are in Table 3."
+        "Published hours are for the last training: on 8 GPUs (retrieval) or 32 GPUs (generation) "
+        "for Pretrained, on one GPU for the others. Human ratings are in Table 3."
     ]
 
 
 def table7(view: View) -> pd.DataFrame:
-    """Share of each emotion among the dialogues."""
+    """Return the percentage of dialogues with each emotion."""
     keys = {"label": lambda row: row["label"]}
     theirs = Published(published("table7"), "percent", keys)
     return beside(view["labels"], theirs, view.metadata, value="percent")
 
 
 def table9(view: View) -> pd.DataFrame:
-    """Accuracy of classifiers, a row a classifier and text; the paper's own classifiers, where
-    published values may stand, without a number of ours."""
+    """Return the accuracy of classifiers: one row per classifier and text.
+
+    If published values may be shown, classifiers that only the paper has get a row without our
+    number.
+    """
     own = view["summary"].query("setting == 'classifier'")
     of_emotions = own["method"].isin([*_CLASSIFIERS])
     texts = own["measure"].map(_TEXTS).where(of_emotions, _OWN_LABELS)
@@ -241,25 +257,28 @@ def table9(view: View) -> pd.DataFrame:
 
 
 def table9_of_paper() -> pd.DataFrame:
-    """A row a dataset and classifier, in percent."""
+    """Return the published accuracies in percent: one row per dataset and classifier."""
     rows = published("table9").melt(["dataset", "metric"], var_name="classifier")
     return rows.assign(accuracy=100 * rows["value"])
 
 
 def notes9(view: View, frame: pd.DataFrame) -> list[str]:
-    """Rows of the paper that are not here."""
+    """Return the note about rows of the paper's table that this one does not have."""
     if "published" not in frame:
         return []
-    return ["The paper's seven other datasets are cited there, from Felbo et al. (2017)."]
+    return [
+        "The paper also quotes results on seven other datasets from Felbo et al. (2017); they are "
+        "not repeated here."
+    ]
 
 
 def table3(view: View) -> pd.DataFrame:
-    """Human ratings, as printed."""
+    """Return the human ratings, as printed in the paper."""
     return published("table3").fillna("")
 
 
 def table5(view: View) -> pd.DataFrame:
-    """The printed means of human choices, and what Figure 5 gives."""
+    """Return the printed means of human choices, and those computed from Figure 5."""
     again = table5_of(figure5())
     frame = published("table5")
     return frame.assign(from_figure5=[again[name] for name in frame["a_vs_b"]])
@@ -269,7 +288,7 @@ def table5(view: View) -> pd.DataFrame:
 
 
 def differences(view: View) -> pd.DataFrame | None:
-    """Each method minus Base; None where none has a difference."""
+    """Return each method minus Base; None if no method has a difference."""
     frame = view["differences"].query("setting != 'classifier'")
     if frame["difference"].isna().all():
         return None
@@ -277,19 +296,22 @@ def differences(view: View) -> pd.DataFrame | None:
 
 
 def by_emotion(view: View) -> pd.DataFrame:
-    """P@1 by emotion of the dialogue, emotions by name."""
+    """Return P@1 by the dialogue's emotion, sorted by emotion."""
     rows = _in_order(view["by_emotion"], view.metadata).assign(setting="retrieval")
     return rows.sort_values("emotion", kind="stable", ignore_index=True)
 
 
 def notes_by_emotion(view: View, frame: pd.DataFrame) -> list[str]:
-    """How few instances are behind a number."""
+    """Return the note on the number of instances per emotion."""
     few, many = frame["instances"].min(), frame["instances"].max()
-    return [f"An emotion has {few:,} to {many:,} instances of each seed.", *of_methods(view, frame)]
+    return [f"Each emotion has {few:,} to {many:,} instances per seed.", *of_methods(view, frame)]
 
 
 def pools_chosen(view: View) -> pd.DataFrame:
-    """Where replies are from, of pools of several datasets; 0 of those that none is from."""
+    """Return the sources of retrieved replies, for pools of several datasets.
+
+    A dataset of the pool from which no reply was retrieved gets 0.
+    """
     rows = view["pools_chosen"]
     rows = rows[rows["pool"].str.contains("+", regex=False)]
     names = ["group", "name", "method", "pool"]
@@ -299,7 +321,7 @@ def pools_chosen(view: View) -> pd.DataFrame:
 
 
 def orders(view: View) -> pd.DataFrame:
-    """P@1 of blocks as they stand, in shuffled orders, and with their replies permuted."""
+    """Return P@1 of blocks in test order, in shuffled orders, and with permuted replies."""
     rows = view["measured"].query("setting == 'retrieval'")
     rows = rows[rows["measure"].str.startswith("p_at_1")]
     names = ["setting", "group", "name", "method"]
@@ -311,42 +333,45 @@ def orders(view: View) -> pd.DataFrame:
 
 
 def of_methods(view: View, frame: pd.DataFrame) -> list[str]:
-    """What is to be known of controls."""
+    """Return a note for each method that is given gold labels."""
     not_comparable = [name for name in NOT_COMPARABLE if (frame["method"] == name).any()]
-    return [f"{name} is told the label: an upper bound, not comparable." for name in not_comparable]
+    return [
+        f"{name} is given the gold label, so it is an upper bound and not comparable."
+        for name in not_comparable
+    ]
 
 
 def of_intervals(view: View, frame: pd.DataFrame) -> list[str]:
-    """Over what intervals are, and among which candidates P@1 is."""
-    seeds, over = view["summary"]["seeds"], "dialogues alone: one seed says nothing of others"
+    """Return the notes on what intervals resample, and on the candidates of P@1."""
+    seeds, over = view["summary"]["seeds"], "dialogues only, not seeds, because there is one seed"
     if (seeds > 1).any():
-        once = "" if (seeds > 1).all() else ", of what was judged once over dialogues alone"
+        once = "" if (seeds > 1).all() else " (dialogues only for models evaluated once)"
         over = f"dialogues and seeds{once}"
     return [
-        f"95 % intervals are over {over}. Those of perplexity are made of its logarithm.",
+        f"95 % intervals are over {over}. Those of perplexity are computed on its logarithm.",
         of_blocks(view),
         *of_methods(view, frame),
     ]
 
 
 def notes2(view: View, frame: pd.DataFrame) -> list[str]:
-    """Of Table 2."""
-    twice = "The paper prints Base twice, as the reference of either group; here it stands once."
+    """Return the notes of Table 2."""
+    twice = "The paper prints Base twice, as the reference of each group; here it appears once."
     return [*of_intervals(view, frame), *([twice] if "published" in frame else [])]
 
 
 def of_blocks(view: View) -> str:
-    """Among which candidates P@1 is."""
+    """Return the note on the candidates of P@1."""
     assert isinstance(view.study.config, EmpatheticConfig)
     evaluation = view.study.config.evaluation
-    text = f"P@1 is among the {evaluation.block} replies of a block of consecutive test rows"
+    text = f"P@1 ranks the {evaluation.block} replies of a block of consecutive test rows"
     if evaluation.limit is None:
         return f"{text}."
-    return f"{text}, in {evaluation.limit // evaluation.block} blocks drawn of all."
+    return f"{text}, in {evaluation.limit // evaluation.block} blocks sampled from all."
 
 
 def notes_orders(view: View, frame: pd.DataFrame) -> list[str]:
-    """Of blocks, and what chance is."""
+    """Return the notes on blocks and on chance level."""
     assert isinstance(view.study.config, EmpatheticConfig)
     chance = 100 / view.study.config.evaluation.block
     return [of_blocks(view), f"Chance is {chance:.3g} %.", *of_methods(view, frame)]

@@ -1,7 +1,7 @@
 """Derived data: labels before contexts and candidates (section 4, Prepend-k).
 
-The labels are those that a fastText classifier ranks highest, for a context and for a candidate by
-their own words; or, for comparison, the right emotion or one that is drawn.
+A fastText classifier ranks the labels of a context or candidate by its words, and the highest k are
+prepended. Controls prepend the gold emotion or a random one.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
 
 Labels = Callable[[Sequence[Instance]], list[str]]
-"""Instances → the words that are put before the context of each."""
+"""Instances → the words to prepend to the context of each."""
 
 
 def prepend(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Put labels before the contexts of reply tasks, and before the candidates if asked.
+    """Prepend labels to the contexts of reply tasks and, if configured, to the candidates.
 
-    Settings: ``k``; ``task``: what the fit was fitted on, or ``gold`` or ``random`` without a fit;
-    ``candidates``: whether replies get them too (retrieval); ``best_last``: the paper's code's
-    order; ``as_spelled``: label names as they are, else each as words.
+    Settings:
+        k: number of labels.
+        task: task of the fit, or ``gold`` or ``random`` without a fit.
+        candidates: true to prepend labels to replies too (retrieval).
+        best_last: true for the order of the paper's code.
+        as_spelled: true to keep label names unchanged, false to split them into words.
 
     Raises:
         DataError: there are fewer labels than ``k``.
@@ -79,7 +82,9 @@ def _labels(ingredients: Ingredients, instances: Sequence[Instance], draw: str) 
 
 
 def label_words(label: str) -> str:
-    """A label as words: ``comp.sys.mac.hardware`` is ``sys mac hardware``, ``School Life`` is
-    ``school life``."""
+    """Return a label as words.
+
+    ``comp.sys.mac.hardware`` becomes ``sys mac hardware``, ``School Life`` becomes ``school life``.
+    """
     first, *rest = label.replace("-", ".").lower().split(".")
     return " ".join(rest) if rest else first

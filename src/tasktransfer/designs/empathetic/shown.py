@@ -1,6 +1,7 @@
-"""What the empathetic study shows: the paper's tables, what it has not, and its figures.
+"""Tables and figures of the empathetic study: the paper's tables, further tables, and figures.
 
-Imports of pandas and matplotlib stay in the functions that are named: the Snakefile imports this.
+The Snakefile imports this module, so pandas and matplotlib are imported only by the functions that
+are named here.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from tasktransfer.tables.columns import Column, Head, Row, estimate, number, tex
 from tasktransfer.tables.numbers import absent, p_equals
 
 QUESTION = (
-    "Do replies become better by training on empathetic dialogues, and by telling or teaching a "
-    "model the emotion or the topic?"
+    "Do replies improve when a model is fine-tuned on empathetic dialogues, and when it is given "
+    "or taught the emotion or the topic?"
 )
 PAPER = "Rashkin et al., first version"
 METHOD, SETTING = text("name", "Method"), text("setting", "Setting")
@@ -49,7 +50,7 @@ def _trains(study: Study) -> bool:
 
 
 def _compares(study: Study) -> bool:
-    """Whether a setting has Base and another method."""
+    """Return whether a setting has Base and another method."""
     methods = [section.methods for section in _config(study).settings.values()]
     controlled = bool(_config(study).controls)
     return any(BASE in names and (len(names) > 1 or controlled) for names in methods)
@@ -65,7 +66,7 @@ def _mixes_pools(study: Study) -> bool:
 
 
 def _with_q(row: Row) -> str:
-    """A difference with interval and q."""
+    """Format a difference with its interval and q."""
     shown = DIFFERENCE.show(row)
     return shown if absent(row["q"]) else f"{shown}, {p_equals('q', row['q'])}"
 
@@ -80,7 +81,7 @@ def _hours(key: str, label: str) -> Column:
 
 
 def _rating(key: str) -> Column:
-    """A mean with its standard error, as printed."""
+    """Return the column of a mean with its standard error, as printed in the paper."""
     return Column(
         Head(key.capitalize(), "number"), lambda row: f"{row[key]:.2f} ± {row[f'{key}_sem']:.2f}"
     )
@@ -101,20 +102,21 @@ TABLES = (
         keys=("name", "method", "setting", "candidates", "score"),
         paper=f"Table 2 of {PAPER}",
         notes=_made("notes2"),
-        nothing="has no measured reply",
+        nothing="has no scored replies",
     ),
     Table(
         "table9",
         "Table 9",
         _made("table9"),
         Crossed(
-            (text("text", "Labels of"),),
+            (text("text", "Text"),),
             "method",
             estimate("accuracy", "Accuracy", ".2f"),
             published_column(".2f"),
         ),
         keys=("text", "method"),
-        paper=f"Table 9 of {PAPER}; its DeepMoji, last layers, beside our trained classifier",
+        paper=f"Table 9 of {PAPER}; our trained classifier is compared with its DeepMoji, last "
+        "layers",
         notes=_made("notes9"),
         nothing="has no method that uses a classifier",
         planned=_classifies,
@@ -126,13 +128,13 @@ TABLES = (
         Crossed((text("emotion", "Emotion"),), "name", number("p_at_1", "P@1", ".2f")),
         keys=("emotion", "name", "method", "setting"),
         notes=_made("notes_by_emotion"),
-        nothing="chooses no replies",
+        nothing="has no retrieval setting",
         planned=_retrieves,
         folded=True,
     ),
     Table(
         "pools_chosen",
-        "Where retrieved replies are from",
+        "Sources of retrieved replies",
         _made("pools_chosen"),
         Crossed(
             (METHOD, text("pool", "Candidates")),
@@ -142,7 +144,7 @@ TABLES = (
         ),
         keys=("name", "method", "setting", "pool", "chosen_from"),
         notes=_made("of_methods"),
-        nothing="offers no candidates of several datasets",
+        nothing="has no candidate pool with several datasets",
         planned=_mixes_pools,
     ),
     Table(
@@ -180,7 +182,7 @@ TABLES = (
     ),
     Table(
         "differences",
-        "Differences to Base",
+        "Differences from Base",
         _made("differences"),
         Crossed(
             (METHOD, CANDIDATES),
@@ -198,21 +200,21 @@ TABLES = (
     ),
     Table(
         "orders",
-        "P@1 and the order of replies",
+        "P@1 and reply order",
         _made("orders"),
         Listed(
             (
                 METHOD,
                 number("p_at_1", "Consecutive", ".2f"),
                 number("p_at_1_shuffled", "Shuffled, mean", ".2f"),
-                number("p_at_1_shuffled_sd", "Shuffled, spread", ".2f"),
+                number("p_at_1_shuffled_sd", "Shuffled, SD", ".2f"),
                 number("p_at_1_permuted", "Replies permuted", ".2f"),
             ),
             blocks="group",
         ),
         keys=("name", "method", "setting"),
         notes=_made("notes_orders"),
-        nothing="chooses no replies",
+        nothing="has no retrieval setting",
         section="sure",
         planned=_retrieves,
     ),
@@ -229,7 +231,7 @@ TABLES = (
                 published_column(",.0f", "Published", "_parameters"),
                 _hours("hours", "Hours"),
                 published_column(".3g", "Published", "_hours"),
-                _hours("all_hours", "Hours with all trainings before"),
+                _hours("all_hours", "Hours incl. earlier stages"),
                 number("examples", "Training instances", ",d"),
             ),
             blocks="setting",
@@ -256,7 +258,7 @@ TABLES = (
         ),
         keys=("label",),
         paper=f"Table 7 of {PAPER}",
-        nothing="has not its dialogues on this disk",
+        nothing="does not have its dialogues on this machine",
         section="made",
         folded=True,
         certain=False,
@@ -270,17 +272,17 @@ FIGURES = (
         "Scores of each method",
         _drawn("scores"),
         ("summary",),
-        nothing="has no measured reply",
+        nothing="has no scored replies",
     ),
     Figure(
         "human_comparisons",
-        "Whose replies people preferred, as published",
+        "Human preferences, as published",
         _drawn("human_comparisons"),
         (),
     ),
     Figure(
         "differences_to_base",
-        "Differences to Base with 95 % intervals",
+        "Differences from Base with 95 % intervals",
         _drawn("differences"),
         ("differences",),
         nothing="compares no method with Base",
@@ -292,7 +294,7 @@ FIGURES = (
 
 
 def shown(study: Study) -> Presentation:
-    """Of any study of this design."""
+    """Return the tables and figures for any study of this design."""
     return Presentation(
         question=QUESTION,
         read=_made("read"),

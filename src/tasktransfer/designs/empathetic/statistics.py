@@ -1,12 +1,13 @@
-"""Intervals over dialogues and seeds together, paired differences to Base, P@1 by emotion.
+"""Intervals over dialogues and seeds, paired differences from Base, and P@1 by emotion.
 
-Perplexity is the exponential of a mean, and seeds scatter in its ratio: its mean over seeds, its
-interval and its differences are made of the logarithm.
+Perplexity is the exponential of a mean, and its variation over seeds is multiplicative. So its mean
+over seeds, its interval and its differences are computed on the logarithm.
 
-A model that is judged as it was released is one evaluation, whatever the number of seeds: how sure
-its value is, dialogues alone say; its difference to Base is to each of Base's seeds.
+A model that is evaluated as released has one evaluation, whatever the number of seeds. The interval
+of its value is over dialogues only. It is compared with each of Base's seeds.
 
-Dialogues are resampled whole, and the seeds of a method and of Base are paired (``stats.cells``).
+Dialogues are resampled as clusters, and the seeds of a method and of Base are paired
+(``stats.cells``).
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from tasktransfer.tables.store import frame_of, read_frame, shaped, write_frame
 
 CELL = ["setting", "method", "measure", "pool"]
 PERPLEXITY, LOG_PERPLEXITY = "perplexity", "log perplexity"
-"""A measure, and what its differences are of."""
+"""Measure of a value, and the measure of its differences."""
 FINISHED: dict[str, Callable[[Sums], Sums]] = {
     "bleu": lambda sums: 100 * bleu.finish(sums),
     PERPLEXITY: lambda sums: np.asarray(np.exp(sums[..., 0] / sums[..., 1])),
 }
-"""Measure -> from summed tallies (..., columns) to it; all others are shares of their instances."""
+"""Measure → function of summed tallies (..., columns). All other measures are proportions."""
 
 
 def make_statistics(study: Study) -> None:
-    """Write the statistics' tables from the collected ones."""
+    """Compute the statistics from the collected tables, and write them."""
     folder = Path(study.tables)
     rows, metadata = read_frame(folder / "rows.parquet", columns.ROWS, "collect again")
     scores, _ = read_frame(folder / "measured.parquet", columns.MEASURED, "collect again")
@@ -48,14 +49,19 @@ def make_statistics(study: Study) -> None:
 
 
 def judged_once(scores: pd.DataFrame) -> frozenset[Key]:
-    """The cells whose seeds have one record in common: nothing was trained."""
+    """Return the cells whose seeds share one record, because nothing was trained."""
     several = scores.groupby(CELL).agg(seeds=("seed", "nunique"), records=("record", "nunique"))
     once = several[(several["seeds"] > 1) & (several["records"] == 1)]
     return frozenset(tuple(map(str, key)) for key in once.index)
 
 
 def statistics(rows: pd.DataFrame, once: Collection[Key] = ()) -> dict[str, pd.DataFrame]:
-    """Table → frame, from the rows of all evaluations; ``once``: see ``judged_once``."""
+    """Compute every statistics table from the rows of all evaluations.
+
+    Args:
+        rows: the table ``rows``.
+        once: cells whose seeds share one evaluation, see ``judged_once``.
+    """
     estimated = cells(gathered(_runs(rows, once)), CELL, {BASE: {"method": BASE}}, _family)
     differences = estimated[estimated["against"] == BASE].rename(columns={"value": "difference"})
     differences["measure"] = differences["measure"].replace(PERPLEXITY, LOG_PERPLEXITY)
@@ -74,7 +80,7 @@ def _runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key, int,
         *names, seed = map(str, group)
         key, named = tuple(names), names[2]
         finish = FINISHED.get(named, lambda sums: 100 * share_finish(sums))
-        measure = MEASURES.get(named, MEASURES["accuracy"])  # there are several, on several texts
+        measure = MEASURES.get(named, MEASURES["accuracy"])  # several, one per kind of text
         scored = of_tallies(run["tally"].tolist(), run["dialogue"], finish, measure)
         yield key, NO_SEED if key in once else int(seed), scored
 

@@ -1,8 +1,8 @@
-"""The answer to the study's question, in sentences that its tables bear.
+"""The answer to the study's question, in sentences that its tables support.
 
-A difference is claimed where it survives the control of false discoveries over the sets (contexts
-drawn whole) and the interval over contexts and seeds leaves out 0: else other trainings might have
-come out the other way.
+A difference is significant if it survives false-discovery control over the sets (contexts resampled
+as clusters) and if its interval over contexts and seeds excludes 0. Otherwise other seeds might
+reverse its sign.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.tables.numbers import interval, number
 
 LEVEL = 0.05
-ONCE = "; one run of each training, so that this says nothing of others"
+ONCE = "; one run per method, so variation between training runs is not covered"
 ONE_RUN = (
-    "One run of each training is there, so no difference between {} and the others is tested: "
-    "train two seeds or more (seeds: 3)."
+    "There is one run per method, so no difference between {} and the other methods is tested. "
+    "Train at least two seeds (for example seeds: 3)."
 )
 
 
 def answer(view: View) -> list[str]:
-    """Whether the panel rates as people do, whether better than what it is compared with, and
-    whether a domain's own expert is worth having."""
+    """Return sentences on the panel's correlation, its comparisons, and the domains' own experts.
+
+    A study without a panel gets the sentences for its first trained method.
+    """
     methods = view.metadata.ordered("method", view["correlations"]["method"])
     trained = [method for method in methods if method not in CONTROLS]
     if not trained:
-        return ["Nothing is rated yet by anything that was trained."]
+        return ["No trained method has rated anything yet."]
     rater = trained[0] if "panel" not in trained else "panel"
     sentences = [
         _rates(view["averages"], rater),
@@ -42,24 +44,24 @@ def answer(view: View) -> list[str]:
 
 
 def _rates(averages: pd.DataFrame, rater: str) -> str:
-    """How the method correlates, on average over all sets."""
+    """Describe the method's average correlation over all sets."""
     found = averages[(averages["method"] == rater) & (averages["over"] == "all")]
     if found.empty:
-        return f"Of {rater} no average over all rated sets is there."
+        return f"There is no average over all rated sets for {rater}."
     row = found.iloc[0]
     once = ONCE if row["seeds"] < 2 else ""
     what = (
-        f"Over {_sets(int(row['sets']))} {rater} correlates with human ratings by "
-        f"{number(row['value'], '.1f')} on average"
+        f"Averaged over {_sets(int(row['sets']))}, {rater} has a Spearman correlation (× 100) of "
+        f"{number(row['value'], '.1f')} with human ratings"
     )
     if row["low"] > 0 or row["high"] < 0:
         return f"{what} (95 % interval {interval(row['low'], row['high'], '.1f')}{once})."
     ends = interval(row["low"], row["high"], ".1f")
-    return f"{what}, which is not told apart from none (95 % interval {ends}{once})."
+    return f"{what}, which does not differ significantly from 0 (95 % interval {ends}{once})."
 
 
 def _constant(correlations: pd.DataFrame, rater: str) -> str:
-    """Return which ratings behind these sentences are one value for all items."""
+    """Name the methods whose ratings are constant; empty if there are none."""
     methods = {rater, *COMPARED_WITH} - {*CONTROLS}
     rows = correlations[(correlations["constant"] > 0) & correlations["method"].isin(methods)]
     if rows.empty:
@@ -68,13 +70,11 @@ def _constant(correlations: pd.DataFrame, rater: str) -> str:
         f"{row['method']} on {row['set']} ({row['constant']} of {row['seeds']} runs)"
         for row in rows.to_dict("records")
     ]
-    return (
-        f"One value for all items is given, and counts as a correlation of 0, by {_listed(named)}."
-    )
+    return f"Ratings with one value for all items count as a correlation of 0: {_listed(named)}."
 
 
 def _compared(tests: pd.DataFrame, rater: str) -> str:
-    """On which sets it is above and below each of the others."""
+    """Name the sets on which it is significantly better or worse than the other methods."""
     mine = tests[(tests["method"] == rater) & (tests["seed"] == "mean")]
     if len(mine) and mine["q"].isna().all():
         return ONE_RUN.format(rater)
@@ -87,28 +87,31 @@ def _compared(tests: pd.DataFrame, rater: str) -> str:
             unsure.append(against)
             continue
         text = [
-            f"{word} {against} on {len(names)} of {len(some)} rated sets ({', '.join(names)})"
-            for word, names in (("above", above), ("below", below))
+            f"significantly {word} than {against} on {len(names)} of {len(some)} rated sets "
+            f"({', '.join(names)})"
+            for word, names in (("better", above), ("worse", below))
             if len(names)
         ]
         parts.append(" and ".join(text))
-    none = "no difference is told apart from none"
+    none = (
+        f"does not differ significantly from {_listed(unsure)} on any rated set" if unsure else ""
+    )
     if not parts and not unsure:
         return ""
     if not parts:
-        return f"Between {rater} and {_listed(unsure)} {none} on any rated set."
-    rest = f"; between it and {_listed(unsure)} {none}" if unsure else ""
-    return f"By their correlations {rater} is {_listed(parts)}{rest}."
+        return f"{rater.capitalize()} {none}."
+    rest = f" It {none}." if unsure else ""
+    return f"{rater.capitalize()} correlates {_listed(parts)}.{rest}"
 
 
 def claimed(rows: pd.DataFrame) -> pd.Series:
-    """Whether a difference may be claimed, row by row of the table ``tests``."""
+    """Return whether the difference of each row of the table ``tests`` is significant."""
     away = (rows["seeds_low"] > 0) | (rows["seeds_high"] < 0)
     return (rows["q"] <= LEVEL) & away
 
 
 def _own(view: View) -> str:
-    """Whether experts rate the sets of their domains better than the others do."""
+    """Compare experts with the other experts on the rated sets of their own domains."""
     every = view["experts"]
     fan = next((method for method in FANS if method in set(every["method"])), "")
     some = every[(every["method"] == fan) & (every["expert"] == OWN_MINUS_OTHERS)]
@@ -118,15 +121,18 @@ def _own(view: View) -> str:
     q = pd.Series(false_discovery(some["p"]), some.index)
     sure = some[(q <= LEVEL) & ((some["low"] > 0) | (some["high"] < 0))]
     above, below = (sure[sure["value"] * sign > 0]["set"] for sign in (1, -1))
-    whose = f"The own expert of a set's domain, in {fan},"
+    whose = f"In {fan}, the correlation of the expert for a set's own domain"
     if sure.empty:
-        return f"{whose} is told apart from the other experts' mean on none of {_sets(len(some))}."
+        return (
+            f"{whose} differs significantly from the other experts' mean on none of "
+            f"{_sets(len(some))}."
+        )
     text = [
-        f"{word} the other experts' mean on {len(names)} ({', '.join(names)})"
-        for word, names in (("above", above), ("below", below))
+        f"significantly {word} than the other experts' mean on {len(names)} ({', '.join(names)})"
+        for word, names in (("higher", above), ("lower", below))
         if len(names)
     ]
-    return f"{whose} is {' and '.join(text)} of {_sets(len(some))} of trained domains."
+    return f"{whose} is {' and '.join(text)} of {_sets(len(some))} in the trained domains."
 
 
 def _sets(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Which runs are behind a row of a printed table: (row, run) → whether it is."""
+"""Provenance of printed tables: predicates (row, run) for runs that a row is computed from."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ from tasktransfer.tables.numbers import absent
 
 
 def of_raters(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind a correlation: of experts, those that rate the row's sets."""
+    """Return whether a run contributes to a correlation.
+
+    Of the experts, those that rate the row's sets contribute.
+    """
     return run.method == row["method"] and run.about.get("domain") in row["experts"].split("+")
 
 
 def of_either(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind a difference of two raters; a cosine has no seed, and is the same
-    beside every one."""
+    """Return whether a run contributes to a difference of two raters.
+
+    Controls have no seed, so they contribute to the rows of every seed.
+    """
     raters = row["experts"].split("+") if run.method in FANS else [""]
     if run.method not in (row["method"], row["against"]) or run.about.get("domain") not in raters:
         return False
@@ -27,24 +32,27 @@ def of_either(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def of_expert(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind an expert's correlation, or behind its distance to the others'."""
+    """Return whether a run contributes to an expert's correlation or to its difference."""
     expert = row["expert"] in (OWN_MINUS_OTHERS, run.about.get("domain"))
     return run.method == row["method"] and expert
 
 
 def uses(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run uses trainings of a kind."""
+    """Return whether a run uses a training of the row's kind."""
     used = with_ancestors(run.results_in)
     return any(isinstance(node, Stage) and node.kind == row["kind"] for node in used)
 
 
 def none(row: Mapping[str, Any], run: Run) -> bool:
-    """Of what is counted before anything is trained."""
+    """Return False, for rows that are counted before anything is trained."""
     return False
 
 
 def of_transfer(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind a correlation after transfer, or before it (the first seed's)."""
+    """Return whether a run contributes to a correlation after transfer, or before it.
+
+    Before transfer, only the run of the first seed contributes.
+    """
     if row["percent"] == 0:
         first = absent(row["seed"]) or run.seed == int(row["seed"])
         return run.method == row["method"] and run.about.get("domain") == "" and first

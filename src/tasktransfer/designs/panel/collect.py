@@ -1,4 +1,4 @@
-"""Records to tables: a row an item that was rated, a choice, a transfer, a kind of pair."""
+"""Tables of the study's records: one row per rated item, choice, transfer, or kind of pair."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ Values = tuple[Any, ...]
 
 
 def panel_config(study: Study) -> PanelConfig:
-    """The study's config."""
+    """Return the config of a study of this design."""
     assert isinstance(study.config, PanelConfig)
     return study.config
 
 
 def collect(study: Study, complete: bool) -> None:
-    """Write the tables of what is there; all or none if ``complete``.
+    """Write the tables of all available records.
 
     Raises:
-        RecordError: no run is there, or ``complete`` and something is missing.
+        RecordError: no run is available, or ``complete`` is true and a record is missing.
     """
     collected = gather(study)
     collected.require(complete=complete)
@@ -61,7 +61,7 @@ def _metadata(collected: Collected, pairs: list[Values]) -> Metadata:
     config = panel_config(collected.study)
     asked, named = config.pairs, {**stand_ins(config), **collected.stand_ins}
     facts = {LEAKS_KEPT: named.pop(LEAKS_KEPT)} if LEAKS_KEPT in named else {}
-    facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs asked for in each domain"
+    facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs requested per domain"
     short = [
         f"{row['domain']} {row['split']} ({row['data']}) {row['pairs']:,}"
         for row in (dict(zip(_names("pairs"), pair, strict=True)) for pair in pairs)
@@ -82,7 +82,7 @@ def _names(table: str) -> list[str]:
 
 
 def _rated(run: Run) -> Evaluation | None:
-    """The evaluation of a run that rates all sets."""
+    """Return the run's evaluation on all rated sets; None if there is none."""
     found = [e for e in run.evaluations if e.data.recipe == inputs.TOGETHER]
     return found[0] if found else None
 
@@ -98,7 +98,7 @@ def _ratings(collected: Collected, run: Run) -> Iterator[Values]:
 
 
 def _items(collected: Collected) -> list[Values]:
-    """What was rated; where the data are no longer there, as the earlier table has it."""
+    """Return the rated items; the rows collected earlier if the data are no longer available."""
     study = collected.study
     data = next((d for d in study.plan.derived if d.recipe == inputs.TOGETHER), None)
     if data is None or not collected.has(data):
@@ -213,7 +213,7 @@ def _trainings(collected: Collected) -> Iterator[Values]:
 
 
 def _told_apart(collected: Collected, stage: Stage) -> tuple[float, float, float]:
-    """Accuracy on the test split, that of its more frequent class, and the balanced one."""
+    """Return test accuracy, the majority class's test accuracy, and balanced test accuracy."""
     table = collected.rows(stage)
     predicted, gold = (
         np.array([float(answer[0]) for answer in table[name].to_pylist()])

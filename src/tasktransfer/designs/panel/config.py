@@ -1,4 +1,4 @@
-"""What a config of a panel study says beyond the common keys."""
+"""The config of a panel study: its keys in addition to the common ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Method = Literal["panel", "collection", "single", "panel-mean", "panel-max", "pa
 METHODS: tuple[Method, ...] = (
     "panel", "collection", "single", "panel-mean", "panel-max", "panel-min",
 )  # fmt: skip
-"""The paper's; ``twin`` is ours."""
+"""Default methods, which are the paper's; ``twin`` is ours."""
 Persona = Literal["none", "original", "revised"]
 Perturbation = Literal[
     "drop", "shuffle", "repeat", "random_utterance", "context_copy", "mask_and_fill"
@@ -42,28 +42,31 @@ Share = Annotated[float, Field(ge=0.5, le=1), NUMBER]
 
 
 class LeaksConfig(Section):
-    """What counts as a leak from rated sets into training."""
+    """Definition of a leak from rated sets into training."""
 
-    words: int = Field(default=6, ge=1, le=1000, description="least words of a shared utterance")
+    words: int = Field(
+        default=6, ge=1, le=1000, description="minimum number of words of a shared utterance"
+    )
     drop: bool = Field(
         default=True,
-        description="leave out dialogues that share one; false marks every table and figure",
+        description="leave out dialogues with a shared utterance; false marks every table and "
+        "figure",
     )
 
 
 class PanelData(WholeData):
-    """Which dialogues and ratings are read."""
+    """Dialogues and ratings of the study."""
 
     leaks: LeaksConfig = Field(default=LeaksConfig(), description="the leak filter")
 
 
 class PanelModel(ModelConfig):
-    """An encoder."""
+    """An encoder of the study."""
 
     reads: Literal["first_token", "pooler"] = Field(
         default="first_token",
-        description="what classifiers read: the first token's last state, as in the paper, or what "
-        "the checkpoint's own pooler makes of it",
+        description="input of classifiers: the first token's last state, as in the paper, or the "
+        "output of the checkpoint's pooler",
     )
 
     families: ClassVar[tuple[Family, ...]] = ("encoder",)
@@ -71,12 +74,13 @@ class PanelModel(ModelConfig):
 
 
 class PanelTraining(TrainingConfig):
-    """Hyperparameters of every training, where its section gives no others (section VI-C)."""
+    """Default hyperparameters of every training (section VI-C); sections may override them."""
 
     without_effect: ClassVar[Mapping[str, str]] = {
-        "loss_on": "remove it, as no decoder is trained",
-        "fidelity.repetition_penalty": "remove it, as nothing is generated",
-        "fidelity.selection_metrics": "remove it, as accuracy or Spearman's correlation selects",
+        "loss_on": "remove it, because no decoder is trained",
+        "fidelity.repetition_penalty": "remove it, because nothing is generated",
+        "fidelity.selection_metrics": "remove it, because accuracy or Spearman's correlation "
+        "selects the best round",
         **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
     }
     later: ClassVar[tuple[str, ...]] = tuple(
@@ -86,172 +90,200 @@ class PanelTraining(TrainingConfig):
 
     learning_rate: Rate | None = Field(  # type: ignore[assignment]
         default=None,
-        description="AdamW's learning rate where a section gives none; null: the paper's",
+        description="AdamW's learning rate if a section gives none; null for the paper's",
     )
     batch_size: fields.BatchSize = Field(default=32, description="instances per step")
     weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
-        default=0.01, description="of AdamW; torch's own default, the paper says none"
+        default=0.01,
+        description="weight decay of AdamW; the default is torch's, as the paper gives none",
     )
 
 
-INHERITED = "learning rate; null: that of training, or the paper's"
+INHERITED = "learning rate; null for that of training, or the paper's"
 
 
 class StageConfig(Section):
-    """How one kind of training runs."""
+    """Hyperparameters of one kind of training."""
 
     paper_rate: ClassVar[float]
-    """The learning rate where neither the section nor training gives one."""
+    """The learning rate if neither the section nor training gives one."""
 
     learning_rate: Rate | None = Field(default=None, description=INHERITED)
-    epochs: fields.Epochs = Field(description="passes over the training pairs at most")
-    every: Count | None = Field(description="updates of a round; null: an epoch")
-    patience: Count | None = Field(description="rounds without a better one that end it")
-    batch_size: fields.BatchSize | None = Field(default=None, description="null: that of training")
+    epochs: fields.Epochs = Field(description="maximum passes over the training pairs")
+    every: Count | None = Field(description="updates per round; null for an epoch")
+    patience: Count | None = Field(
+        description="rounds without improvement after which training stops"
+    )
+    batch_size: fields.BatchSize | None = Field(
+        default=None, description="instances per step; null for that of training"
+    )
 
 
 class LabellerConfig(StageConfig):
-    """The model that labels pairs, in DEB's place."""
+    """The model that labels pairs, as a substitute for DEB."""
 
     paper_rate: ClassVar[float] = 3e-5  # ours: DEB was trained by others
 
-    epochs: fields.Epochs = Field(default=2, description="passes over the training pairs at most")
-    every: Count | None = Field(default=None, description="updates of a round; null: an epoch")
-    patience: Count | None = Field(default=None, description="rounds without a better one")
-    model: ModelName = Field(description="an encoder of models")
-    limit_train: Count | None = Field(default=None, description="training pairs at most")
-    limit_dev: Count | None = Field(default=None, description="dev pairs at most")
+    epochs: fields.Epochs = Field(default=2, description="maximum passes over the training pairs")
+    every: Count | None = Field(default=None, description="updates per round; null for an epoch")
+    patience: Count | None = Field(
+        default=None, description="rounds without improvement after which training stops"
+    )
+    model: ModelName = Field(description="name of an encoder in models")
+    limit_train: Count | None = Field(default=None, description="maximum number of training pairs")
+    limit_dev: Count | None = Field(default=None, description="maximum number of dev pairs")
     twin: bool = Field(
-        default=False, description="two towers, as the method twin, in place of one that reads both"
+        default=False,
+        description="use two towers, as the method twin, instead of one encoder for both texts",
     )
 
 
 class JointConfig(StageConfig):
-    """All domains together, and models without adapters (section VI-C)."""
+    """Training on all domains together, and of models without adapters (section VI-C)."""
 
     paper_rate: ClassVar[float] = 5e-6
 
-    epochs: fields.Epochs = Field(default=3, description="passes over the training pairs at most")
-    every: Count | None = Field(default=2000, description="updates of a round; null: an epoch")
-    patience: Count | None = Field(default=10, description="rounds without a better one")
+    epochs: fields.Epochs = Field(default=3, description="maximum passes over the training pairs")
+    every: Count | None = Field(default=2000, description="updates per round; null for an epoch")
+    patience: Count | None = Field(
+        default=10, description="rounds without improvement after which training stops"
+    )
     sampler: Literal["uniform", "mixed"] = Field(
         default="mixed",
-        description="uniform: each batch is of one domain; mixed: each pair's domain is drawn",
+        description="uniform: each batch has one domain; mixed: each pair's domain is sampled",
     )
 
 
 class ExpertsConfig(StageConfig):
-    """Adapter and classifier of each domain, the encoder frozen."""
+    """Training of each domain's adapter and classifier, with a frozen encoder."""
 
     paper_rate: ClassVar[float] = 1e-5
 
-    epochs: fields.Epochs = Field(default=10, description="passes over the training pairs at most")
-    every: Count | None = Field(default=1024, description="updates of a round; null: an epoch")
-    patience: Count | None = Field(default=3, description="rounds without a better one")
+    epochs: fields.Epochs = Field(default=10, description="maximum passes over the training pairs")
+    every: Count | None = Field(default=1024, description="updates per round; null for an epoch")
+    patience: Count | None = Field(
+        default=3, description="rounds without improvement after which training stops"
+    )
 
 
 class TwinConfig(StageConfig):
-    """Two towers of the encoder on pairs of all domains, whose labels are how they were made; ours,
-    and none of the paper's."""
+    """Training of two encoder towers on pairs of all domains with labels by construction.
+
+    This method is ours, not the paper's.
+    """
 
     paper_rate: ClassVar[float] = 2e-5  # Sentence-BERT's
 
-    epochs: Count = Field(default=1, description="passes over the training pairs at most")
-    every: Count | None = Field(default=None, description="updates of a round; null: an epoch")
-    patience: Count | None = Field(default=None, description="rounds without a better one")
+    epochs: Count = Field(default=1, description="maximum passes over the training pairs")
+    every: Count | None = Field(default=None, description="updates per round; null for an epoch")
+    patience: Count | None = Field(
+        default=None, description="rounds without improvement after which training stops"
+    )
     perturbations: Perturbations = Field(
-        default=("random_utterance",), description="how its responses that do not fit are made"
+        default=("random_utterance",), description="perturbations for responses that do not fit"
     )
 
 
 class PairsConfig(Section):
     """The training pairs of each domain (section V)."""
 
-    train: Count = Field(default=400_000, description="training pairs of a domain")
-    dev: Count = Field(default=40_000, description="validation pairs of a domain")
+    train: Count = Field(default=400_000, description="number of training pairs per domain")
+    dev: Count = Field(default=40_000, description="number of validation pairs per domain")
     made: Annotated[float, Field(ge=1, le=100), NUMBER] = Field(
-        default=3.0, description="pairs that are made and labelled for each that is asked for"
+        default=3.0, description="pairs to build and label for each requested pair"
     )
     labels: Literal["labeller", "given", "made"] = Field(
         default="labeller",
-        description="labeller: the section labeller's model gives them; given: the release does, "
-        "in probabilities/<domain>.jsonl; made: how a pair was made does",
+        description="source of the labels: labeller (the model of the section labeller), given "
+        "(the release, in probabilities/<domain>.jsonl) or made (the pair's construction)",
     )
-    sure: Share = Field(default=0.9, description="least probability of a label that is kept")
+    sure: Share = Field(default=0.9, description="minimum probability of a label")
     perturbations: Perturbations = Field(
-        default=PERTURBATIONS, description="how responses that do not fit are made, in turn"
+        default=PERTURBATIONS, description="perturbations for responses that do not fit, in turn"
     )
-    seed: fields.Seed = Field(default=0, description="of the perturbations")
+    seed: fields.Seed = Field(default=0, description="seed of the perturbations")
 
 
 class FewShotConfig(Section):
-    """Transfer to a rated set by some of its ratings (IV-E, VI-C)."""
+    """Few-shot transfer to a rated set, with a sample of its ratings (IV-E, VI-C)."""
 
     paper_rate: ClassVar[float] = 1e-5
 
     sets: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(description="rated sets")
     percent: Annotated[tuple[Percent, ...], LIST, fields.FEW, DISTINCT] = Field(
-        default=(10, 20, 30, 40), description="of the items that are drawn; half of them validate"
+        default=(10, 20, 30, 40),
+        description="percentages of items to sample, half of them for validation",
     )
-    draws: int = Field(default=10, ge=1, le=100, description="draws of items")
+    draws: int = Field(default=10, ge=1, le=100, description="number of samples")
     by: Annotated[tuple[DrawnBy, ...], LIST, Field(min_length=1), DISTINCT] = Field(
         default=("contexts",),
-        description="contexts: they are drawn with all their items, so that held-out items share "
-        "none with learnt ones; items: each item is drawn by itself, as in the paper",
+        description="sampling unit: contexts with all their items, so that held-out items share no "
+        "context with training items; or single items, as in the paper",
     )
     learning_rate: Rate | None = Field(default=None, description=INHERITED)
     batch_size: fields.BatchSize = Field(default=2, description="instances per step")
-    epochs: fields.Epochs = Field(default=30, description="passes at most; the paper does not say")
-    patience: Count = Field(default=10, description="epochs without a better correlation")
+    epochs: fields.Epochs = Field(
+        default=30, description="maximum passes; the paper does not report them"
+    )
+    patience: Count = Field(
+        default=10, description="epochs without improvement after which training stops"
+    )
     whole: bool = Field(
-        default=False, description="the panel's encoder moves too; the paper does not say"
+        default=False,
+        description="also train the panel's encoder; the paper does not say whether it does",
     )
 
 
 class SelectionConfig(Section):
-    """The true response among others (VII-D)."""
+    """Selection of the true response among candidates (VII-D)."""
 
-    domain: str = Field(default="ConvAI2", description="the domain whose dialogues are asked about")
+    domain: str = Field(default="ConvAI2", description="domain of the dialogues")
     personas: Annotated[tuple[Persona, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        default=("none", "original"), description="what comes before the context"
+        default=("none", "original"), description="personas to put before the context"
     )
-    candidates: int = Field(default=20, ge=2, le=1000, description="responses to choose from")
-    limit_train: Count | None = Field(default=None, description="true training responses at most")
-    limit_test: Count | None = Field(default=None, description="true test responses at most")
+    candidates: int = Field(default=20, ge=2, le=1000, description="number of candidate responses")
+    limit_train: Count | None = Field(
+        default=None, description="maximum number of true training responses"
+    )
+    limit_test: Count | None = Field(
+        default=None, description="maximum number of true test responses"
+    )
 
 
 class PanelConfig(CommonConfig):
     """A panel study."""
 
-    data: PanelData = Field(default=PanelData(), description="which dialogues and ratings are read")
+    data: PanelData = Field(default=PanelData(), description="dialogues and ratings of the study")
     models: Annotated[tuple[PanelModel, ...], LIST, NOT_EMPTY, AfterValidator(named_once)] = Field(
-        description="encoders: the first is the panel's"
+        description="encoders; the panel uses the first one"
     )
-    training: PanelTraining = Field(default=PanelTraining(), description="hyperparameters")
+    training: PanelTraining = Field(default=PanelTraining(), description="default hyperparameters")
     domains: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        default=DOMAINS[:4], description="what experts are trained on"
+        default=DOMAINS[:4], description="training domains, one per expert"
     )
     rated: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=tuple(name for name in AT_HAND if name != "Reddit_DSTC7"),
-        description="the rated sets",
+        description="rated sets to evaluate on",
     )
     methods: Annotated[tuple[Method, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        default=METHODS, description="what is compared"
+        default=METHODS, description="methods to compare"
     )
-    reduction: int = Field(default=16, ge=1, le=1024, description="of the adapters' bottlenecks")
+    reduction: int = Field(
+        default=16, ge=1, le=1024, description="reduction factor of the adapters' bottlenecks"
+    )
     pairs: PairsConfig = Field(default=PairsConfig(), description="training pairs")
     labeller: LabellerConfig | None = Field(
-        default=None, description="what labels the pairs, where pairs.labels is labeller"
+        default=None, description="model that labels the pairs, if pairs.labels is labeller"
     )
-    joint: JointConfig = Field(default=JointConfig(), description="the first stage")
-    experts: ExpertsConfig = Field(default=ExpertsConfig(), description="the second stage")
-    twin: TwinConfig = Field(default=TwinConfig(), description="how the method twin is trained")
+    joint: JointConfig = Field(default=JointConfig(), description="first stage: joint training")
+    experts: ExpertsConfig = Field(default=ExpertsConfig(), description="second stage: experts")
+    twin: TwinConfig = Field(default=TwinConfig(), description="training of the method twin")
     few_shot: FewShotConfig | None = Field(default=None, description="few-shot transfer")
     selection: SelectionConfig | None = Field(default=None, description="response selection")
     controls: Annotated[tuple[Literal["untrained", "leaky"], ...], LIST, DISTINCT] = Field(
         default=(),
-        description="untrained: the encoder as it is released under a classifier that is drawn; "
-        "leaky: single, and twin where it is a method, trained without the leak filter",
+        description="untrained: the released encoder with a random classifier; leaky: single (and "
+        "twin, if it is a method) trained without the leak filter",
     )
 
     @model_validator(mode="after")
@@ -259,17 +291,17 @@ class PanelConfig(CommonConfig):
         wanted = self.pairs.labels == "labeller"
         if wanted and self.labeller is None:
             remedy = "give the section, or set pairs.labels to given or made"
-            refuse([(".labeller", f"missing, and pairs.labels is labeller: {remedy}")])
+            refuse([(".labeller", f"is missing, but pairs.labels is labeller: {remedy}")])
         if not wanted and self.labeller is not None:
             remedy = "remove it, or set that to labeller"
             refuse(
-                [(".labeller", f"of no use where pairs.labels is {self.pairs.labels}: {remedy}")]
+                [(".labeller", f"has no effect if pairs.labels is {self.pairs.labels}: {remedy}")]
             )
         return self
 
     @property
     def dataset(self) -> str:
-        """The dataset that is read."""
+        """The dataset of the study."""
         return TINY if self.data.generated else DIALOGUES
 
     @property
@@ -277,7 +309,7 @@ class PanelConfig(CommonConfig):
         return (self.dataset,)
 
     def hyperparameters(self, section: StageConfig | FewShotConfig) -> Training:
-        """Those of training, with what a section says instead."""
+        """Return the hyperparameters of the section training with a section's overrides."""
         values = self.training.resolved()
         for key in ("learning_rate", "epochs", "batch_size", "limit_train", "limit_dev"):
             if getattr(section, key, None) is not None:
@@ -288,7 +320,7 @@ class PanelConfig(CommonConfig):
 
     @property
     def rated_or_learnt(self) -> tuple[str, ...]:
-        """The rated sets that anything is scored on, of evaluation and of few-shot transfer."""
+        """The rated sets of evaluation and of few-shot transfer."""
         few = self.few_shot.sets if self.few_shot else ()
         return tuple(dict.fromkeys((*self.rated, *few)))
 
@@ -321,8 +353,8 @@ class PanelConfig(CommonConfig):
         if training is not None and training.limit_test is not None and not tests:
             yield Problem(
                 "training.limit_test",
-                f"found {training.limit_test}, which changes nothing without few_shot and "
-                "selection, whose trainings are tested: remove it",
+                f"found {training.limit_test}, which has no effect without few_shot or selection: "
+                "remove it",
             )
         methods = parts.get("methods", ())
         if "leaky" in parts.get("controls", ()) and not {"single", "twin"} & {*methods}:

@@ -1,5 +1,7 @@
-"""The panel study as a design. Imports of pandas and matplotlib stay in the functions that need
-them: the Snakefile imports this."""
+"""The design of the panel study.
+
+The Snakefile imports this module, so functions that need pandas or matplotlib import them.
+"""
 
 from __future__ import annotations
 

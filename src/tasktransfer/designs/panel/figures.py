@@ -1,4 +1,4 @@
-"""The study's figures: correlations by set and method, few-shot curves, experts by rated set."""
+"""Figures of the study: correlations by set and method, few-shot curves, experts by rated set."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ SPEARMAN = "Spearman's correlation × 100"
 
 
 def correlations(view: View) -> Figure | None:
-    """A panel a rated set, a row a method; lines: the best of what nobody trained, the ceiling."""
+    """Plot correlations: one panel per rated set, one row per method.
+
+    Vertical lines mark the best untrained control and the ceiling. None if no method is trained.
+    """
     own, metadata = view["correlations"], view.metadata
     methods = [m for m in metadata.ordered("method", own["method"]) if m not in CONTROLS]
     sets = metadata.ordered("set", own["set"])
@@ -63,9 +66,9 @@ def correlations(view: View) -> Figure | None:
         rows = [[_estimate(mine[m], looks[m])] if m in mine else [] for m in methods]
         forest(panel, rows, methods)
         name_panel(panel, name if inside[name] else f"{name} (out of domain)")
-    axes[0].set_ylim(len(methods) - 0.1, -0.9)  # the names of lines stand above and below
+    axes[0].set_ylim(len(methods) - 0.1, -0.9)  # lines are named above and below
     low, high = axes[0].get_xlim()
-    axes[0].set_xlim(min(low, -5), max(high, 100))  # shared: what could be reached is seen
+    axes[0].set_xlim(min(low, -5), max(high, 100))  # shared by all panels, up to the maximum
     ceilings = view["ceilings"].set_index("set")["ceiling"]
     for panel, name in zip(axes, sets, strict=True):
         panel.axvline(0, color=INK, linewidth=0.8, zorder=1)
@@ -92,7 +95,10 @@ def _seeds(frame: pd.DataFrame) -> int:
 
 
 def few_shot(view: View) -> Figure | None:
-    """A panel a rated set and way of drawing: correlation by share of the ratings."""
+    """Plot correlation by percentage of ratings: one panel per rated set and way of sampling.
+
+    None if there is no few-shot transfer.
+    """
     few, metadata = view["few"], view.metadata
     drawn = few[few["by"] != ""]
     shown = drawn[["set", "by"]].drop_duplicates().itertuples(index=False, name=None)
@@ -114,11 +120,11 @@ def few_shot(view: View) -> Figure | None:
             held_out, every = (replace(looks[str(method)], line=line) for line in ("-", ":"))
             line_with_band(panel, x, value, held_out, low=value - spread, high=value + spread)
             line_with_band(panel, x, some["all_items"].to_numpy(float), every)
-        name_panel(panel, f"{name}, {by} drawn")
-        panel.set_xlabel("percent of the ratings drawn", fontsize=LABEL_POINTS)
+        name_panel(panel, f"{name}, {by} sampled")
+        panel.set_xlabel("percent of the ratings sampled", fontsize=LABEL_POINTS)
     axes[0].set_ylabel("Spearman × 100", fontsize=LABEL_POINTS)
     most = drawn["percent"].max()
-    axes[0].set_xlim(-0.04 * most, 1.5 * most)  # names stand at the right
+    axes[0].set_xlim(-0.04 * most, 1.5 * most)  # with room for names on the right
     axes[0].set_xticks(sorted(drawn["percent"].unique()))
     for panel, (name, by) in zip(axes, places, strict=True):
         ends = drawn[(drawn["set"] == name) & (drawn["by"] == by) & (drawn["percent"] == most)]
@@ -127,19 +133,22 @@ def few_shot(view: View) -> Figure | None:
         control = few[(few["set"] == name) & (few["method"] == "cosine-last")]["all_items"]
         for value in control:
             reference_line(panel, value, "cosine-last")
-    band = "; band: standard deviation over draws" if drawn["held_out_sd"].notna().any() else ""
+    band = "; band: standard deviation over samples" if drawn["held_out_sd"].notna().any() else ""
     entries = [
         line_entry(f"held-out items{band}", Look(INK, "", "-")),
-        line_entry("all items, those of training included", Look(INK, "", ":")),
+        line_entry("all items, including training items", Look(INK, "", ":")),
     ]
     legend_below(figure, entries)
-    entitle(figure, "Correlation after learning a share of the ratings", None, metadata)
+    entitle(figure, "Correlation after few-shot training on ratings", None, metadata)
     fit(figure, axes, width, height)
     return figure
 
 
 def experts(view: View) -> Figure | None:
-    """Which expert rates what best: a row an expert, a column a rated set, a panel a method."""
+    """Plot correlations of experts: one panel per method, one row per expert, one column per set.
+
+    None if there are no experts.
+    """
     own, metadata = view["experts"], view.metadata
     methods = metadata.ordered("method", own["method"])
     if not methods:
@@ -160,7 +169,7 @@ def experts(view: View) -> Figure | None:
     bar.set_label("Spearman × 100", fontsize=LABEL_POINTS)
     bar.ax.tick_params(labelsize=LABEL_POINTS)
     legend_below(figure, [Patch(**matrix.FRAME, label="the set's own domain")])
-    entitle(figure, "Which expert rates which set how well", _seeds(own), metadata)
+    entitle(figure, "Correlation of each expert, by rated set", _seeds(own), metadata)
     fit(figure, axes, width, height, columns=columns)
     return figure
 
@@ -174,7 +183,7 @@ def _matrix(
     *,
     compared: bool,
 ) -> None:
-    """Cells of experts by sets; below them how far the domain's own is above the others' mean."""
+    """Draw cells of experts by sets, and below them the own expert minus the others' mean."""
     last = len(rows) + 0.3
     heights = {**{name: float(n) for n, name in enumerate(rows)}, OWN_MINUS_OTHERS: last}
     values = own.to_dict("records")

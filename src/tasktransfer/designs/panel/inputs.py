@@ -1,4 +1,4 @@
-"""The data that a panel study's trainings read, and their models."""
+"""Data and models of a panel study's trainings."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ RECIPES = LEAKS, PAIRS, FEW, CHOICES, TOGETHER = (
 )  # fmt: skip
 
 RECIPE_VERSIONS = {PAIRS: 2, TOGETHER: 2, FEW: 2}
-"""Raised when a recipe makes other instances, or an encoder reads them otherwise. 2: mask-and-fill
-keeps its 15 %; a response that is too long loses its end."""
+"""Versions of recipes; raised if a recipe's instances change, or if encoders read them differently.
+
+Version 2: mask-and-fill keeps to 15 %, and a response that is too long is truncated at its end.
+"""
 
 REDDIT_SET = "Reddit_DSTC7"
 
@@ -31,20 +33,19 @@ REDDIT_SET = "Reddit_DSTC7"
 def selection_of(
     tasks: tuple[str, ...], section: StageConfig, measure: str = "accuracy"
 ) -> Selection:
-    """What chooses the best round of a training."""
+    """Return the selection of a training's best round."""
     return Selection(tasks, measure, section.every, section.patience)
 
 
 def of_the_paper(config: PanelConfig, data: Data) -> bool:
-    """Whether derived data are the pairs that the paper's methods learn; else they are the
-    twin's."""
+    """Return whether derived data are pairs for the paper's methods, and not for the twin."""
     section = config.pairs
     wanted = (section.labels, [*section.perturbations])
     return (data.settings["labels"], [*data.settings["perturbations"]]) == wanted
 
 
 class Inputs:
-    """The data that the trainings of all seeds read, and the models."""
+    """Data and models that the trainings of all seeds share."""
 
     def __init__(self, config: PanelConfig, revisions: Revisions, builder: PlanBuilder) -> None:
         self.config, self.builder = config, builder
@@ -56,7 +57,7 @@ class Inputs:
         self.adapted = replace(self.plain, adapter_reduction=config.reduction)
 
     def model(self, name: str) -> ModelSpec:
-        """A model of the study, with what its heads read."""
+        """Return a model of the study, with the input of its heads."""
         (section,) = (model for model in self.config.models if model.name == name)
         reads: Reads = "own_pooler" if section.reads == "pooler" else section.reads
         return replace(self.models[name], reads=reads)
@@ -91,8 +92,8 @@ class Inputs:
         if section is None:
             return None
         task = self.task(cards.LABELLER)
-        # Two of three of DailyDialog++'s pairs do not fit: by accuracy, one that says so of all
-        # would be a good labeller.
+        # Two thirds of DailyDialog++'s pairs do not fit, so a constant labeller would have a high
+        # accuracy.
         selection = selection_of((task,), section, "balanced_accuracy")
         step = Step((task,), selection, start=None, test_on=(task,), data=self.filtered)
         model = self.model(section.model)
@@ -103,7 +104,7 @@ class Inputs:
         return self.builder.stages([step], self.filtered, model, training, seed)[step]
 
     def add_labeller(self) -> None:
-        """A run of its own, so that plans and tables have it."""
+        """Add a run for the labeller, so that it is in plans and tables."""
         if self.labeller is not None:
             outcome = Outcome((Start(self.labeller),))
             seed = self.config.seeds[0]
@@ -115,7 +116,7 @@ class Inputs:
         return self.pairs_of(self.filtered)
 
     def pairs_for(self, method: str, *, leaky: bool = False) -> Data:
-        """The pairs that a model of all domains learns."""
+        """Return the pairs that a model of all domains is trained on."""
         dialogues = self._filtered(drop=False) if leaky else self.filtered
         if method != "twin":
             return self.pairs_of(dialogues)
@@ -135,7 +136,7 @@ class Inputs:
 
     @property
     def halved(self) -> dict[str, Any]:
-        """Rated sets whose paragraphs are partly for training."""
+        """Settings with the rated sets whose paragraphs are partly used for training."""
         both = "Reddit" in self.config.domains and REDDIT_SET in self.config.rated_or_learnt
         return {"halved": [REDDIT_SET]} if both else {}
 

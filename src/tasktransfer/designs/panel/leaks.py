@@ -1,8 +1,8 @@
-"""The leak filter: no training dialogue shares a longer utterance with what people rated.
+"""The leak filter: no training dialogue shares a longer utterance with a rated item.
 
-A dialogue is left out whole if one of its utterances, case and punctuation aside, is an utterance
-of a rated item's context or its response, and has six words or more: shorter ones are common
-phrases. The report counts both sides for each corpus and rated set.
+A dialogue is left out if one of its utterances has at least six words and also occurs in the
+context or response of a rated item, ignoring case and punctuation. Shorter utterances are common
+phrases. The report counts leaked dialogues and items for each corpus and rated set.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from tasktransfer.tasks.card import SPLITS, Instance
 
 
 def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """The instances whose dialogues share nothing with the rated sets.
+    """Return the instances whose dialogues share no utterance with the rated sets.
 
-    Settings: ``tasks``: those that are filtered; ``against``: the rated sets; ``words``: the least
-    that an utterance has to be a leak; ``drop``: false counts and drops nothing; ``whole``: tasks
-    that are handed on as they are.
+    Settings:
+        tasks: tasks to filter.
+        against: rated sets.
+        words: minimum number of words of a shared utterance.
+        drop: false to count leaks without dropping them.
+        whole: tasks to return unfiltered.
 
     Raises:
-        DataError: nothing of a split is left.
+        DataError: no instance of a split is left.
     """
     (cache,), settings = ingredients.caches, ingredients.settings
     rated = {name: rated_items(cache, name, settings) for name in settings["against"]}
@@ -54,7 +57,7 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 
 class Leaks:
-    """What rated items say, in utterances of so many words or more."""
+    """Utterances of rated items with at least ``words`` words."""
 
     def __init__(self, rated: Mapping[str, Sequence[Instance]], words: int) -> None:
         self.words = words
@@ -64,9 +67,13 @@ class Leaks:
     def without(
         self, corpus: Mapping[str, Sequence[Instance]]
     ) -> tuple[dict[str, list[Instance]], dict[str, dict[str, float]]]:
-        """A corpus, by split, without the dialogues that share something; and by split how many
-        dialogues there were and were kept, and against each rated set how many dialogues and items
-        share something."""
+        """Filter a corpus, and count its leaks.
+
+        Returns:
+            The instances of each split without leaked dialogues, and the counts. Counts by split
+            are all dialogues and kept dialogues. Counts by rated set are dialogues and items that
+            share an utterance.
+        """
         kept: dict[str, list[Instance]] = {}
         counts: dict[str, dict[str, float]] = {}
         dialogues: dict[str, set[str]] = {}
@@ -74,7 +81,7 @@ class Leaks:
             spoken = utterances(instances)
             dialogues |= spoken
             leaks = {name for name, texts in spoken.items() if texts & self.every}
-            # A response that nobody gave, such as the labeller's wrong ones, may be a leak too.
+            # Responses that do not occur in a dialogue, such as the labeller's, may be leaks too.
             kept[split] = [
                 instance
                 for instance in instances
@@ -91,7 +98,7 @@ class Leaks:
 
 
 def utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
-    """Dialogue → all that is said in it, as it is compared; of responses the fitting ones."""
+    """Return the normalised utterances of each dialogue, including only responses that fit."""
     spoken: dict[str, set[str]] = {}
     for instance in instances:
         texts = spoken.setdefault(instance.dialogue_id, set())
@@ -102,18 +109,18 @@ def utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
 
 
 def _if_any(cache: Path, task: str, split: str) -> list[Instance]:
-    """The instances of a split; none where the release has none."""
+    """Return the instances of a split; empty if the release has none."""
     counts = read_manifest(cache).tasks
     if task not in counts:
         raise DataError(
-            f"{cache}: has no {task}: the release lacks its files (docs/panel.md lists them); put "
-            "them there, or leave it out (domains, labeller, pairs.labels)"
+            f"{cache}: has no {task}: its files are missing in the release (docs/panel.md lists "
+            "them); put them there, or leave it out (domains, labeller, pairs.labels)"
         )
     return read_instances(cache, task, split) if counts[task][split].samples else []
 
 
 def _long(instances: Sequence[Instance], fewest: int) -> set[tuple[str, int]]:
-    """(utterance, number of the item) of all that is long enough."""
+    """Return (utterance, number of the item) for every utterance that is long enough."""
 
     def said() -> Iterator[tuple[str, int]]:
         for index, instance in enumerate(instances):
@@ -124,7 +131,7 @@ def _long(instances: Sequence[Instance], fewest: int) -> set[tuple[str, int]]:
 
 
 def _both_sides(dialogues: Mapping[str, set[str]], rated: set[tuple[str, int]]) -> dict[str, float]:
-    """How many dialogues of a corpus and how many items of a set share something."""
+    """Count the dialogues of a corpus and the items of a set that share an utterance."""
     texts = {text for text, _ in rated}
     shared = set().union(*(said & texts for said in dialogues.values())) if dialogues else set()
     return {

@@ -1,4 +1,4 @@
-"""Names of raters and rated sets, and what the paper calls them."""
+"""Names of methods and rated sets, and their names in the paper."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
 
 FANS = ("panel", "collection")
-"""Methods of one model a domain."""
+"""Methods with one model per domain."""
 COMPARED_WITH = ("single", "collection", "cosine-last")
 CONTROLS = ("cosine-last", "cosine-whole", "cosine-max", "word-overlap", "length")
-"""What nobody trained; the last two are read off the words."""
+"""Untrained methods; the last two are computed from the words alone."""
 OTHERS, OWN_MINUS_OTHERS = "others", "own - others"
 PUBLISHED = {
     "collection": "CoE+",
@@ -23,26 +23,26 @@ MERGED = {"panel-max": "PoE-max", "panel-mean": "PoE-avg", "panel-min": "PoE-min
 """Method → its name in Table VIII, in its order."""
 
 PERSONAS = {"none": "dialogue_only", "original": "original", "revised": "revised"}
-"""What comes before a context → its column of Table VII."""
+"""Persona before a context → its column of Table VII."""
 FEW_NAMES = {"single": "Single-T", "panel-mean": "PoE-avg"}
-"""What few-shot transfer starts from → its name in Table V."""
+"""Method that few-shot transfer starts from → its name in Table V."""
 
 
 def domain_of(rated: str) -> str:
-    """The domain of a rated set; empty: none."""
+    """Return the domain of a rated set; empty if it has none."""
     return {**RATED, **TINY_RATED}[rated].domain
 
 
 def paper_name(rated: str) -> str:
-    """The paper's name of a rated set."""
+    """Return the paper's name of a rated set."""
     return RATED[rated].published if rated in RATED else rated
 
 
 def groups(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
-    """Average → its sets: a domain each, then in-domain, out-of-domain and all.
+    """Return the sets of each average: one per domain, then in-domain, out-of-domain and all.
 
     Args:
-        sets: (name, whether it is of a domain that was trained on).
+        sets: name of each set, and whether it belongs to a trained domain.
     """
     named = list(sets)
     by: dict[str, list[str]] = {}
@@ -56,6 +56,8 @@ def groups(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
 
 
 def start_of(method: str, percent: int) -> str:
-    """A column of Tables V and VI: what transfer starts from, and what share of ratings it learns;
-    ``explain`` finds either part."""
+    """Return a column of Tables V and VI: the method at the start, and the percentage of ratings.
+
+    ``explain`` finds either part.
+    """
     return f"{method}+{percent}%" if percent else f"{method}+before"

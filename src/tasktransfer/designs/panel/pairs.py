@@ -1,12 +1,13 @@
 """Training pairs: true responses and the paper's perturbations, labelled and balanced (section V).
 
-Each context has its true response and one other. A trained labeller rates all of them; what it is
-not sure of goes, and its label replaces the one by construction. Of what is left, as many fitting
-as unfitting pairs are taken. Each pair carries how it was made (``query["how"]``).
+Each context has its true response and one perturbed response. A trained labeller rates all pairs.
+Pairs below the minimum probability are dropped, and the labeller's label replaces the one by
+construction. The rest is balanced: as many fitting as unfitting pairs. ``query["how"]`` holds the
+origin of each pair's response.
 
-Not made here: back-translation and DialoGPT's or BlenderBot's responses, which need models that are
-not at hand; a user's own come with the release. Mask-and-fill takes words of a random context where
-the paper takes an infilling model that reads one.
+Back-translation and responses by DialoGPT or BlenderBot are not built here, because they need
+models that are not available. A release may contain a user's own. Mask-and-fill takes words of a
+random context, where the paper uses an infilling model.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance
 
 MOST_MASKED = 0.15
-"""Share of a response's words that are replaced, at most."""
+"""Maximum fraction of a response's words that are replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a perturbation may read: the context, its true response, and others of the corpus."""
+    """Input of a perturbation: the context, its true response, and the corpus's other instances."""
 
     context: tuple[str, ...]
     response: str
@@ -39,14 +40,14 @@ class Given:
     dialogue: str
 
     def other(self, chance: random.Random) -> Instance:
-        """An instance of another dialogue."""
+        """Sample an instance of another dialogue."""
         for _ in range(100):
             drawn = chance.choice(self.others)
             if drawn.dialogue_id != self.dialogue:
                 return drawn
         raise DataError(
-            f"{self.dialogue}: is the only dialogue of its corpus, and unfitting responses are "
-            "taken from others: give more dialogues"
+            f"{self.dialogue}: is the only dialogue of its corpus, but unfitting responses are "
+            "sampled from other dialogues: give more dialogues"
         )
 
 
@@ -63,18 +64,18 @@ def repeat(given: Given, chance: random.Random) -> str:
 
 
 def random_utterance(given: Given, chance: random.Random) -> str:
-    """What was said in another dialogue of the corpus."""
+    """Return a response from another dialogue of the corpus."""
     return given.other(chance).query["response"]
 
 
 def context_copy(given: Given, chance: random.Random) -> str:
-    """An utterance of the context, perturbed."""
+    """Return a perturbed utterance of the context."""
     perturb = chance.choice((dropped, shuffled, repeated))
     return perturb(chance.choice(given.context), chance)
 
 
 def mask_and_fill(given: Given, chance: random.Random) -> str:
-    """Words of a random context in place of some."""
+    """Replace some words of the response by words of a random context."""
     return replaced(given.response, given.other(chance).context.split(), MOST_MASKED, chance)
 
 
@@ -92,15 +93,20 @@ PERTURBATIONS: dict[str, Callable[[Given, random.Random], str]] = {
 
 
 def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Labelled pairs of every domain, and all of them together as ``everything``.
+    """Return labelled pairs of every domain, and all of them together as ``everything``.
 
-    Settings: ``domains``; ``perturbations``: names of the table above; ``train`` and ``dev``: pairs
-    asked for, per domain; ``made``: how many are made for each that is asked for; ``labels``: of
-    the labeller, given, or as made; ``sure``: the least probability of a label; ``seed``;
-    ``everything``, ``labeller`` and ``given``: names of their tasks.
+    Settings:
+        domains: the training domains.
+        perturbations: keys of ``PERTURBATIONS``.
+        train, dev: numbers of requested pairs per domain.
+        made: number of pairs to build per requested pair.
+        labels: source of labels (labeller, given or made).
+        sure: minimum probability of a label.
+        seed: seed of the perturbations.
+        everything, labeller, given: names of their tasks.
 
     Raises:
-        DataError: the labeller is sure of nothing, or says the same of everything.
+        DataError: no label reaches the minimum probability, or all labels are the same.
     """
     (cache,), settings = ingredients.caches, ingredients.settings
     derived: dict[Split, list[Instance]] = {}
@@ -129,7 +135,7 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 def made_pairs(
     cache: Path, domain: str, split: str, settings: Mapping[str, Any]
 ) -> tuple[list[Instance], random.Random]:
-    """The pairs of a domain before they are labelled, and the random numbers that follow."""
+    """Build the unlabelled pairs of a domain, and return them with the random generator."""
     chance = random.Random(f"{settings['seed']} {domain} {split}")
     wanted = round(int(settings[split]) * settings["made"])
     kinds = settings.get("perturbations", tuple(PERTURBATIONS))
@@ -142,7 +148,7 @@ def candidates(
     chance: random.Random,
     kinds: Sequence[str] = tuple(PERTURBATIONS),
 ) -> list[Instance]:
-    """True responses and perturbed ones in turn, with contexts of one to four utterances."""
+    """Return true and perturbed responses in turn, with contexts of one to four utterances."""
     order = list(instances)
     chance.shuffle(order)
     made: list[Instance] = []
@@ -155,7 +161,7 @@ def candidates(
             (given.response, FITS, instance.query.get("how", "true")),
             (other, FITS_NOT, how),
         ):
-            # Nothing is left of a single word that is dropped, and one alone cannot be shuffled.
+            # Dropping the only word leaves nothing, and a single word cannot be shuffled.
             if response.strip() and (target == FITS or response != given.response):
                 name = f"{instance.id}-{way}"
                 made.append(
@@ -173,10 +179,10 @@ def candidates(
 
 
 def _probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[float] | None:
-    """How probably each pair fits; None: nobody was asked.
+    """Return the probability that each pair fits; None if labels are by construction.
 
     Raises:
-        DataError: the release's labels lack a pair.
+        DataError: a pair is missing in the release's labels.
     """
     settings = ingredients.settings
     if settings["labels"] == "labeller":
@@ -195,7 +201,7 @@ def _probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[f
         raise DataError(
             f"probabilities/{domain}.jsonl: no line for {len(missing):,} of {len(made):,} pairs, "
             f"such as context {context!r}, response {response!r}: `tasktransfer pairs` writes all "
-            "pairs that are asked about; add their probabilities"
+            "pairs that need labels; add their probabilities"
         )
     return [given[pair] for pair in asked]
 
@@ -203,8 +209,10 @@ def _probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[f
 def labels(
     made: Sequence[Instance], probabilities: Sequence[float] | None, sure: float
 ) -> list[Instance | None]:
-    """Each pair with the label that is more probable; None: it is less than ``sure``. Where nobody
-    was asked, what was made to fit fits."""
+    """Label each pair by its probability; None for labels less probable than ``sure``.
+
+    Without probabilities, pairs keep the label by construction.
+    """
     if probabilities is None:
         return list(made)
     return [
@@ -216,27 +224,27 @@ def labels(
 def refuse_contradiction(
     made: Sequence[Instance], labelled: Sequence[Instance | None], where: str
 ) -> None:
-    """Refuse labels that are the opposite of how every pair was made.
+    """Refuse labels that contradict the construction of every pair.
 
     Raises:
-        DataError: so are these.
+        DataError: every label is the opposite of the label by construction.
     """
     both = [(pair, new) for pair, new in zip(made, labelled, strict=True) if new is not None]
     if both and all(pair.target != new.target for pair, new in both):
         raise DataError(
-            f"{where}: the labels contradict how each of {len(both)} pairs was made, such as "
-            f"{both[0][0].id}, label {both[0][1].target[0]}: 1 has to say that a response fits; "
-            "mend the labeller's data or the probabilities that are given"
+            f"{where}: the labels contradict the construction of all {len(both)} pairs, such as "
+            f"{both[0][0].id}, label {both[0][1].target[0]}: 1 must mean that a response fits; "
+            "fix the labeller's data or the given probabilities"
         )
 
 
 def balanced(
     pairs: Sequence[Instance], asked: int, chance: random.Random, where: str
 ) -> list[Instance]:
-    """As many fitting as unfitting pairs, ``asked`` of them if there are, in random order.
+    """Sample as many fitting as unfitting pairs, up to ``asked`` in total, in random order.
 
     Raises:
-        DataError: none is left, or all have one label.
+        DataError: there are no pairs, or all have the same label.
     """
     by_label = {
         label: [pair for pair in pairs if pair.target == (label,)] for label in (FITS, FITS_NOT)
@@ -244,14 +252,14 @@ def balanced(
     each = min(asked // 2, *map(len, by_label.values()))
     if not pairs:
         raise DataError(
-            f"{where}: the labeller is sure of no pair, so none is left: lower pairs.sure, or "
-            "train the labeller longer (labeller.epochs)"
+            f"{where}: no label reaches the probability pairs.sure, so no pair is left: lower "
+            "pairs.sure, or train the labeller longer (labeller.epochs)"
         )
     if not each:
         found = next(label for label, some in by_label.items() if some)
         raise DataError(
-            f"{where}: all {len(pairs)} pairs that are left have label {found}: two classes are "
-            "needed; raise pairs.made, lower pairs.sure, or train the labeller longer"
+            f"{where}: all {len(pairs)} remaining pairs have label {found}, but two classes are "
+            "needed: raise pairs.made, lower pairs.sure, or train the labeller longer"
         )
     chosen = [pair for some in by_label.values() for pair in chance.sample(some, each)]
     chance.shuffle(chosen)

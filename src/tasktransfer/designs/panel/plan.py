@@ -1,4 +1,4 @@
-"""Config to plan: the methods as lists of steps, and what is judged of each."""
+"""The plan of a config: the training steps of each method, and their evaluations."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ from tasktransfer.results.revisions import Revisions
 KINDS = ("labeller", "joint", "expert", "whole", "single", "twin", "few", "selection")
 UNTRAINED, LEAKY = "untrained", "leaky"
 COSINES = {"cosine-last": "last", "cosine-whole": "whole", "cosine-max": "most"}
-"""Controls that nobody trained → what of a context is compared with the response."""
+"""Untrained controls → part of the context that is compared with the response."""
 MERGED: dict[str, Merge] = {"panel-mean": "mean", "panel-max": "max", "panel-min": "min"}
 SELECTION_DIRECT, SELECTION_ADAPTER = "selection-direct", "selection-adapter"
 ONE_MODEL = ("single", "twin")
 """Methods of one model that is trained on all pairs."""
 FEW_METHODS = ("panel-mean", "single")
-"""What few-shot transfer starts from (Tables V and VI)."""
+"""Methods that few-shot transfer starts from (Tables V and VI)."""
 
 
 def on_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> Training:
-    """Hyperparameters of a training on pairs. Its limits are what the recipe keeps anyway, or less:
-    they tell a forecast how much there is."""
+    """Return the hyperparameters of a training on pairs.
+
+    Limits are at most the numbers of pairs that the recipe keeps, so that a forecast knows them.
+    """
     settings, asked = config.hyperparameters(section), config.pairs
     return replace(
         settings,
@@ -42,8 +44,11 @@ def on_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> Tra
 
 
 def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Step]:
-    """PoE: a fan, every expert starts from the joint step. Classifiers start alike there, as
-    adapters do: else merged ones mean little (section VII-F)."""
+    """Return the steps of PoE: a joint step, and one expert per domain that starts from it.
+
+    In the joint step all classifiers, like all adapters, have the same initial weights. Otherwise
+    merged classifiers would mean little (section VII-F).
+    """
     first, *others = (f"head.{domain}" for domain in domains)
     alike = Start(None, parts=(first,) * len(others), into=tuple(others))
     joint = Step(
@@ -71,7 +76,10 @@ def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Ste
 def whole(
     task: str, config: PanelConfig, domains: int = 1, section: StageConfig | None = None
 ) -> Step:
-    """One model without adapters, of a domain (CoE) or of everything (Single-T, twin)."""
+    """Return the step of one model without adapters, for one domain (CoE) or all domains.
+
+    Methods with one model for all domains are Single-T and twin.
+    """
     section = section or config.joint
     return Step(
         (task,),
@@ -83,7 +91,10 @@ def whole(
 
 
 def plan(config: PanelConfig, revisions: Revisions) -> Plan:
-    """Every method for every seed; few-shot transfer and response selection from the first."""
+    """Plan every method for every seed.
+
+    Cosines, few-shot transfer and response selection use only the first seed.
+    """
     builder = PlanBuilder(_name_of, recipe_of)
     inputs = Inputs(config, revisions, builder)
     inputs.add_labeller()
@@ -98,7 +109,10 @@ def plan(config: PanelConfig, revisions: Revisions) -> Plan:
 
 
 def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
-    """Kind and label of a training, read off the step, so that equal trainings have one name."""
+    """Return kind and label of a training.
+
+    They depend on the step only, so that identical trainings have the same name.
+    """
     task, recipe = step.train_tasks[0], step.data.recipe if step.data else ""
     if recipe == LEAKS:
         return "labeller", "labeller"
@@ -131,7 +145,7 @@ class _Seed:
 
     @cached_property
     def fan(self) -> dict[str, Stage]:
-        """``joint``, and each domain's expert."""
+        """The training ``joint``, and each domain's expert."""
         domains = self.config.domains
         stages = self._stages(joint_and_experts(domains, self.config), self.inputs.adapted)
         return dict(zip(("joint", *domains), stages, strict=True))
@@ -141,7 +155,7 @@ class _Seed:
         return self._on_everything("single")
 
     def _on_everything(self, method: str, *, leaky: bool = False) -> Stage:
-        """The one model of all pairs, ``single`` or ``twin``."""
+        """Return the training on all pairs of ``single`` or ``twin``."""
         data = self.inputs.pairs_for(method, leaky=leaky)
         task, domains = self.inputs.task(cards.EVERYTHING), len(self.config.domains)
         if method == "single":
@@ -162,10 +176,10 @@ class _Seed:
         (stage,) = self._stages([step], self.inputs.plain)
         return stage
 
-    # --- what rates ---------------------------------------------------------------------------
+    # --- methods --------------------------------------------------------------------------------
 
     def runs(self) -> Iterator[Run]:
-        """A run a method; of an expert or a model of one domain, one each."""
+        """Yield one run per method, or one per domain for methods with a model per domain."""
         domains, everything = self.config.domains, self.inputs.task(cards.EVERYTHING)
         for method in self.config.methods:
             if method == "panel":
@@ -189,7 +203,7 @@ class _Seed:
                 yield self._run(f"{method}-{LEAKY}", [(stage, everything, ("head",))])
 
     def cosines(self) -> Iterator[Run]:
-        """The cosine of context and response by the encoder as it is released."""
+        """Yield the runs with the cosine of context and response by the released encoder."""
         for method, what in COSINES.items():
             yield self._released(method, self.inputs.plain, {"cosine": what})
 
@@ -222,7 +236,7 @@ class _Seed:
     # --- few-shot transfer ----------------------------------------------------------------------
 
     def few_shot(self) -> Iterator[Run]:
-        """From one checkpoint of the averaged panel and of the single model."""
+        """Yield the runs of few-shot transfer from the averaged panel and the single model."""
         section = self.config.few_shot
         if section is None:
             return
@@ -265,7 +279,7 @@ class _Seed:
     # --- response selection ---------------------------------------------------------------------
 
     def selection(self) -> Iterator[Run]:
-        """The domain's expert as it is, and a new adapter."""
+        """Yield the runs of the domain's expert without training, and of a new adapter."""
         section = self.config.selection
         if section is None:
             return
@@ -300,7 +314,7 @@ class _Seed:
 def _lent(
     stage: Stage, domain: str, parts: tuple[str, ...], task: str, merged: Merge | None, at: Any
 ) -> Start:
-    """A domain's parts of a model, lent to another task."""
+    """Return a start that uses a domain's parts of a model for another task."""
     return Start(
         stage,
         at,

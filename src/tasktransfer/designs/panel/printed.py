@@ -1,5 +1,5 @@
-"""What is read of a study, and the rows of its correlations: Tables III, IV and VIII, differences,
-experts and ceilings."""
+"""Frames of a study, and rows of its correlations: Tables III, IV and VIII, differences, experts
+and ceilings."""
 
 from __future__ import annotations
 
@@ -37,13 +37,12 @@ from tasktransfer.tables.metadata import Metadata
 PrintedRow = dict[str, Any]
 OF = "of Zhang et al., PoE"
 FEWER = "FEWER THERE: "
-WORDS = "word-overlap and length are read off the words: no run is behind them."
 LARGE = ("ratings", "items", "choices", "few_shot")
-"""Tables of single ratings, of which nothing is printed."""
+"""Tables of single ratings, which are not needed for printing."""
 
 
 def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
-    """The collected tables and the statistics, but for single ratings."""
+    """Read the collected tables and the statistics, except tables of single ratings."""
     common = {
         name: described
         for name, described in common_columns(columns.ABOUT).items()
@@ -56,16 +55,16 @@ def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
 
 
 def _facts(metadata: Metadata) -> dict[str, str]:
-    """Those of the tables; what every number suffers from becomes a mark."""
+    """Return the tables' facts; facts that affect every number become marks."""
     facts = {f"{MARK}{k}" if k == LEAKS_KEPT else k: v for k, v in metadata.facts.items()}
     asked, _, fewer = facts.get("pairs", "").partition(f"; {FEWER}")
     if fewer:
-        facts |= {"pairs": asked, f"{MARK}FEWER PAIRS": f"fewer than asked for in {fewer}"}
+        facts |= {"pairs": asked, f"{MARK}FEWER PAIRS": f"fewer than requested in {fewer}"}
     return facts
 
 
 def _order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
-    """The columns of printed tables, those that the paper has in its order."""
+    """Return the order of columns in printed tables; the paper's columns have its order."""
     section, methods = panel_config(study).few_shot, metadata.order.get("method", ())
     cited = paper.published("table6")
     starts = [start_of(m, p) for p in (0, *(section.percent if section else ())) for m in FEW_NAMES]
@@ -84,17 +83,17 @@ def _order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
 
 
 def table3(view: View) -> pd.DataFrame:
-    """In-domain correlations by rated set and method, averages, and the metrics that are cited."""
+    """Return in-domain correlations by rated set and method, averages, and cited metrics."""
     return _with_cited(view, 3)
 
 
 def table4(view: View) -> pd.DataFrame:
-    """The same of sets out of every domain, and averages of all sets."""
+    """Return correlations on sets outside every domain, averages of all sets, and cited metrics."""
     return _with_cited(view, 4)
 
 
 def table8(view: View) -> pd.DataFrame:
-    """Experts whose weights are merged."""
+    """Return correlations of the experts with merged weights."""
     frame = _correlations(view)
     return _beside_correlations(frame[frame["method"].isin(MERGED)], view, 8)
 
@@ -115,10 +114,11 @@ def _with_cited(view: View, table: int) -> pd.DataFrame:
 
 
 def _correlations(view: View) -> pd.DataFrame:
-    """A row a rated set and method, then one an average and method, in the study's order.
+    """Return one row per rated set and method, then one per average and method.
 
-    ``group``: what an average is over. ``members``: its sets. ``experts``: those of a method of one
-    model a domain that rate them. Both are joined by +.
+    Sets have the study's order. The column ``group`` is the group of an average, and ``members``
+    are its sets. ``experts`` are the experts that rate them, for methods with one model per domain.
+    Both are joined by +.
     """
     own, averages = view["correlations"], view["averages"]
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
@@ -145,14 +145,17 @@ def _correlations(view: View) -> pd.DataFrame:
 
 
 def experts_of(sets: Sequence[str], metadata: Metadata) -> str:
-    """The experts that rate some sets, joined by +: the domain's own, elsewhere all."""
+    """Return the experts that rate the sets, joined by +.
+
+    They are the expert of a set's domain, or all experts for a set outside the trained domains.
+    """
     domains = metadata.order.get("domain", ())
     raters = ([domain_of(s)] if domain_of(s) in domains else domains for s in sets)
     return "+".join(dict.fromkeys(domain for several in raters for domain in several))
 
 
 def _cited_metrics() -> list[str]:
-    """The metrics of Tables III and IV that are the paper's alone."""
+    """Return the metrics of Tables III and IV that only the paper has."""
     return [m for m in paper.published("table3")["metric"].unique() if m not in PUBLISHED.values()]
 
 
@@ -181,7 +184,7 @@ def _beside_correlations(frame: pd.DataFrame, view: View, table: int) -> pd.Data
 
 
 def other_members(table: int, average: str | None, sets: str) -> str:
-    """In what the sets of a printed average differ from ours; empty: in nothing."""
+    """Describe how the sets of a printed average differ from ours; empty if they do not."""
     if not average:
         return ""
     theirs, ours = members(table, average), {paper_name(name) for name in sets.split("+")}
@@ -192,40 +195,41 @@ def other_members(table: int, average: str | None, sets: str) -> str:
 
 
 def notes_of_table3(view: View, frame: pd.DataFrame) -> list[str]:
-    """How to read correlations."""
+    """Return the notes of Table III."""
     return [*_reading(frame), *notes_of(frame, view.metadata, f"Table III {OF}")]
 
 
 def notes_of_table4(view: View, frame: pd.DataFrame) -> list[str]:
-    """How to read correlations."""
+    """Return the notes of Table IV."""
     return [*_reading(frame), *notes_of(frame, view.metadata, f"Table IV {OF}")]
 
 
 def notes_of_table8(view: View, frame: pd.DataFrame) -> list[str]:
-    """Where the published values are from."""
+    """Return the notes of Table VIII."""
     return notes_of(frame, view.metadata, f"Table VIII {OF}")
 
 
 def _reading(frame: pd.DataFrame) -> list[str]:
-    unsure = "° q > 0.05, of its correlations over the sets: not told apart from none."
-    seeds = "Intervals: 95 %, over contexts and seeds; over contexts alone with one seed and where "
-    text = [
-        f"{seeds}nobody trained. By drawing both together: drawn_low and drawn_high of the CSV."
-    ]
-    return [*([unsure] if (frame["q"] > 0.05).any() else []), *text]
+    unsure = "° Not significant (q > 0.05, controlled over the rated sets of each method)."
+    text = (
+        "95 % intervals are over contexts and seeds, or over contexts only for one seed and for "
+        "untrained methods. Columns drawn_low and drawn_high of the CSV hold bootstrap intervals "
+        "that resample contexts and seeds together."
+    )
+    return [*([unsure] if (frame["q"] > 0.05).any() else []), text]
 
 
-# --- what the paper has not -----------------------------------------------------------------------
+# --- beyond the paper -----------------------------------------------------------------------------
 
 
 def differences(view: View) -> pd.DataFrame:
-    """Differences of two raters' correlations, of ratings averaged over seeds."""
+    """Return differences of two methods' correlations, for ratings averaged over seeds."""
     frame = tests(view)
     return frame[frame["seed"] == "mean"]
 
 
 def tests(view: View) -> pd.DataFrame:
-    """The same of each seed too, and Williams' tests."""
+    """Return differences for averaged ratings and for each seed, with Williams' tests."""
     frame = view["tests"]
     pair = [f"{a} less {b}" for a, b in zip(frame["method"], frame["against"], strict=True)]
     raters = [experts_of([name], view.metadata) for name in frame["set"]]
@@ -233,7 +237,7 @@ def tests(view: View) -> pd.DataFrame:
 
 
 def experts(view: View) -> pd.DataFrame:
-    """Each expert on each set, and the domain's own less the others' mean."""
+    """Return each expert on each set, and the domain's own expert minus the others' mean."""
     frame = view["experts"].copy()
     several = frame["p"].where(frame["seeds"] > 1)
     families = several.groupby([frame["method"], frame["expert"]], sort=False)
@@ -242,10 +246,10 @@ def experts(view: View) -> pd.DataFrame:
 
 
 def ceilings(view: View) -> pd.DataFrame:
-    """What ratings allow, and what nobody trained reaches."""
+    """Return the ceilings of correlations, and the correlations of untrained methods."""
     return view["ceilings"].drop(columns=["utterances", "context_words", "response_words"])
 
 
 def records_of(frame: pd.DataFrame) -> list[PrintedRow]:
-    """A frame's rows."""
+    """Return a frame's rows as dictionaries."""
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]

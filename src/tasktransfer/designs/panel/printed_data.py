@@ -1,4 +1,4 @@
-"""The rows of Tables I and II, and of what trainings cost."""
+"""Rows of Tables I and II, and of the table of training costs."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MEASURES = {
     "context_words": "context_words",
     "response_words": "response_words",
 }
-"""Of Table II → column of the ceilings."""
+"""Measure of Table II → column of the table ``ceilings``."""
 
 
 def table1(view: View) -> pd.DataFrame:
-    """Dialogues before and after the filter, and pairs."""
+    """Return numbers of dialogues before and after the leak filter, and of training pairs."""
     leaks, pairs = view["leaks"], view["pairs"]
     made = pairs[(pairs["how"] == "") & ~pairs["data"].str.endswith("twin")]
     rows: list[PrintedRow] = []
@@ -61,12 +61,12 @@ def table1(view: View) -> pd.DataFrame:
 
 
 def notes_of_table1(view: View, frame: pd.DataFrame) -> list[str]:
-    """Where the published values are from."""
+    """Return the notes of Table I."""
     return notes_of(frame, view.metadata, f"Table I {OF}")
 
 
 def table2(view: View) -> pd.DataFrame:
-    """Rated sets: what they have of each measure."""
+    """Return the measures of each rated set."""
     rows = [
         {
             "set": row["set"],
@@ -88,18 +88,18 @@ def table2(view: View) -> pd.DataFrame:
 
 
 def published_measure(row: Mapping[str, Any]) -> str:
-    """A published value of Table II: instances are counted, the others means."""
+    """Format a published value of Table II: instances as a count, all others as means."""
     return published_column(",.0f" if row["measure"] == "instances" else ".1f").show(row)
 
 
 def notes_of_table2(view: View, frame: pd.DataFrame) -> list[str]:
-    """What is counted."""
-    words = "Words: between spaces, without speakers' names."
+    """Return the notes of Table II."""
+    words = "Words are separated by spaces and exclude speakers' names."
     return [words, *notes_of(frame, view.metadata, f"Table II {OF}")]
 
 
 def resources(view: View) -> pd.DataFrame:
-    """Sizes, times and scores of each kind of training."""
+    """Return sizes, times and scores for each kind of training."""
     grouped = view["trainings"].groupby("kind", sort=False)
     return grouped.agg(
         trainings=("label", "size"),
@@ -117,5 +117,5 @@ def resources(view: View) -> pd.DataFrame:
 
 
 def published_resources(view: View) -> pd.DataFrame:
-    """Sizes and times that the paper tells."""
+    """Return the sizes and times that the paper reports."""
     return paper.published("resources")

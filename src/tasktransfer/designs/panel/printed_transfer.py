@@ -1,4 +1,4 @@
-"""The rows of Tables V to VII: few-shot transfer and response selection."""
+"""Rows of Tables V to VII: few-shot transfer and response selection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tasktransfer.present.view import View
 
 SELECTIONS = {"selection-direct": "PoE-direct", "selection-adapter": "PoE-adapter"}
 CANDIDATES, CONTEXTS = 20, 7512
-"""Of Table VII."""
+"""Numbers of candidates and of contexts in Table VII."""
 ALL_ITEMS, HELD_OUT = "all items", "held-out items"
 
 
@@ -26,7 +26,7 @@ ALL_ITEMS, HELD_OUT = "all items", "held-out items"
 
 
 def table5(view: View) -> pd.DataFrame:
-    """Few-shot transfer beside the published, and the averages over its sets."""
+    """Return few-shot transfer with published values, and averages over its sets."""
     few, own = view["few"], view["correlations"]
     rows = [*_few_rows(few, view), *_few_averages(few, own, view)]
     frame = pd.DataFrame(rows)
@@ -34,7 +34,7 @@ def table5(view: View) -> pd.DataFrame:
         return frame
 
     def as_printed(row: Mapping[str, Any]) -> str | None:
-        # The published draws are of items, and scored on all of them.
+        # The paper samples items, and scores on all items.
         if row["by"] != "items" or row["scored"] != ALL_ITEMS:
             return None
         return AVERAGES.get(row["group"]) if row["group"] else paper_name(row["set"])
@@ -53,8 +53,10 @@ def table5(view: View) -> pd.DataFrame:
 
 
 def _few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[PrintedRow]:
-    """A row a set, way of drawing, items that are scored, method and share. What nobody trained
-    needs no draw and stands beside either way."""
+    """Yield one row per set, way of sampling, scored items, method and percentage.
+
+    Untrained controls do not depend on the sampling; they get a row for each way.
+    """
     ways = [by for by in view["few"]["by"].unique() if by]
     for row in records_of(few):
         for by in [row["by"]] if row["by"] else ways:
@@ -80,7 +82,7 @@ def _few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[PrintedRo
 
 
 def _few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iterator[PrintedRow]:
-    """Means over sets, of what all of them have."""
+    """Yield averages over sets, for methods that all of the sets have."""
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
     for group, sets in groups(shown).items():
@@ -92,15 +94,17 @@ def _few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iterator[
 
 
 def notes_of_table5(view: View, frame: pd.DataFrame) -> list[str]:
-    """How to read transfer."""
-    spread = "In brackets: standard deviation over draws." if frame["sd"].notna().any() else ""
-    before = "Before: the first seed's model, and what nobody trained. All items: those of training"
-    notes = [spread, f"{before} included, as in the paper."]
+    """Return the notes of Table V."""
+    spread = "In parentheses: standard deviation over samples." if frame["sd"].notna().any() else ""
+    before = (
+        "Before: the first seed's model, and untrained controls. All items include the training"
+    )
+    notes = [spread, f"{before} items, as in the paper."]
     return [*filter(None, notes), *notes_of(frame, view.metadata, f"Table V {OF}")]
 
 
 def table6(view: View) -> pd.DataFrame:
-    """Few-shot transfer of MDD-Eval and PoE-avg, cited."""
+    """Return the published few-shot transfer of MDD-Eval and PoE-avg."""
     frame = paper.published("table6")
     return frame.assign(start=[*map(start_of, frame["model"], frame["k_percent"])])
 
@@ -109,7 +113,7 @@ def table6(view: View) -> pd.DataFrame:
 
 
 def table7(view: View) -> pd.DataFrame:
-    """Hits@1 by persona, ours and the models that are cited."""
+    """Return hits@1 by persona, for our methods and the paper's models."""
     values = paper.published("table7").melt("model", var_name="setting", value_name="hits")
     ours = view["hits"]
     models = [m for m in values["model"].unique() if m not in SELECTIONS.values()]
@@ -146,11 +150,12 @@ def _other_choices(row: Mapping[str, Any]) -> str:
 
 
 def notes_of_table7(view: View, frame: pd.DataFrame) -> list[str]:
-    """What hits are over."""
+    """Return the notes of Table VII."""
     own = frame[frame["contexts"].notna()].drop_duplicates(["method", "candidates"])
     counts = (
-        f"{row['method']} among {row['candidates']:.0f} {row['contexts']:,.0f}"
+        f"{row['contexts']:,.0f} contexts with {row['candidates']:.0f} candidates for "
+        f"{row['method']}"
         for row in records_of(own)
     )
-    over = f"Contexts: {', '.join(counts)}. Intervals: Wilson's, 95 %."
+    over = f"Evaluated on {', '.join(counts)}. 95 % Wilson intervals."
     return [over, *notes_of(frame, view.metadata, f"Table VII {OF}")]

@@ -1,5 +1,5 @@
-"""A trained panel as a metric: how well responses fit, by each expert, the panel and their mean,
-and by the twin."""
+"""A trained panel as a metric: ratings of responses by each expert, the panel, the merged model and
+the twin."""
 
 from __future__ import annotations
 
@@ -22,21 +22,25 @@ from tasktransfer.results.study import Study
 
 
 def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[dict[str, Any]]:
-    """Rate pairs, a line of JSON each: ``context`` (texts), ``response`` and, if it is known,
-    ``domain``.
+    """Rate pairs of context and response.
 
     Args:
-        seed: whose experts rate; None: the study's first.
+        study: a panel study.
+        file: one JSON object per line, with ``context`` (texts), ``response`` and optionally
+            ``domain``.
+        seed: seed of the experts; None for the study's first.
+        threads: number of CPU threads.
 
-    Returns:
-        Each line with ``experts`` (domain → 0 to 1), ``panel`` (the expert of its domain, else the
-        mean of all, as section IV-D has it), ``merged`` (one model of averaged weights) and
-        ``twin``, as far as the study has them and kept their checkpoints.
+    Yields:
+        Each line with ``experts`` (domain → 0 to 1), ``panel`` (the expert of the line's domain, or
+        the mean of all experts, as in section IV-D), ``merged`` (one model of averaged weights) and
+        ``twin``. Methods that the study does not have, or whose checkpoint it did not keep, are
+        left out.
 
     Raises:
-        ConfigError: the study has no panel and no twin, or not of this seed.
-        DataError: a line is no pair, which names file and line, or there is none.
-        ModelError, RecordError: an expert is missing, or not as its training has left it.
+        ConfigError: the study has neither a panel nor a twin of this seed.
+        DataError: a line is not a pair (the message has file and line), or there is no line.
+        ModelError, RecordError: an expert is missing, or has changed since its training.
     """
     from tasktransfer.evaluation.judge import judged_by  # noqa: PLC0415  # imports torch
     from tasktransfer.jobs.node_jobs import places  # noqa: PLC0415
@@ -48,13 +52,13 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
     for number, row, where in lines:
         context, response = read_pair(row, where)
         if row.get("domain") not in (None, *domains):
-            told = f"{row['domain']!r:.60} is no domain"
+            told = f"{row['domain']!r:.60} is not a domain of the study"
             raise where.at("domain").error(told, f"name one of {', '.join(domains)}, or none")
         name = str(number)
         instances.append(instance_of("", name, name, context, response, FITS))
     if not instances:
         raise DataError(
-            f"{file}: no pairs; give a line of JSON each: "
+            f"{file}: has no pairs; give one JSON object per line: "
             '{"context": ["Hi.", "How are you?"], "response": "Fine."}'
         )
 
@@ -75,7 +79,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
 
 
 def _raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Mapping[str, Run]]:
-    """The experts by domain, and what rates by itself: their mean and the twin."""
+    """Return the experts by domain, and the single models: the merged one and the twin."""
     config = panel_config(study)
     chosen = config.seeds[0] if seed is None else seed
     runs = [run for run in study.plan.runs if run.seed == chosen]
@@ -91,7 +95,7 @@ def _raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Mapping[
         (expert,) = (node for node in run.judged if isinstance(node, Stage))
         if not Path(study.checkpoint(expert)).is_dir():
             raise ModelError(
-                f"{study.checkpoint(expert)}: the expert of {domain} is missing, and a panel is "
+                f"{study.checkpoint(expert)}: the expert of {domain} is missing, and a panel needs "
                 "all of its experts: run snakemake, with checkpoints.keep: [expert]"
             )
     twin = others.get("twin")
@@ -106,11 +110,12 @@ def _raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Mapping[
 
 
 def write_pairs(study: Study, folder: Path) -> list[Path]:
-    """Write the pairs that labels are wanted for, a file a domain, as ``probabilities/`` of a
-    release has them but for the probability.
+    """Write the pairs that need labels, one file per domain.
+
+    The files have the format of ``probabilities/`` in a release, without the probability.
 
     Raises:
-        DataError: the dialogues are not there yet.
+        DataError: the filtered dialogues do not exist yet.
     """
     config = panel_config(study)
     every = (data for data in study.plan.derived if data.recipe == inputs.PAIRS)
@@ -120,7 +125,7 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
     cache = Path(study.cache(filtered))
     if not cache.is_dir():
         raise DataError(
-            f"{cache}: no dialogues without leaks yet; make them: snakemake "
+            f"{cache}: the filtered dialogues do not exist yet; make them: snakemake "
             f"{study.record(filtered)} --cores 1 --configfile {study.config_file}"
         )
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Human ratings as data: all sets together for evaluation, and a few of a set to learn from."""
+"""Human ratings as data: all sets together for evaluation, and samples for few-shot training."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.ratings import share_of
 
 DRAWN = " drawn"
-"""Ends the id of a test item that trains or validates too."""
+"""Suffix of the ID of a test item that is also used for training or validation."""
 
 
 def rated_items(cache: Path, name: str, settings: Mapping[str, Any]) -> list[Instance]:
-    """The items of a rated set; of one that is ``halved`` those of paragraphs that are not for
-    training (``sources.corpora.reddit``)."""
+    """Return the items of a rated set.
+
+    For a set in the setting ``halved``, leaves out paragraphs for training
+    (``sources.corpora.reddit``).
+    """
     items = read_instances(cache, name, "test")
     if name in settings.get("halved", ()):
         items = [item for item in items if not for_training(item.context)]
@@ -31,8 +34,13 @@ def rated_items(cache: Path, name: str, settings: Mapping[str, Any]) -> list[Ins
 
 
 def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """The items of all rated sets as one task, each rating as its share of the set's scale.
-    Settings: ``sets``; ``task``; ``halved``."""
+    """Return the items of all rated sets as one task, with ratings as fractions of the set's scale.
+
+    Settings: ``sets``; ``task``; ``halved``.
+
+    Raises:
+        DataError: a set is missing, or all its items have the same mean rating.
+    """
     (cache,), settings = ingredients.caches, ingredients.settings
     there = read_manifest(cache)
     every: list[Instance] = []
@@ -44,7 +52,7 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         if len({item.target for item in items}) < 2:
             raise DataError(
                 f"{name}, {SOURCE_FILES[name]}: all {len(items)} items have the mean rating "
-                f"{items[0].target[0]}, and nothing correlates with a constant; mend the ratings, "
+                f"{items[0].target[0]}, and nothing correlates with a constant; fix the ratings, "
                 "or leave the set out (rated)"
             )
         for item in items:
@@ -55,11 +63,12 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 
 def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """K % of a rated set: half trains, half validates; test has all items, as the paper
-    scores them (section VI-C), and those that were drawn are marked.
-    Settings: ``task``, ``percent``, ``by``, ``draw``, ``halved``. By contexts, these are drawn with
-    all their items until a half has as many as it should, so that no item that was not drawn shares
-    a context with one that was.
+    """Sample K % of a rated set: one half for training, one for validation.
+
+    The test split has all items, as in the paper (section VI-C); sampled items are marked.
+    Settings: ``task``, ``percent``, ``by``, ``draw``, ``halved``. If ``by`` is contexts, these are
+    sampled with all their items until each half is large enough. Then no held-out item shares a
+    context with a sampled one.
 
     Raises:
         DataError: there are too few items.
@@ -82,8 +91,8 @@ def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     drawn = {index for cut in cuts.values() for index in cut}
     if half < 2 or len(items) - len(drawn) < 2:
         raise DataError(
-            f"{task}: {settings['percent']} % of {len(items)} items are {half} for each half; draw "
-            "a share that leaves two or more on each side (few_shot.percent)"
+            f"{task}: {settings['percent']} % of {len(items)} items are {half} for each half; set "
+            "a percentage that leaves two or more on each side (few_shot.percent)"
         )
     derived = {(task, split): [items[index] for index in cut] for split, cut in cuts.items()}
     derived[task, "test"] = [

@@ -1,4 +1,4 @@
-"""Response selection: the true response among others (section VII-D)."""
+"""Response selection: the true response among candidates (section VII-D)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ from tasktransfer.tasks.card import Instance
 
 
 def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """The true response among others, which are drawn from the same split (VII-D). Training has one
-    other response to each true one, test 19. Settings: ``domain``; ``persona``: a key of
-    ``PERSONAS``; ``candidates``; ``limit_train`` and ``limit_test``: true responses at most.
+    """Return true responses with wrong ones that are sampled from the same split (VII-D).
+
+    Training and dev have one wrong response per true one, test has ``candidates`` - 1.
+
+    Settings:
+        domain: domain of the dialogues.
+        persona: a key of ``PERSONAS``.
+        candidates: number of candidates in the test split.
+        limit_train, limit_test: maximum number of true responses.
 
     Raises:
-        DataError: a split has too few responses to choose from, or no personas.
+        DataError: a split has too few responses, or no personas.
     """
     (cache,), settings = ingredients.caches, ingredients.settings
     derived: dict[Split, list[Instance]] = {}
@@ -47,18 +53,21 @@ def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 
 PERSONAS = {"none": "", "original": "persona", "revised": "revised"}
-"""Setting → what of an instance's query comes before its context."""
+"""Setting → key of the instance's query whose text is put before the context."""
 
 
 def _answers(every: Sequence[Instance], settings: Mapping[str, Any], split: str) -> list[Instance]:
-    """The responses that are looked for: of those who were told a persona, where such are, so that
-    all settings are asked the same."""
+    """Return the instances with the true responses.
+
+    If speakers have personas, only their responses are used, so that all settings have the same
+    instances.
+    """
     with_persona = [instance for instance in every if "persona" in instance.query]
     key = PERSONAS[settings["persona"]]
     if key and not any(key in instance.query for instance in every):
         raise DataError(
-            f"{settings['domain']}, {split}: no dialogue has a persona of the setting "
-            f"{settings['persona']}; give them, or leave the setting out (selection.personas)"
+            f"{settings['domain']}, {split}: no dialogue has a persona for the setting "
+            f"{settings['persona']}; add personas, or leave the setting out (selection.personas)"
         )
     return with_persona or list(every)
 

@@ -1,4 +1,4 @@
-"""Rated sets and corpora that are too few for what a panel study asks, found before training."""
+"""Checks, before training, that rated sets and corpora are large enough for a panel study."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tasktransfer.results.finished import is_finished
 from tasktransfer.results.study import Study
 
 ONE_DRAW = ("task", "percent", "by")
-"""Settings of few-shot data; of several draws of the same the first is tried."""
+"""Settings that identify few-shot data; of several samples only the first is tried."""
 
 
 def find_shortages(study: Study) -> list[str]:
-    """Return what the recipes refuse, as far as the data that they read are prepared."""
+    """Return the errors of recipes whose input data are prepared."""
     return list(dict.fromkeys(_find_shortages(study)))
 
 
@@ -34,9 +34,9 @@ def _find_shortages(study: Study) -> Iterator[str]:
 
 
 def _try(study: Study, data: Data) -> Iterator[str]:
-    """Yield what a recipe refuses; nothing if the data that it reads are not prepared.
+    """Yield the error of a recipe, if there is one; nothing if its input data are not prepared.
 
-    What is derived from the corpora alone, and only leaves out some, is tried on the corpora.
+    If the filtered corpora are not prepared, the recipe is tried on the unfiltered corpora.
     """
     caches = [_find_cache(study, used) for used in data.uses if isinstance(used, Data)]
     if None in caches:
@@ -57,7 +57,7 @@ def _try(study: Study, data: Data) -> Iterator[str]:
 
 
 def _find_cache(study: Study, data: Data) -> Path | None:
-    """Return where data are prepared, or what they leave out some of; None if nowhere."""
+    """Return the folder of prepared data, or of the unfiltered corpora; None if there is none."""
     folders = [study.cache(data)]
     if data.recipe == inputs.LEAKS:
         folders.append(study.instances(data.name))

@@ -1,5 +1,4 @@
-"""What is shown of a panel study: tables I to VIII as the paper prints them, what it does not have,
-figures, and the answer."""
+"""Tables and figures of a panel study: Tables I to VIII of the paper, further tables, figures."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ CORRELATION = estimate("value", "", ".1f")
 
 
 def correlations(number_of: str, inside: bool) -> Table:
-    """Tables III and IV."""
+    """Return Table III (``inside``: sets in the trained domains) or Table IV (other sets)."""
     return Table(
         "table3" if inside else "table4",
         f"Table {number_of}",
@@ -56,7 +55,7 @@ def correlations(number_of: str, inside: bool) -> Table:
         ),
         keys=("set", "method"),
         notes=late(PRINTED, "notes_of_table3" if inside else "notes_of_table4"),
-        nothing=f"rates no set {'of' if inside else 'out of'} the domains that it trains",
+        nothing=f"has no rated set {'in' if inside else 'outside'} the trained domains",
         planned=rates(inside),
         runs=behind.of_raters,
     )
@@ -70,15 +69,15 @@ TABLES = (
         "Differences",
         late(PRINTED, "differences"),
         Crossed(
-            (text("method", "Method"), text("against", "Less")),
+            (text("method", "Method"), text("against", "Minus")),
             "set",
             unless_sure(estimate("difference", "", "+.1f")),
         ),
         keys=("method", "against", "set"),
         notes=lambda view, frame: [
             UNSURE_NOTE,
-            "Of ratings averaged over seeds, contexts drawn whole; how much trainings differ is in "
-            "seeds_low and seeds_high of the Parquet file.",
+            "Ratings are averaged over seeds, and contexts are resampled as clusters. Columns "
+            "seeds_low and seeds_high of the Parquet file hold intervals over contexts and seeds.",
         ],
         planned=compares,
         runs=behind.of_either,
@@ -88,7 +87,7 @@ TABLES = (
         "Table V",
         late(TRANSFER, "table5"),
         Crossed(
-            (SET, text("by", "Drawn by"), text("scored", "Scored on")),
+            (SET, text("by", "Sampled by"), text("scored", "Scored on")),
             "start",
             Column(Head("", "number"), with_spread),
             published(),
@@ -97,7 +96,7 @@ TABLES = (
         ),
         keys=("set", "by", "scored", "start"),
         notes=late(TRANSFER, "notes_of_table5"),
-        nothing="transfers to no rated set (few_shot)",
+        nothing="has no few-shot transfer (few_shot)",
         planned=transfers,
         runs=behind.of_transfer,
     ),
@@ -113,7 +112,7 @@ TABLES = (
         ),
         keys=("method", "candidates", "persona"),
         notes=late(TRANSFER, "notes_of_table7"),
-        nothing="selects no responses (selection)",
+        nothing="has no response selection (selection)",
         planned=selects,
     ),
     Table(
@@ -123,7 +122,7 @@ TABLES = (
         Crossed((SET,), "method", CORRELATION, published(), order="merged"),
         keys=("set", "method"),
         notes=late(PRINTED, "notes_of_table8"),
-        nothing="merges no experts",
+        nothing="has no method with merged experts",
         planned=has(*MERGED),
         runs=behind.of_raters,
     ),
@@ -131,16 +130,19 @@ TABLES = (
         "experts_by_set",
         "Experts by rated set",
         late(PRINTED, "experts"),
-        Crossed((METHOD, text("expert", "Expert of")), "set", unless_sure(CORRELATION)),
+        Crossed((METHOD, text("expert", "Expert")), "set", unless_sure(CORRELATION)),
         keys=("method", "expert", "set"),
-        notes=lambda view, frame: [UNSURE_NOTE, "q is controlled over the sets of an expert."],
+        notes=lambda view, frame: [
+            UNSURE_NOTE,
+            "q controls false discoveries over the rated sets of each expert.",
+        ],
         nothing="has no experts (panel or collection)",
         planned=has(*FANS),
         runs=behind.of_expert,
     ),
     Table(
         "ceilings",
-        "What ratings allow",
+        "Ceilings of the correlations",
         late(PRINTED, "ceilings"),
         Listed(
             (
@@ -148,7 +150,7 @@ TABLES = (
                 number("items", "Items", ",d"),
                 number("contexts", "Contexts", ",d"),
                 number("annotators", "Annotators", ".1f"),
-                number("split_half", "Agreement of halves", ".1f"),
+                number("split_half", "Split-half agreement", ".1f"),
                 number("reliability", "Reliability", ".1f"),
                 number("ceiling", "Ceiling", ".1f"),
                 number("cosine_last", "cosine-last", ".1f"),
@@ -160,8 +162,8 @@ TABLES = (
         ),
         keys=("set",),
         notes=lambda view, frame: [
-            "Ceiling: the square root of the reliability of the mean of all annotators, which a "
-            "correlation exceeds by luck alone; none where only the mean is released.",
+            "Ceiling: the square root of the reliability of the annotators' mean. A correlation "
+            "exceeds it only by chance. It is missing if only the mean rating is released.",
         ],
         section="sure",
         runs=lambda row, run: run.method.startswith("cosine"),
@@ -173,7 +175,7 @@ TABLES = (
         Listed(
             (
                 METHOD,
-                text("against", "Less"),
+                text("against", "Minus"),
                 SET,
                 text("seed", "Seed"),
                 number("r_method", "Method", ".1f"),
@@ -183,15 +185,16 @@ TABLES = (
                 probability("q", "q"),
                 interval("seeds_low", "seeds_high", "Over contexts and seeds", "+.1f"),
                 number("t", "Williams' t", ".2f"),
-                probability("t_p", "its p"),
-                probability("t_q", "its q"),
+                probability("t_p", "Williams' p"),
+                probability("t_q", "Williams' q"),
             ),
             blocks="pair",
         ),
         keys=("method", "against", "set", "seed"),
         notes=lambda view, frame: [
-            "Seed mean: of ratings averaged over the seeds that both have.",
-            "Williams' test takes responses to one context for independent, and finds too much.",
+            "Seed mean: ratings averaged over the seeds that both methods have.",
+            "Williams' test assumes that responses to one context are independent, so it finds too "
+            "many differences.",
         ],
         section="sure",
         folded=True,
@@ -200,21 +203,21 @@ TABLES = (
     ),
     Table(
         "resources",
-        "Trainings by kind",
+        "Training runs by kind",
         late(DATA, "resources"),
         Listed(
             (
                 text("kind", "Training"),
-                number("trainings", "Trainings", ",d"),
-                number("hours", "Hours each", ".3g"),
-                number("all_hours", "Hours", ".3g"),
+                number("trainings", "Runs", ",d"),
+                number("hours", "Hours per run", ".3g"),
+                number("all_hours", "Hours in total", ".3g"),
                 number("parameters", "Parameters", ",.0f"),
-                number("trained", "Trained", ",.0f"),
+                number("trained", "Trained parameters", ",.0f"),
                 number("rounds", "Rounds", ".1f"),
                 number("dev_score", "Dev score", ".1f"),
                 number("test_accuracy", "Accuracy", ".1f"),
-                number("test_constant", "Of a constant", ".1f"),
-                number("test_balanced", "Balanced", ".1f"),
+                number("test_constant", "Majority class", ".1f"),
+                number("test_balanced", "Balanced accuracy", ".1f"),
             )
         ),
         keys=("kind",),
@@ -229,7 +232,7 @@ TABLES = (
             (
                 text("model", "Model"),
                 text("trainable_parameters", "Trainable parameters"),
-                number("hours_per_epoch", "Hours an epoch", ".1f"),
+                number("hours_per_epoch", "Hours per epoch", ".1f"),
                 number("seconds_per_10000", "Seconds for 10,000 ratings", ",.0f"),
             )
         ),
@@ -278,12 +281,12 @@ TABLES = (
                 text("data", "Data"),
                 text("domain", "Domain"),
                 text("split", "Split"),
-                text("how", "How the response came about", all_if_empty),
-                number("made", "Made", ",d"),
+                text("how", "Origin of the response", all_if_empty),
+                number("made", "Built", ",d"),
                 number("kept", "Kept", ",d"),
                 number("relabelled", "Relabelled", ",d"),
-                number("asked", "Asked for", ",d"),
-                number("pairs", "Left", ",d"),
+                number("asked", "Requested", ",d"),
+                number("pairs", "After balancing", ",d"),
             ),
             blocks="domain",
         ),
@@ -302,9 +305,9 @@ TABLES = (
                 text("split", "Split", all_if_empty),
                 text("set", "Rated set", all_if_empty),
                 number("dialogues", "Dialogues", ",d"),
-                number("kept", "That share none", ",d"),
-                number("items", "Items that share", ",d"),
-                text("dropped", "Left out", {"True": "yes", "False": "no"}.__getitem__),
+                number("kept", "Without leaks", ",d"),
+                number("items", "Leaked items", ",d"),
+                text("dropped", "Leaks dropped", {"True": "yes", "False": "no"}.__getitem__),
             ),
             blocks="corpus",
         ),
@@ -340,15 +343,15 @@ FIGURES = (
     ),
     Figure(
         "few_shot",
-        "Correlation after learning a share of the ratings",
+        "Correlation after few-shot training on ratings",
         late(DRAWN, "few_shot"),
         ("few",),
-        nothing="transfers to no rated set (few_shot)",
+        nothing="has no few-shot transfer (few_shot)",
         planned=transfers,
     ),
     Figure(
         "experts",
-        "Which expert rates which set how well",
+        "Correlation of each expert, by rated set",
         late(DRAWN, "experts"),
         ("experts",),
         nothing="has no experts (panel or collection)",
@@ -358,8 +361,9 @@ FIGURES = (
 
 SHOWN = Presentation(
     question=(
-        "Does a panel of experts, one for each domain, rate responses more like people than one "
-        "model of all domains, whole models of each, or a cosine that nobody trained?"
+        "Does a panel of experts, one per domain, rate responses more like people than one model "
+        "of all domains, one full model per domain, or the cosine similarity of a pretrained "
+        "encoder?"
     ),
     read=late(PRINTED, "read"),
     answer=late("designs.panel.answer", "answer"),

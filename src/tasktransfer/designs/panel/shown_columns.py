@@ -1,4 +1,4 @@
-"""Columns of the panel's tables, and which of them a study's plan has."""
+"""Columns of the panel's tables, and conditions under which a study's plan has a table."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tasktransfer.tables.columns import Column, Head, Row
 from tasktransfer.tables.numbers import DASH, absent
 
 UNSURE = "°"
-"""Marks a correlation or a difference that is not told apart from none."""
-UNSURE_NOTE = f"{UNSURE} q > 0.05: not told apart from none."
+"""Mark of a correlation or a difference that is not significant."""
+UNSURE_NOTE = f"{UNSURE} Not significant (q > 0.05)."
 
 
 def unless_sure(column: Column) -> Column:
-    """Return the column, marked where its q is above 0.05 and where it is of one run."""
+    """Return the column with a mark on cells whose q exceeds 0.05, and on cells of one run."""
 
     def show(row: Row) -> str:
         q: Any = row.get("q")
@@ -31,20 +31,26 @@ def unless_sure(column: Column) -> Column:
 
 
 def _is_one_run(row: Row) -> bool:
-    """Return whether a number without a q is of one training; tests have no number of seeds."""
+    """Return whether a number without a q comes from one training run.
+
+    Rows of the table ``tests`` have no number of seeds.
+    """
     if row.get("method") in CONTROLS:
         return False
     return bool(row["seeds"] == 1) if "seeds" in row else not absent(row.get("p"))
 
 
 def published(form: str = ".2f") -> Column:
-    """What the paper has; a dash where it has nothing. (Its joins import pandas.)"""
+    """Return the column of published values, with a dash for missing ones.
+
+    The import is lazy, because ``present.published_columns`` imports pandas.
+    """
     column = late("present.published_columns", "published_column")
     return Column(Head("Published", "number"), lambda row: str(column(form).show(row)))
 
 
 def by_measure(key: str) -> Column:
-    """Counts whole, means with one decimal."""
+    """Return a column that shows counts as whole numbers, and means with one decimal."""
 
     def show(row: Row) -> str:
         whole = row["measure"] in ("instances", "contexts")
@@ -58,7 +64,7 @@ def all_if_empty(name: str) -> str:
 
 
 def with_paper_name(method: str) -> str:
-    """A method, and below it what the paper calls it."""
+    """Return the method, and its name in the paper on a second line."""
     return f"{method}\n({PUBLISHED[method]})" if method in PUBLISHED else method
 
 
@@ -67,11 +73,11 @@ def with_spread(row: Row) -> str:
     return value if absent(row["sd"]) else f"{value} ({numbers.number(row['sd'], '.1f')})"
 
 
-# --- what a plan tells ----------------------------------------------------------------------------
+# --- conditions on the plan -----------------------------------------------------------------------
 
 
 def rates(inside: bool) -> Callable[[Study], bool]:
-    """Whether a study has sets of trained domains, or others."""
+    """Return a test for rated sets in the trained domains (``inside``), or outside of them."""
 
     def planned(study: Study) -> bool:
         config: Any = study.config
@@ -81,7 +87,7 @@ def rates(inside: bool) -> Callable[[Study], bool]:
 
 
 def has(*methods: str) -> Callable[[Study], bool]:
-    """Whether any of the methods is in a study."""
+    """Return a test for studies that have any of the methods."""
     return lambda study: bool({*methods} & {*_config(study).methods})
 
 
@@ -90,15 +96,15 @@ def _config(study: Study) -> Any:
 
 
 def compares(study: Study) -> bool:
-    """Whether there is anything to compare; the cosines always are."""
+    """Return whether the study has methods, which are compared with the cosines at least."""
     return bool(_config(study).methods)
 
 
 def transfers(study: Study) -> bool:
-    """Whether rated sets are transferred to."""
+    """Return whether the study has few-shot transfer to rated sets."""
     return _config(study).few_shot is not None
 
 
 def selects(study: Study) -> bool:
-    """Whether responses are selected."""
+    """Return whether the study has response selection."""
     return _config(study).selection is not None

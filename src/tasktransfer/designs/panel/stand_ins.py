@@ -1,4 +1,4 @@
-"""What stands in for inputs of the paper."""
+"""Substitutes for inputs of the paper."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ LEAKS_KEPT = "LEAKS ARE NOT DROPPED"
 
 
 def stand_ins(config: PanelConfig) -> dict[str, str]:
-    """What stands in for an input of the paper, by its name there, and what is left out."""
+    """Return substitutes for inputs of the paper, by the input's name in the paper.
+
+    Inputs that are left out have the value ``none``.
+    """
     found: dict[str, str] = {}
     if not config.data.leaks.drop:
-        found[LEAKS_KEPT] = "training has utterances of rated items"
+        found[LEAKS_KEPT] = "training data contains utterances of rated items"
     if config.data.generated:
         return found
     models = {model.name: model.checkpoint.removeprefix("./") for model in config.models}
@@ -22,20 +25,20 @@ def stand_ins(config: PanelConfig) -> dict[str, str]:
     if config.labeller:
         found["DEB"] = f"{models[config.labeller.model]}, trained on DailyDialog++"
     elif config.pairs.labels == "made":
-        found["DEB"] = "none: a pair's label is how it was made"
+        found["DEB"] = "none: a pair's label follows from its construction"
     found["back-translation, DialoGPT and BlenderBot"] = "none"
     found["the infilling model"] = "words of a random context"
     reddit = "Reddit" in config.domains
     found["REDDIT conversations"] = "(paragraph, reply) pairs of DSTC7" if reddit else "none"
     if "ConvAI2" in config.domains:
-        found["ConvAI2's training set"] = "its validation set, divided"
+        found["ConvAI2's training set"] = "its validation set, split into train, dev and test"
     if "TopicalChat" in config.domains:
-        found["TopicalChat's training set"] = "its validation sets, divided"
+        found["TopicalChat's training set"] = "its validation sets, split into train, dev and test"
     if REDDIT_SET in config.rated:
-        half = ", of those that are not for training" if reddit else ""
+        half = ", without those used for training" if reddit else ""
         found["the conversations of Reddit-DSTC7"] = f"their grounding paragraphs{half}"
     if config.selection:
         found["the candidates of response selection"] = (
-            f"{config.selection.candidates - 1} responses drawn from the same split"
+            f"{config.selection.candidates - 1} responses sampled from the same split"
         )
     return found

@@ -1,8 +1,9 @@
 """Correlations with intervals over contexts and seeds, Williams' tests, averages, ceilings.
 
-Contexts are drawn whole, since several responses share one; every rater of a set meets the same
-draws (``stats.draws``). In a domain the panel's rating is that of the domain's own expert,
-elsewhere the mean of all (section IV-D), and so it is for the collection.
+Contexts are resampled as clusters, because several responses share a context. All raters of a set
+have the same resamples (``stats.draws``). In a trained domain the panel's rating is that of the
+domain's own expert, elsewhere the mean of all experts (section IV-D). The collection works in the
+same way.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ Line = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Rated:
-    """A rated set: human ratings and contexts in the order of its items, what each rater gave."""
+    """A rated set: human ratings, contexts and the raters' ratings in the order of its items."""
 
     name: str
     items: list[str]
@@ -65,21 +66,21 @@ class Rated:
     given: dict[tuple[str, str], dict[int, Values]]
     """(method, domain) → seed → ratings."""
     domains: tuple[str, ...]
-    """Those that were trained on."""
+    """The trained domains."""
 
     @cached_property
     def weights(self) -> Any:
-        """How often each item is drawn, (draws, items)."""
+        """Number of times that each item is resampled, shape (draws, items)."""
         drawn = unit_weights("panel", self.name, self.units.count)
         return drawn[:, self.units.of_instance]
 
     @property
     def in_domain(self) -> bool:
-        """Whether it is of a domain that was trained on."""
+        """Whether the set belongs to a trained domain."""
         return domain_of(self.name) in self.domains
 
     def by_method(self, method: str) -> dict[int, Values]:
-        """Seed → a method's ratings; without the seeds that lack an expert which would rate."""
+        """Return a method's ratings by seed, without seeds that lack a required expert."""
         if method not in FANS:
             return self.given[method, ""]
         raters = [domain_of(self.name)] if self.in_domain else self.domains
@@ -89,17 +90,17 @@ class Rated:
 
     @cached_property
     def methods(self) -> list[str]:
-        """Those that rated it."""
+        """The methods that rated the set."""
         named = dict.fromkeys(method for method, _ in self.given)
         return [method for method in named if self.by_method(method)]
 
     def scored(self, values: Values) -> Scored:
-        """The correlation of somebody's ratings."""
+        """Return the correlation of ratings with the human ratings."""
         return of_rank_correlation(values, self.gold, self.units, self.weights)
 
 
 def make_statistics(study: Study) -> None:
-    """Write the statistics' tables from the collected ones."""
+    """Compute the statistics from the collected tables, and write them."""
     folder = Path(study.tables)
     frames = {}
     for name in ("ratings", "items", "few_shot", "choices"):
@@ -119,7 +120,7 @@ def statistics(
     sets: Sequence[str],
     domains: Sequence[str],
 ) -> dict[str, pd.DataFrame]:
-    """Table → frame; ``sets`` and ``domains``: the study's, in its order."""
+    """Compute every statistics table; ``sets`` and ``domains`` are in the study's order."""
     rated = rated_sets(ratings, items, sets, tuple(domains))
     estimated = gathered(
         (
@@ -154,7 +155,7 @@ def statistics(
 def rated_sets(
     ratings: pd.DataFrame, items: pd.DataFrame, order: Sequence[str], domains: tuple[str, ...]
 ) -> list[Rated]:
-    """The rated sets of the tables."""
+    """Return the rated sets of the tables, those of ``order`` first."""
     by_set = {str(name): some for name, some in ratings.groupby("set", sort=False)}
     known = {str(name): some for name, some in items.groupby("set", sort=False)}
     sets = []
@@ -205,7 +206,10 @@ def _correlations(
 
 
 def _experts(sets: list[Rated]) -> pd.DataFrame:
-    """Each expert on each set, and how far that of the set's domain is above the others' mean."""
+    """Compute the correlations of each expert on each set, and their differences.
+
+    A difference is the correlation of the set's own expert minus the others' mean.
+    """
     estimated = gathered(
         ((method, domain, one.name), seed, one.scored(values))
         for one in sets
@@ -248,9 +252,9 @@ def _tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFrame:
 
 
 def _compared(one: Rated, pair: Any) -> Iterator[Line]:
-    """``pair``: a row of ``cells``, the mean difference over seeds."""
+    """Yield the tests of a pair of methods, which is a row of ``cells`` (mean over seeds)."""
     first, second = one.by_method(pair.method), one.by_method(pair.against)
-    if pair.against in CONTROLS:  # without a seed: it is the same beside every one
+    if pair.against in CONTROLS:  # has no seed, and is compared with every seed
         second = dict.fromkeys(first, next(iter(second.values())))
     shared = [seed for seed in first if seed in second]
     if not shared:
@@ -298,7 +302,7 @@ def _few(few_shot: pd.DataFrame, sets: Mapping[str, Rated]) -> Iterator[Line]:
     for (method, name, by), some in few_shot.groupby(["method", "set", "by"], sort=False):
         rated_set = sets.get(str(name))
         if rated_set is not None and rated_set.given.get((str(method), "")):
-            # Before transfer: the checkpoint that it starts from.
+            # Before transfer, the score is that of the initial checkpoint.
             before = _of_first_seed(rated_set, str(method))
             yield method, name, by, 0, 1, before, math.nan, before, math.nan
         for percent, draws in some.groupby("percent"):

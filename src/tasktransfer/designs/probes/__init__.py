@@ -1,2 +1,2 @@
-"""What encoders know: probes of encoders that are trained on the next utterance (Parthasarathi,
-Pineau and Chandar, SIGDIAL 2021)."""
+"""Probes of encoders that are trained on next-utterance prediction (Parthasarathi, Pineau and
+Chandar, SIGDIAL 2021)."""

@@ -1,4 +1,4 @@
-"""The study's answer in sentences: what training changed, and whether BLEU tells."""
+"""The study's answer in sentences: the effect of training on probes, and its relation to BLEU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Cell = tuple[str, str, str, str]
 
 
 def answer(view: View) -> list[str]:
-    """Sentences made of ``intervals`` and ``claims``; the control probe is left out."""
+    """Return the sentences for ``intervals`` and ``claims``, without the control probe."""
     intervals = view["intervals"]
     intervals = intervals[intervals["probe"] != CONTROL]
     trained = _trained(intervals)
@@ -37,7 +37,7 @@ def answer(view: View) -> list[str]:
 
 
 def _trained(intervals: pd.DataFrame) -> pd.DataFrame:
-    """Cells of one trained snapshot: the best epoch's where it was probed, else the last's."""
+    """Return cells of one trained snapshot: the best epoch if it was probed, otherwise the last."""
     for snapshot in (BEST, "last"):
         rows = intervals[intervals["snapshot"] == snapshot]
         if len(rows):
@@ -51,62 +51,68 @@ def _by_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iterator[s
     if rows.empty and len(every):
         higher = counted_of(int((every["value"] > 0).sum()), len(every), "pairs of model and probe")
         yield (
-            f"By one run of each encoder, the trained one has more probe F1 than the untrained one "
-            f"in {higher}{_resting(every, constant)}. One run says nothing of other trainings, so "
-            "none is tested: train two seeds or more (seeds: 3)."
+            f"With one run per encoder, probe F1 is higher after training in {higher}"
+            f"{_resting(every, constant)}. No difference is tested, because one run does not cover "
+            "the variation between training runs. Train at least two seeds (for example seeds: 3)."
         )
         return
     if rows.empty:
-        yield "Whether training teaches an encoder what probes ask cannot be told."
+        yield (
+            "The effect of training on probe F1 is unknown: no trained encoder was compared with "
+            "its untrained version."
+        )
         return
     more, less = int(above(rows).sum()), int(below(rows).sum())
     what = "pairs of model and probe"
     found = rows[above(rows) | below(rows)]
     if not more and not less:
         yield (
-            f"In none of {len(rows)} {what} is the trained encoder told apart from the untrained "
-            "one (q ≤ 0.05)."
+            f"Probe F1 does not differ significantly between trained and untrained encoder in any "
+            f"of {len(rows)} {what} (q ≤ 0.05)."
         )
         return
     yield (
         f"Training significantly raised probe F1 in {counted_of(more, len(rows), what)} and "
-        f"lowered it in {less or 'none'} (q ≤ 0.05); the others are not told from the untrained "
-        f"encoder{_resting(found, constant)}."
+        f"lowered it in {less or 'none'} (q ≤ 0.05){_resting(found, constant)}. The other pairs "
+        "show no significant difference."
     )
 
 
 def _resting(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
-    """Return in how many pairs the probe of either encoder gives one answer only."""
+    """Count the pairs in which the probe of either encoder gives a constant answer."""
     pairs = [
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in rows.itertuples()
     ]
     count = sum(bool({(*p[:3], p[3]), (*p[:3], UNTRAINED)} & constant) for p in pairs)
-    return f"; in {count} of these {len(rows)} a probe gives one answer only" if count else ""
+    return f"; in {count} of these {len(rows)} a probe gives a constant answer" if count else ""
 
 
 def _above_prior(trained: pd.DataFrame) -> Iterator[str]:
     rows = trained[(trained["compared_with"] == PRIOR) & trained["q"].notna()]
     if len(rows):
         sure = counted_of(int(above(rows).sum()), len(rows), "pairs")
-        yield f"A trained encoder significantly beats the best constant answer in {sure}."
+        yield (
+            "Probe F1 of the trained encoder is significantly higher than that of the best "
+            f"constant answer in {sure}."
+        )
 
 
 def _by_bleu(claims: pd.DataFrame) -> Iterator[str]:
     rows = claims[(claims["probe"] == "all") & (claims["over"] == "trained")]
-    # One interval a corpus, each over models: no family to correct for.
+    # One interval per corpus, over models, so there is no family of tests to correct for.
     for row in rows.to_dict("records"):
         if absent(row["rho"]):
-            yield f"On {row['corpus']}, too few epochs were probed to relate BLEU-2 to probes."
+            yield f"On {row['corpus']}, too few epochs were probed to correlate BLEU-2 with F1."
             continue
         rho = with_interval(row["rho"], row["low"], row["high"], ".2f")
         if excludes_zero(row["low"], row["high"]):
             way = "higher" if row["rho"] > 0 else "lower"
             yield (
-                f"On {row['corpus']}, epochs with more BLEU-2 have {way} probe F1 (Spearman {rho}, "
-                "95 % interval over models)."
+                f"On {row['corpus']}, epochs with higher BLEU-2 have {way} probe F1 (Spearman "
+                f"{rho}, 95 % interval over models)."
             )
         else:
             yield (
-                f"On {row['corpus']}, BLEU-2 is not significantly related to what the encoder "
-                f"knows (Spearman {rho} over {row['points']} points)."
+                f"On {row['corpus']}, BLEU-2 and probe F1 are not significantly correlated "
+                f"(Spearman {rho} over {row['points']} points)."
             )

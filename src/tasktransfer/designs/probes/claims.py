@@ -1,5 +1,5 @@
-"""The paper's claim as numbers: whether BLEU tells what an encoder knows, and whether probes rank
-the models alike."""
+"""The paper's claim as numbers: the correlation of BLEU with probe F1, and the agreement of probes
+on the ranking of models."""
 
 from __future__ import annotations
 
@@ -19,46 +19,54 @@ from tasktransfer.tables.store import Columns
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
 
 CLAIMS: Columns = (
-    ("corpus", TEXT, "dialogues"),
-    ("probe", TEXT, "fact that is asked for; all: the mean over probes, the control left out"),
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("probe", TEXT, "probe, or 'all' for the mean over probes without the control"),
     (
         "over",
         TEXT,
-        "all: all points; trained: without the untrained models; between: the models' means; "
-        "within: the mean of the models' own correlations; or a model, over its points alone",
+        "points of the correlation: all; trained (without the untrained models); between (the "
+        "models' means); within (mean of the models' own correlations); or one model's points",
     ),
-    ("points", WHOLE, "models, seeds and epochs"),
+    ("points", WHOLE, "number of points; a point is a model, seed and epoch"),
     ("rho", NUMBER, "Spearman's correlation of dev BLEU-2 and probe F1"),
-    ("low", NUMBER, "95 % interval, models whole with their seeds; null under four models"),
-    ("high", NUMBER, "95 % interval, models whole with their seeds; null under four models"),
+    (
+        "low",
+        NUMBER,
+        "lower end of the 95 % interval, models resampled with their seeds; null under four models",
+    ),
+    (
+        "high",
+        NUMBER,
+        "upper end of the 95 % interval, models resampled with their seeds; null under four models",
+    ),
 )
 AGREEMENT: Columns = (
-    ("corpus", TEXT, "dialogues"),
-    ("snapshot", TEXT, "what was probed"),
-    ("first", TEXT, "a probe"),
-    ("second", TEXT, "another"),
-    ("models", WHOLE, "models that both rank"),
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("snapshot", TEXT, "snapshot that was probed"),
+    ("first", TEXT, "first probe"),
+    ("second", TEXT, "second probe"),
+    ("models", WHOLE, "number of models that both probes rank"),
     ("rho", NUMBER, "Spearman's correlation of the two rankings of models"),
 )
 
 ON = ["corpus", "model", "seed", "epoch"]
-"""What names a point."""
+"""Columns that identify a point."""
 
 
 def bleu_and_f1(scores: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
-    """A row a probe and point: an epoch that was probed, with its dev BLEU-2."""
+    """Return one row per probe and point: a probed epoch with its dev BLEU-2."""
     probed = scores.dropna(subset=["epoch"]).drop_duplicates([*ON, "probe"])
     return probed.merge(rounds[[*ON, "bleu2"]], on=ON)
 
 
 def means_over_probes(points: pd.DataFrame) -> pd.DataFrame:
-    """A row a point with its mean F1, the control left out."""
+    """Return one row per point with its mean F1 over probes, without the control."""
     real = points[points["probe"] != CONTROL]
     return real.groupby(ON, as_index=False, sort=False).agg({"f1": "mean", "bleu2": "mean"})
 
 
 def bleu_and_probes(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Rows of the table of claims."""
+    """Yield the rows of the table ``claims``."""
     for corpus, rows in bleu_and_f1(scores, rounds).groupby("corpus", sort=False):
         means = means_over_probes(rows)
         for probe, points in [("all", means), *rows.groupby("probe", sort=False)]:
@@ -87,7 +95,7 @@ def _grouped(points: pd.DataFrame, over: Any) -> tuple[Any, ...]:
 
 
 def agreement_of_rankings(scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Whether two probes rank the models alike."""
+    """Yield the rows of the table ``agreement``: how alike two probes rank the models."""
     trained = scores.dropna(subset=["epoch"])
     for (corpus, snapshot), rows in trained.groupby(["corpus", "snapshot"], sort=False):
         means = rows.groupby(["probe", "model"], sort=False)["f1"].mean().unstack("model")

@@ -1,4 +1,4 @@
-"""Records to tables: a row a probe and snapshot, a round of training, or a probe's labels."""
+"""Tables of the study's records: one row per probe and snapshot, training round, or label set."""
 
 from __future__ import annotations
 
@@ -36,54 +36,54 @@ from tasktransfer.tasks.card import SPLITS
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
 
 PROBED: Columns = (
-    ("corpus", TEXT, "dialogues"),
-    ("model", TEXT, "model, as the study names it; words: counts of words that models read"),
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config; words for counts of words that models read"),
     ("snapshot", TEXT, "untrained, best, last, epoch n, as it is, or words"),
-    ("epoch", WHOLE, "round that was probed; null where nothing was trained"),
+    ("epoch", WHOLE, "probed round; null if nothing was trained"),
     ("seed", WHOLE, "seed of the training"),
-    ("probe", TEXT, "fact that is asked for"),
+    ("probe", TEXT, "probe"),
     ("f1", NUMBER, "micro-F1 on the test split, 0-100"),
     ("prior", NUMBER, "micro-F1 of the best constant answer of the training split"),
     ("shuffled", NUMBER, "micro-F1 of the same probe on labels shuffled by type of dialogue"),
     ("selectivity", NUMBER, "f1 - shuffled, points"),
     ("minority", NUMBER, "micro-F1 without the most frequent training label"),
-    ("mlp", NUMBER, "micro-F1 of an MLP; null where none was fitted"),
-    ("classes", WHOLE, "labels in the training split"),
-    ("train_rows", WHOLE, "turns the probe is fitted on"),
-    ("test_rows", WHOLE, "turns it is scored on"),
-    ("record", TEXT, "the fit's folder, relative to the results folder"),
+    ("mlp", NUMBER, "micro-F1 of an MLP; null if none was fitted"),
+    ("classes", WHOLE, "number of labels in the training split"),
+    ("train_rows", WHOLE, "number of turns that the probe is fitted on"),
+    ("test_rows", WHOLE, "number of turns that it is scored on"),
+    ("record", TEXT, "folder of the fit, relative to the results folder"),
 )
 ROUNDS: Columns = (
-    ("corpus", TEXT, "dialogues"),
-    ("model", TEXT, "model, as the study names it"),
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config"),
     ("seed", WHOLE, "seed of the training"),
-    ("epoch", WHOLE, "0: untrained"),
-    ("best", pa.bool_(), "whether the selecting measure chose it"),
+    ("epoch", WHOLE, "epoch; 0 before training"),
+    ("best", pa.bool_(), "true if the selecting measure chose this epoch"),
     ("bleu2", NUMBER, "mean sentence BLEU-2 on the dev split, 0-100"),
-    ("bleu2_exchanged", NUMBER, "the same with reply and reference exchanged, on the dev split"),
+    ("bleu2_exchanged", NUMBER, "dev BLEU-2 with reply and reference exchanged"),
     ("rouge_l", NUMBER, "mean ROUGE-L F1 on the dev split"),
     ("meteor", NUMBER, "mean METEOR (exact matches) on the dev split"),
     ("vectors", NUMBER, "negated mean squared difference of summed word vectors on the dev split"),
-    ("test_bleu2", NUMBER, "BLEU-2 on the test split, of the best round alone"),
+    ("test_bleu2", NUMBER, "BLEU-2 on the test split; null except for the best epoch"),
 )
 LABELS: Columns = (
-    ("corpus", TEXT, "dialogues"),
-    ("probe", TEXT, "fact that is asked for"),
-    ("sets", pa.bool_(), "whether a turn has a set of labels"),
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("probe", TEXT, "probe"),
+    ("sets", pa.bool_(), "true if a turn has a set of labels"),
     ("split", TEXT, "train, dev or test"),
-    ("turns", WHOLE, "turns that have the fact"),
-    ("classes", WHOLE, "distinct labels"),
-    ("most_frequent", TEXT, "the most frequent label"),
-    ("share", NUMBER, "share of the turns that have it, per cent"),
-    ("empty", NUMBER, "share of the turns without any label, per cent"),
+    ("turns", WHOLE, "number of turns to which the probe applies"),
+    ("classes", WHOLE, "number of distinct labels"),
+    ("most_frequent", TEXT, "most frequent label"),
+    ("share", NUMBER, "percentage of turns with the most frequent label"),
+    ("empty", NUMBER, "percentage of turns without any label"),
 )
 PROJECTIONS: Columns = (
-    ("corpus", TEXT, "dialogues"),
-    ("model", TEXT, "model, as the study names it"),
-    ("snapshot", TEXT, "the first or the last that was probed"),
-    ("variance", NUMBER, "share of the variance on both components, per cent"),
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config"),
+    ("snapshot", TEXT, "first or last probed snapshot"),
+    ("variance", NUMBER, "percentage of variance on both components"),
     ("first", NUMBER, "a training turn's representation on the first principal component"),
-    ("second", NUMBER, "the same on the second"),
+    ("second", NUMBER, "its representation on the second principal component"),
 )
 TABLES: dict[str, Columns] = {
     "probed": PROBED,
@@ -93,14 +93,14 @@ TABLES: dict[str, Columns] = {
 }
 
 ABOUT = ("corpus", "probe")
-"""What runs are about, as ``Run.about`` has it."""
+"""Keys of ``Run.about`` that identify a run."""
 
 
 def collect(study: Study, complete: bool) -> None:
-    """Make the tables from the records that are there; all or none if ``complete``.
+    """Write the tables of all available records.
 
     Raises:
-        RecordError: no run is there, or ``complete`` and something is missing.
+        RecordError: no run is available, or ``complete`` is true and a record is missing.
     """
     collected = gather(study)
     collected.require(complete=complete)
@@ -121,13 +121,13 @@ def collect(study: Study, complete: bool) -> None:
 
 
 def fit_of(run: Run) -> Fit:
-    """What a run of this design comes to: a fit of probes."""
+    """Return the outcome of a run, which is a fit of probes in this design."""
     assert isinstance(run.outcome, Fit)
     return run.outcome
 
 
 def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
-    """A table that ``collect`` wrote."""
+    """Read a table that ``collect`` wrote."""
     return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name])
 
 
@@ -178,12 +178,12 @@ def _epoch(run: Run, record: Record | None) -> int | None:
 
 
 def _best(stage: Stage | None, record: Record | None) -> int | None:
-    """The number of the chosen round; None: there is no training, or it is not done."""
+    """Return the number of the selected round; None if there is no finished training."""
     return chosen_round(record, stage.select_on).number if stage and record else None
 
 
 def _by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int, float]]:
-    """Stage → round → how its replies agree with the references by word vectors."""
+    """Return stage → round → agreement of its replies with the references by word vectors."""
     file = probes_config(collected.study).probes.word_vectors
     if file is None:
         return {}
@@ -219,7 +219,7 @@ def _rounds(
 
 
 def _projections(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Of each model's first seed, the first and the last epoch that was probed."""
+    """Yield the points of each model's first seed, for the first and the last probed epoch."""
     encoders = scores[scores["snapshot"] != WORDS]
     first = encoders[encoders["seed"] == encoders["seed"].min()].drop_duplicates("record")
     for (corpus, model), places in first.groupby(["corpus", "model"], sort=False):
@@ -234,7 +234,7 @@ def _projections(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]
 
 
 def _projection(file: Path) -> tuple[float, Any]:
-    """Return the percentage of variance that two components have, and a point per instance."""
+    """Return the percentage of variance on two components, and one point per instance."""
     try:
         with np.load(file, allow_pickle=False) as kept:
             points = kept["projection"].astype(float)
@@ -246,7 +246,7 @@ def _projection(file: Path) -> tuple[float, Any]:
 
 
 def _labels(collected: Collected) -> list[tuple[Any, ...]]:
-    """Where the data are no longer there, as the earlier table has it."""
+    """Return the table ``labels``; its earlier rows if the data are no longer available."""
     study = collected.study
     there = [data for data in study.plan.derived if collected.has(data)]
     try:

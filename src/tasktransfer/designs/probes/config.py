@@ -1,4 +1,4 @@
-"""The config of a probe study: common keys, corpora, built models, and what is probed."""
+"""The config of a probe study: common keys, corpora, built models, and probes."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from tasktransfer.designs.probes.facts import (
 from tasktransfer.results.study import Study
 
 BUILT = "recipe"
-"""The checkpoint of a model that is built."""
+"""Value of ``checkpoint`` for a model that is built from an architecture."""
 
 Snapshot = Literal["untrained", "best", "last"] | Annotated[int, Field(ge=0)]
 
 
 class ArchitectureConfig(Section):
-    """An encoder-decoder that is built (section 4.2, Appendix A); defaults: the paper's LSTM."""
+    """An encoder-decoder to build (section 4.2, Appendix A); defaults to the paper's LSTM."""
 
     kind: ArchitectureKind = Field(
         description="lstm, lstm_attention, bilstm_attention, hred or transformer"
@@ -47,17 +47,19 @@ class ArchitectureConfig(Section):
     embedding: int = Field(default=128, ge=1, le=8192, description="width of word embeddings")
     units: int = Field(default=256, ge=1, le=8192, description="width of hidden states")
     layers: int = Field(
-        default=2, ge=1, le=100, description="layers of the encoder, and of the decoder"
+        default=2, ge=1, le=100, description="number of layers of the encoder, and of the decoder"
     )
-    heads: int = Field(default=2, ge=1, le=128, description="attention heads of a Transformer")
+    heads: int = Field(
+        default=2, ge=1, le=128, description="number of attention heads of a Transformer"
+    )
     feed_forward: int = Field(
-        default=2048, ge=1, le=65_536, description="inner width of a Transformer"
+        default=2048, ge=1, le=65_536, description="feed-forward width of a Transformer"
     )
     dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] = Field(
         default=0.0, description="dropout of a Transformer"
     )
     least_count: Count = Field(
-        default=3, description="how often a word is seen in training to be in the vocabulary"
+        default=3, description="minimum training count of a word in the vocabulary"
     )
 
     @model_validator(mode="after")
@@ -75,13 +77,15 @@ class ArchitectureConfig(Section):
 
 
 class ProbedModel(ModelConfig):
-    """A model that is built and trained on the next utterance, or a checkpoint, probed as it is."""
+    """A built model that is trained on the next utterance, or a checkpoint probed as released."""
 
     checkpoint: Checkpoint = Field(
-        default=BUILT, description="a local folder (./path) or a hub name, where nothing is built"
+        default=BUILT,
+        description="local folder (./path) or hub name, for a model without an architecture",
     )
     architecture: ArchitectureConfig | None = Field(
-        default=None, description="what is built and trained; null: the checkpoint is probed"
+        default=None,
+        description="architecture to build and train; null to probe the checkpoint as released",
     )
 
     may_be_adapted: ClassVar[bool] = False
@@ -105,19 +109,20 @@ class ProbedModel(ModelConfig):
 
 
 class ProbesTraining(TrainingConfig):
-    """Hyperparameters of the next utterance."""
+    """Hyperparameters of training on the next utterance."""
 
     without_effect: ClassVar[Mapping[str, str]] = {
-        "task_weighting": "remove it, as no training draws batches of several tasks",
-        "loss_on": "remove it, as no decoder is trained",
-        "head_learning_rate": "remove it, as its models have no task heads",
-        "gradient_checkpointing": "remove it, as its models are not transformers'",
-        "fidelity.scoring": "remove it, as BLEU has one way",
+        "task_weighting": "remove it, because no training mixes batches of several tasks",
+        "loss_on": "remove it, because no decoder is trained",
+        "head_learning_rate": "remove it, because the models have no task heads",
+        "gradient_checkpointing": "remove it, because the models do not use transformers",
+        "fidelity.scoring": "remove it, because there is one way to compute BLEU",
         "fidelity.backbone_dropout": "set models[].architecture.dropout",
-        "fidelity.head_start": "remove it, as its models have no task heads",
-        "fidelity.selection_metrics": "remove it, as BLEU selects",
-        "fidelity.repetition_penalty": "remove it, as built models write without one",
-        "fidelity.weighting_when_finetuning": "remove it, as none follows one on several tasks",
+        "fidelity.head_start": "remove it, because the models have no task heads",
+        "fidelity.selection_metrics": "remove it, because BLEU selects the best round",
+        "fidelity.repetition_penalty": "remove it, because built models generate without one",
+        "fidelity.weighting_when_finetuning": "remove it, because no fine-tuning follows a "
+        "training on several tasks",
         **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
     }
 
@@ -125,42 +130,46 @@ class ProbesTraining(TrainingConfig):
 
 
 class ProbesSection(Section):
-    """What is probed, and how."""
+    """Probes and their settings."""
 
     tasks: Literal["all"] | Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        default=ALL, description="names of probes, or all of Table 1's"
+        default=ALL, description="names of probes, or all for the probes of Table 1"
     )
-    control: bool = Field(default=False, description="probe a label that is never said as well")
+    control: bool = Field(
+        default=False, description="also probe a random label that is never mentioned"
+    )
     snapshots: Literal["all"] | Annotated[tuple[Snapshot, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=("untrained", "best", "last"),
-        description="which rounds are probed: untrained, best, last, numbers, or all",
+        description="rounds to probe: untrained, best, last, numbers, or all",
     )
     release_compat: bool = Field(
         default=False,
-        description="as the released code: the sum of last states, one-vs-rest for all, selection "
-        "by BLEU-2 with hypothesis and reference exchanged",
+        description="follow the released code: sum of last states, one-vs-rest for all probes, "
+        "selection by BLEU-2 with hypothesis and reference exchanged",
     )
     C: Annotated[float, Field(gt=0), NUMBER] = Field(
         default=1.0, description="inverse strength of the penalty"
     )
-    max_iter: int = Field(default=250, ge=1, le=100_000, description="iterations of a fit at most")
-    mlp: bool = Field(default=False, description="fit an MLP besides")
-    words: bool = Field(default=True, description="fit the same probes on counts of words")
+    max_iter: int = Field(
+        default=250, ge=1, le=100_000, description="maximum number of iterations of a fit"
+    )
+    mlp: bool = Field(default=False, description="also fit an MLP")
+    words: bool = Field(default=True, description="also fit the probes on word counts")
     limit_train: Count | None = Field(
-        default=None, description="training turns of a probe at most; null means all"
+        default=None, description="maximum number of training turns of a probe; null for all"
     )
     word_vectors: UserPath | None = Field(
         default=None,
-        description="a text file of word vectors (a word and its numbers a line) or an encoder's "
-        "folder, by whose input embeddings snapshots are selected too; null: they are not",
+        description="text file of word vectors (a word and its numbers per line), or an encoder's "
+        "folder for its input embeddings; snapshots are then also selected by them; null for none",
     )
     judgements: UserPath | None = Field(
         default=None,
-        description="a CSV file of human judgements whose column choice says tie, for the figure "
-        "of ties; null: made-up ones",
+        description="CSV file of human judgements, with tie in its column choice, for the figure "
+        "of ties; null for synthetic judgements",
     )
     word_in: Literal["context", "target"] = Field(
-        default="context", description="where WordCont's word is"
+        default="context", description="text that contains WordCont's word"
     )
 
     @property
@@ -169,24 +178,22 @@ class ProbesSection(Section):
 
     @property
     def measure(self) -> str:
-        """What selects a snapshot."""
+        """The measure that selects a snapshot."""
         return "bleu2_exchanged" if self.release_compat else "bleu2"
 
 
 class ProbesConfig(CommonConfig):
-    """A study of what encoders know."""
+    """A study of what encoders know about dialogues."""
 
-    data: WholeData = Field(default=WholeData(), description="which dialogues are studied")
+    data: WholeData = Field(default=WholeData(), description="dialogues of the study")
     corpora: Annotated[
         tuple[Literal["MultiWOZ", "PersonaChat"], ...], LIST, DISTINCT, Field(min_length=1)
-    ] = Field(
-        default=("MultiWOZ", "PersonaChat"), description="the corpora, MultiWOZ and PersonaChat"
-    )
+    ] = Field(default=("MultiWOZ", "PersonaChat"), description="corpora: MultiWOZ and PersonaChat")
     models: Annotated[
         tuple[ProbedModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
-    ] = Field(description="models that are built, or checkpoints")
+    ] = Field(description="models: architectures to build, or checkpoints")
     training: ProbesTraining = Field(default=ProbesTraining(), description="hyperparameters")
-    probes: ProbesSection = Field(default=ProbesSection(), description="what is probed, and how")
+    probes: ProbesSection = Field(default=ProbesSection(), description="probes and their settings")
 
     @property
     def dataset_names(self) -> tuple[str, ...]:
@@ -208,7 +215,7 @@ class ProbesConfig(CommonConfig):
             if not where:
                 yield Problem(f"probes.tasks[{index}]", unknown("probe", name, NAMES))
             elif "corpora" in parts and not {*where} & {*parts["corpora"]}:
-                told = f"{name!r} is a probe of {where[0]}, which corpora lacks: add it there"
+                told = f"{name!r} is a probe of {where[0]}, which is not in corpora: add it there"
                 yield Problem(f"probes.tasks[{index}]", f"{told}, or remove the probe")
         for index, corpus in enumerate(parts.get("corpora", ()) if probes.tasks != ALL else ()):
             names = [probe.name for probe in EVERY if probe.corpus == corpus]
@@ -223,7 +230,7 @@ class ProbesConfig(CommonConfig):
                 )
 
     def probes_of(self, corpus: str) -> tuple[Probe, ...]:
-        """The probes of a corpus that the study fits, in Table 1's order."""
+        """Return the study's probes of a corpus, in Table 1's order."""
         wanted = NAMES if self.probes.tasks == ALL else self.probes.tasks
         return tuple(
             probe
@@ -235,7 +242,7 @@ class ProbesConfig(CommonConfig):
 
 
 def probes_config(study: Study) -> ProbesConfig:
-    """The config of a study of this design."""
+    """Return the config of a study of this design."""
     assert isinstance(study.config, ProbesConfig)
     return study.config
 

@@ -1,4 +1,4 @@
-"""The probes: which corpus has them, how they are grouped, and which have sets of labels."""
+"""The probes with their corpora and groups."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tasktransfer.datasets.personachat import PERSONACHAT
 
 CORPORA = (MULTIWOZ, PERSONACHAT)
 RECIPE = "dialogue_labels"
-"""What derives the probes' data (``labels``)."""
+"""Recipe that derives the probes' data (module ``labels``)."""
 
 CONTROL = "Coin"
-"""Drawn per dialogue and never said: what no encoder can know."""
+"""Control probe: a label sampled per dialogue and never mentioned, so no encoder can know it."""
 
 SETS = frozenset(
     {
@@ -28,27 +28,27 @@ SETS = frozenset(
         "PersonalInfo",
     }
 )
-"""Probes with a set of labels a turn; the others have one."""
+"""Probes with a set of labels per turn; all others have one label per turn."""
 
 WORD_PROBE = "WordCont"
-"""Asks for a word of the context, or of the reply (``probes.word_in``)."""
+"""Probe for a word of the context or of the reply (``probes.word_in``)."""
 
 GROUPS = {
     "semantic": ("UtteranceLoc", WORD_PROBE),
     "downstream": ("ActionSelect", "EntitySlots", "EntityValues"),
 }
-"""Table 1's groups; every other probe is about information."""
+"""Table 1's groups; every other probe is in the group ``information``."""
 
 LEAST_COUNTS = {"EntityValues": 2}
-"""How often a label is seen in training to be one."""
+"""Minimum number of times that a label occurs in training; rarer labels are dropped."""
 
 PUBLISHED_NAMES = {"IsMultiTopic": "IsMultiTask"}
-"""What Tables 5 and 9 call a probe."""
+"""Probe → its name in Tables 5 and 9, if that differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A probe on a corpus. ``task``: its card."""
+    """A probe on a corpus; ``task`` is the name of its task card."""
 
     name: str
     corpus: str
@@ -85,5 +85,5 @@ NAMES = tuple(dict.fromkeys(probe.name for probe in EVERY))
 
 
 def reply_of(corpus: str) -> str:
-    """The task of a corpus's next utterance."""
+    """Return the task of predicting a corpus's next utterance."""
     return f"{corpus}_reply"

@@ -1,4 +1,4 @@
-"""Figures: F1 by epoch, representations on two axes, BLEU against F1, ties under resampling."""
+"""Figures: F1 by epoch, representations on two axes, F1 against BLEU, ties under resampling."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tasktransfer.present.view import View
 from tasktransfer.stats.resampling import generator
 
 DRAWS, TENTH, JUDGEMENTS, TIES = 50_000, 10, 2_000, 0.35
-"""Figure 1: so many draws of a tenth of 2,000 judgements, about 35 % of them ties."""
+"""Figure 1: 50,000 samples of a tenth of 2,000 judgements, about 35 % of which are ties."""
 
 
 def _looks(models: Sequence[str]) -> dict[str, Look]:
@@ -46,8 +46,11 @@ def _entries(looks: Mapping[str, Look], **style: Any) -> list[Any]:
 
 
 def f1_by_epoch(view: View) -> Figure | None:
-    """A panel a probe: mean over seeds by epoch with the range of the seeds; the best constant
-    answer and counts of words as lines."""
+    """Plot F1 by epoch: one panel per probe, with the mean over seeds and their range as a band.
+
+    Horizontal lines are the best constant answer and a probe on word counts. None if no epoch was
+    probed.
+    """
     scores, metadata = view["probed"], view.metadata
     trained = once_a_seed(scores)
     if trained.empty:
@@ -68,7 +71,7 @@ def f1_by_epoch(view: View) -> Figure | None:
         same = (scores["corpus"] == corpus) & (scores["probe"] == probe)
         of_words = scores[same & (scores["snapshot"] == WORDS)]["f1"]
         if len(of_words):
-            reference_line(panel, float(of_words.max()), "counts of words", style=":")
+            reference_line(panel, float(of_words.max()), "word counts", style=":")
         name_panel(panel, f"{probe}, {corpus}" if several else str(probe))
         panel.set_ylim(0, 100)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -81,13 +84,18 @@ def f1_by_epoch(view: View) -> Figure | None:
 
 
 def once_a_seed(scores: pd.DataFrame) -> pd.DataFrame:
-    """Scores of epochs, each training's once: where its best epoch is the last, one snapshot has
-    both names."""
+    """Return the scores of epochs without duplicates.
+
+    If the best epoch of a training is the last, one snapshot has both names.
+    """
     return scores.dropna(subset=["epoch"]).drop_duplicates([*ON, "probe"])
 
 
 def representations(view: View) -> Figure | None:
-    """Training turns on two principal components, log counts (Figure 2); the first seed."""
+    """Plot training turns of the first seed on two principal components as log counts (Figure 2).
+
+    None if no representations are stored.
+    """
     projections = view["projections"]
     clouds = dict(list(projections.groupby(["corpus", "model", "snapshot"], sort=False)))
     if not clouds:
@@ -104,7 +112,10 @@ def representations(view: View) -> Figure | None:
 
 
 def bleu_against_f1(view: View) -> Figure | None:
-    """Mean F1 over probes against dev BLEU-2, a point a model, seed and epoch."""
+    """Plot mean F1 over probes against dev BLEU-2: one point per model, seed and epoch.
+
+    None if no epoch was probed.
+    """
     means = means_over_probes(bleu_and_f1(view["probed"], view["rounds"]))
     if means.empty:
         return None
@@ -124,7 +135,7 @@ def bleu_against_f1(view: View) -> Figure | None:
         )
         name_panel(panel, f"{corpus}: Spearman {of_all}; within models {within}")
     axes[0].set_ylabel("mean micro-F1 over probes")
-    legend_below(figure, _entries(looks, linestyle="none"), "A point: an epoch of a training")
+    legend_below(figure, _entries(looks, linestyle="none"), "Points: epochs of training runs")
     seeds = int(means["seed"].nunique())
     entitle(figure, "BLEU-2 and mean probe F1 of each epoch", seeds, view.metadata)
     return figure
@@ -133,11 +144,15 @@ def bleu_against_f1(view: View) -> Figure | None:
 def ties_resampled(
     judgements: npt.NDArray[np.bool_], draws: int = DRAWS, drawn: int = JUDGEMENTS // TENTH
 ) -> npt.NDArray[np.float64]:
-    """The share of ties, per cent, in each of many draws of so many judgements without repetition
-    (Figure 1's method).
+    """Return the percentage of ties in samples without replacement (the method of Figure 1).
 
     Args:
-        judgements: whether each judgement is a tie.
+        judgements: true for each judgement that is a tie.
+        draws: number of samples.
+        drawn: number of judgements per sample.
+
+    Returns:
+        One percentage per sample, shape (draws,).
     """
     chance = generator("ties", judgements.astype(np.float64))
     ties = int(judgements.sum())
@@ -145,10 +160,13 @@ def ties_resampled(
 
 
 def ties(view: View) -> Figure:
-    """Of a user's judgements, or of made-up ones: the paper's are not released."""
+    """Plot ties in samples of a user's judgements, or of synthetic ones without a user's file.
+
+    The paper's judgements are not released.
+    """
     given = probes_config(view.study).probes.judgements
     if given is None:
-        judgements, named = np.arange(JUDGEMENTS) < TIES * JUDGEMENTS, "MADE-UP judgements"
+        judgements, named = np.arange(JUDGEMENTS) < TIES * JUDGEMENTS, "SYNTHETIC judgements"
     else:
         judgements, named = read_judgements(Path(on_disk(given))), f"Judgements of {given}"
     drawn = max(1, len(judgements) // TENTH)
@@ -159,23 +177,23 @@ def ties(view: View) -> Figure:
     axes.hist(shares, bins=bins.tolist(), color=series_look(0).colour)
     bare_axes(axes, zero=None)
     axes.axvline(100 * judgements.mean(), color=INK, linewidth=0.9, linestyle="--")
-    axes.set(xlabel=f"ties among {drawn} judgements, per cent", ylabel="draws")
+    axes.set(xlabel=f"ties among {drawn} judgements, percent", ylabel="samples")
     name_panel(
         axes,
-        f"{named}: {len(judgements):,}, {judgements.mean():.0%} ties (dashed); {DRAWS:,} draws, "
+        f"{named}: {len(judgements):,}, {judgements.mean():.0%} ties (dashed); {DRAWS:,} samples, "
         f"standard deviation {shares.std():.1f} points",
     )
-    figure.suptitle("Share of ties in small draws of judgements", fontsize=11)
+    figure.suptitle("Percentage of ties in small samples of judgements", fontsize=11)
     return figure
 
 
 def read_judgements(file: Path) -> npt.NDArray[np.bool_]:
-    """Whether each judgement of a CSV file is a tie: its column ``choice`` says ``tie`` then.
+    """Return whether each judgement of a CSV file is a tie (``tie`` in its column ``choice``).
 
     Raises:
         DataError: the file cannot be read, lacks the column, or has no judgement.
     """
     choices = [choice.strip() for _, (choice,) in csv_rows(file, ("choice",))]
     if not choices:
-        raise DataError(f"{file}: no line after the first; give a judgement a line")
+        raise DataError(f"{file}: has no line after the header; add one judgement per line")
     return np.array([choice == "tie" for choice in choices], dtype=bool)

@@ -1,6 +1,6 @@
-"""How sure the scores are, and what they say together: tables of ``tasktransfer statistics``.
+"""Intervals and tests of the scores: tables of ``tasktransfer statistics``.
 
-Dialogues are resampled whole, and seeds are a sample too (``stats.cells``).
+Dialogues are resampled as clusters, and seeds are treated as a sample too (``stats.cells``).
 """
 
 from __future__ import annotations
@@ -39,36 +39,36 @@ from tasktransfer.tables.store import Columns, frame_of, read_frame, shaped, wri
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
 
 _CELL: Columns = (
-    ("corpus", TEXT, "dialogues"),
-    ("model", TEXT, "model; words: counts of words"),
-    ("snapshot", TEXT, "what was probed"),
-    ("probe", TEXT, "fact that is asked for"),
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config, or words for counts of words"),
+    ("snapshot", TEXT, "snapshot that was probed"),
+    ("probe", TEXT, "probe"),
 )
 INTERVALS: Columns = (
     *_CELL,
     ("compared_with", TEXT, "nothing (the score itself), prior, shuffled or untrained"),
-    ("seeds", WHOLE, "trainings; of a difference the seeds that both have"),
+    ("seeds", WHOLE, "number of seeds; for a difference, seeds that both sides have"),
     ("value", NUMBER, "mean micro-F1, or its mean difference, points"),
-    ("sd", NUMBER, "sample standard deviation of the score over seeds; null with one"),
-    ("low", NUMBER, "95 % interval over seeds and dialogues"),
-    ("high", NUMBER, "95 % interval over seeds and dialogues"),
-    ("p", NUMBER, "two-sided, of no difference; null for the score itself"),
+    ("sd", NUMBER, "sample standard deviation of the score over seeds; null for one seed"),
+    ("low", NUMBER, "lower end of the 95 % interval over seeds and dialogues"),
+    ("high", NUMBER, "upper end of the 95 % interval over seeds and dialogues"),
+    ("p", NUMBER, "two-sided p-value of no difference; null for the score itself"),
     (
         "q",
         NUMBER,
-        "the same with control of the false discovery rate over all compared alike; null "
-        "of one training",
+        "p after false-discovery control over all comparisons with the same reference; null for "
+        "one seed",
     ),
-    ("constant", WHOLE, "seeds whose probe gives one answer to 99 % of the turns or more"),
+    ("constant", WHOLE, "number of seeds whose probe gives one answer to at least 99 % of turns"),
 )
 REPLIES: Columns = (
-    ("corpus", TEXT, "dialogues"),
-    ("model", TEXT, "model, as the study names it"),
-    ("seeds", WHOLE, "trainings"),
-    ("bleu2", NUMBER, "mean BLEU-2 on the test split, of the best round by the dev split"),
-    ("sd", NUMBER, "sample standard deviation over seeds; null with one"),
-    ("low", NUMBER, "95 % interval over seeds and dialogues"),
-    ("high", NUMBER, "95 % interval over seeds and dialogues"),
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config"),
+    ("seeds", WHOLE, "number of seeds"),
+    ("bleu2", NUMBER, "mean BLEU-2 on the test split, for the best epoch by the dev split"),
+    ("sd", NUMBER, "sample standard deviation over seeds; null for one seed"),
+    ("low", NUMBER, "lower end of the 95 % interval over seeds and dialogues"),
+    ("high", NUMBER, "upper end of the 95 % interval over seeds and dialogues"),
 )
 TABLES: dict[str, Columns] = {
     "intervals": INTERVALS,
@@ -79,17 +79,17 @@ TABLES: dict[str, Columns] = {
 
 CELL = ["corpus", "model", "snapshot", "probe"]
 OWN = ""
-"""The probe itself, among the classifiers of a fit."""
+"""Name of the probe itself among the classifiers of a fit."""
 REFERENCES = {
     PRIOR: {"classifier": PRIOR},
     SHUFFLED: {"classifier": SHUFFLED},
     "untrained": {"snapshot": "untrained"},
 }
-"""What a probe is compared with, and in what that differs from it."""
+"""Reference that a probe is compared with → the keys in which it differs from the probe."""
 
 
 def write_statistics(study: Study) -> None:
-    """Write the statistics of the tables that are there."""
+    """Compute the statistics from the collected tables, and write them."""
     scores, metadata = read_table(study, "probed")
     rounds, _ = read_table(study, "rounds")
     rows = {str(record): _rows(study, record) for record in scores["record"].unique()}
@@ -106,7 +106,7 @@ def write_statistics(study: Study) -> None:
 
 
 def read_statistics(study: Study, name: str) -> pd.DataFrame:
-    """A table that ``write_statistics`` wrote."""
+    """Read a table that ``write_statistics`` wrote."""
     return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name])[0]
 
 
@@ -114,11 +114,11 @@ def read_statistics(study: Study, name: str) -> pd.DataFrame:
 
 
 def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) -> pd.DataFrame:
-    """The table ``intervals``.
+    """Compute the table ``intervals``.
 
     Args:
-        scored: record of a fit -> name of a classifier in its rows -> what it scored.
-        scores: the table ``scores``.
+        scored: record of a fit → name of a classifier in its rows → its scores.
+        scores: the table ``probed``.
     """
     estimated = gathered(
         ((*names, classifier), _seed(names, seed), scored[record][_rows_of(names, classifier)])
@@ -136,12 +136,12 @@ def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) 
 
 
 def _seed(names: Sequence[str], seed: int) -> int:
-    """The seed of a training; ``NO_SEED`` of what is probed as it is, of which there is one."""
+    """Return the seed of a training, or ``NO_SEED`` for models that are probed as they are."""
     return NO_SEED if names[CELL.index("snapshot")] in (WORDS, AS_IT_IS) else seed
 
 
 def _rows_of(names: Sequence[str], classifier: str) -> str:
-    """What the rows of a probe's classifier are named."""
+    """Return the task name in the rows of a probe's classifier."""
     task = f"{names[0]}_{names[-1]}"
     return f"{task}+{classifier}" if classifier else task
 
@@ -152,8 +152,9 @@ def with_constant(
     """Return the table with the column ``constant``.
 
     Args:
-        scores: the table ``scores``.
-        constant: (record of a fit, task) of the probes that give one answer.
+        table: the table ``intervals``.
+        scores: the table ``probed``.
+        constant: (record of a fit, task) of the probes that give a constant answer.
     """
     own = scores.assign(
         constant=[
@@ -192,7 +193,7 @@ def _micro_f1(sums: Sums) -> Sums:
 
 
 def _replies(study: Study) -> pd.DataFrame:
-    """BLEU-2 of the models' own replies, a mean over instances."""
+    """Return BLEU-2 of the models' replies as a mean over instances."""
     stages = [stage for stage in study.plan.stages if is_whole(study, stage)]
     runs = (
         ((training.dataset, training.model.name), training.seed, _replied(study, training))

@@ -1,4 +1,4 @@
-"""The recipe of the probes' data: each turn's context with one fact about it."""
+"""Recipe of the probes' data: each turn's context with one label about it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from tasktransfer.tasks.words import words
 
 
 def dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Labels by the definitions of the corpus, on the splits of its dialogues. A turn without a
-    label of a probe is left out of it; a label that training has too seldom is none
-    (``LEAST_COUNTS``).
+    """Derive the labels of each probe on the splits of the corpus.
 
-    Settings: ``word_in``, context or target: where WordCont's word is.
+    A turn to which a probe does not apply is left out of its data. Labels that are too rare in
+    training are dropped (``LEAST_COUNTS``).
+
+    Settings:
+        word_in: context or target, the text that contains WordCont's word.
 
     Raises:
-        DataError: all training turns of a probe have one label.
+        DataError: all training turns of a probe have the same label.
     """
     (cache,) = ingredients.caches
     derived: dict[Split, list[Instance]] = {}
@@ -40,7 +42,7 @@ def dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 
 def _refuse_one_label(task: str, train: Sequence[Instance]) -> None:
-    """Refuse a probe with nothing to tell apart, before the encoders that it asks are trained."""
+    """Raise if a probe has fewer than two labels, before any encoder is trained."""
     if len({instance.target for instance in train}) < 2:
         only = f"have {' and '.join(train[0].target) or 'no label'}" if train else "are absent"
         raise DataError(
@@ -52,8 +54,13 @@ def _refuse_one_label(task: str, train: Sequence[Instance]) -> None:
 def with_labels(
     probe: Probe, read: Mapping[str, Sequence[Instance]], word_in: str = "context"
 ) -> dict[str, list[Instance]]:
-    """Split → the turns that a probe asks of, with their labels. ``read``: split → the corpus's
-    turns with the labels of every probe; the training split among them."""
+    """Return the turns to which a probe applies, with its labels, for each split.
+
+    Args:
+        probe: the probe.
+        read: split → the corpus's turns with the labels of every probe; must contain train.
+        word_in: context or target, the text that contains WordCont's word.
+    """
     of_reply = probe.name == WORD_PROBE and word_in == "target"
     middle = _words_asked_for(read["train"]) if of_reply else None
     rows = {split: _labelled(instances, probe, middle) for split, instances in read.items()}
@@ -70,7 +77,10 @@ def with_labels(
 def _labelled(
     instances: Sequence[Instance], probe: Probe, middle: frozenset[str] | None
 ) -> list[Instance]:
-    """Instances with a probe's labels. ``middle``: the words that are looked for in the reply."""
+    """Return instances with a probe's labels.
+
+    ``middle`` are the words to find in the reply, or None to use the corpus's labels.
+    """
     rows = []
     for instance in instances:
         labels: Mapping[str, list[str]] = json.loads(instance.query["labels"])
@@ -90,8 +100,11 @@ def _labelled(
 
 
 def _words_asked_for(train: Sequence[Instance]) -> frozenset[str]:
-    """The words of WordCont, the same for every split: of the training dialogues, as the corpus
-    has them. A dialogue's last context and its reply are all of it."""
+    """Return WordCont's words, which are the same for every split.
+
+    They are computed from the training dialogues. A dialogue's last context and reply contain the
+    whole dialogue.
+    """
     last = {instance.dialogue_id: instance for instance in train}
     return middle_words(
         turn

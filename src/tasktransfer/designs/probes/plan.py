@@ -1,4 +1,4 @@
-"""The plan: a training a model, corpus and seed, and one fit a snapshot for all its probes."""
+"""The plan: one training per model, corpus and seed, and one fit per snapshot for all probes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tasktransfer.results.revisions import Revisions
 
 KIND = "next_utterance"
 UNTRAINED, BEST = "untrained", "best"
-"""Names of snapshots: round 0, and what the selecting measure chose."""
+"""Names of snapshots: round 0, and the round that the selecting measure chose."""
 AS_IT_IS, WORDS = "as it is", "words"
-"""Methods of runs beside the snapshots: a checkpoint that is probed, and counts of words."""
+"""Methods of runs without snapshots: a checkpoint that is probed as released, and word counts."""
 MLP_VERSION = 2
-"""2: classes where a turn has one label, and an end by the loss on held-out dialogues."""
+"""Version 2 uses classes if a turn has one label, and stops by the loss on held-out dialogues."""
 
 
 def next_utterance(corpus: str, measure: str, rounds: tuple[int, ...]) -> list[Step]:
-    """One training; every epoch that is probed is kept, the untrained model too."""
+    """Return the step of one training, which keeps every probed epoch and the untrained model."""
     reply = reply_of(corpus)
     return [Step((reply,), Selection((reply,), measure, keep="every", rounds=rounds))]
 
 
 def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
-    """Every run of the study: a probe on a snapshot. What is probed of one snapshot is one fit."""
+    """Plan every run of the study: a probe on a snapshot. All probes of a snapshot are one fit."""
     builder = PlanBuilder(lambda step, starts: (KIND, step.train_tasks[0]), recipe_of)
     rounds = tuple(sorted({at for _, at in _snapshots(config) if isinstance(at, int)}))
     for corpus in config.corpora:
@@ -66,22 +66,27 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
 
 
 def _training(config: ProbesConfig, model: ProbedModel) -> Training:
-    """Hyperparameters of a model, without what its kind does not read."""
+    """Return the hyperparameters of a model, without those that its architecture ignores."""
     training = Training(**config.training.resolved())
     assert model.architecture is not None
     return training if model.architecture.built.has_dropout else replace(training, dropout=None)
 
 
 def _label_settings(config: ProbesConfig, probes: tuple[Probe, ...]) -> dict[str, Any]:
-    """What the labels of some probes depend on; ``version``: the words are those of training."""
+    """Return settings that the labels depend on.
+
+    ``version`` 2 means that WordCont's words come from the training split.
+    """
     of_target = config.probes.word_in == "target"
     asked = of_target and any(probe.name == WORD_PROBE for probe in probes)
     return {"word_in": "target", "version": 2} if asked else {}
 
 
 def counts_of_words(config: ProbesConfig, revisions: Revisions) -> dict[str, dict[str, Any]]:
-    """Name of the counts of words → the part of a context that they are of: what a model reads, a
-    number of last words or what its tokenizer leaves."""
+    """Return the name of each word count → the part of a context that it counts.
+
+    The part is what a model reads: a number of last words, or the text that its tokenizer keeps.
+    """
     readings = readings_of(config)
     named = dict.fromkeys(readings.values())
     return {
@@ -98,8 +103,11 @@ def _reading(config: ProbesConfig, revisions: Revisions, model: str) -> dict[str
 
 
 def readings_of(config: ProbesConfig) -> dict[str, str]:
-    """Model → what counts of the same words are called: ``words``; where models of the study read
-    different parts of a context, with the first model that reads this part."""
+    """Return model → name of the word counts over the words that it reads.
+
+    The name is ``words``. If models read different parts of a context, the first model that reads
+    the part is added.
+    """
     first: dict[Any, str] = {}
     parts = {
         model.name: model.max_length if model.architecture else model.name
@@ -113,13 +121,13 @@ def readings_of(config: ProbesConfig) -> dict[str, str]:
 
 
 def stage_of(run: Run) -> Stage | None:
-    """The training whose snapshot a run probes; None: there is none."""
+    """Return the training whose snapshot a run probes; None if there is none."""
     assert isinstance(run.outcome, Fit)
     return run.outcome.on.stage if run.outcome.on else None
 
 
 def _snapshots(config: ProbesConfig) -> Iterator[tuple[str, Round]]:
-    """Names with the rounds that they stand for."""
+    """Yield the name and the round of each configured snapshot."""
     epochs, chosen = config.training.epochs, config.probes.snapshots
     for each in range(epochs + 1) if chosen == ALL else chosen:
         if each == BEST:
@@ -170,7 +178,7 @@ def _add(
 
 
 def _said(stage: Stage, at: Round, read: Data, config: ProbesConfig) -> tuple[Evaluation, ...]:
-    """What a snapshot says on the dev split, where word vectors are to judge it."""
+    """Return the evaluation of a snapshot's dev replies, if word vectors are configured."""
     if config.probes.word_vectors is None:
         return ()
     (task,), limit = stage.train_tasks, config.training.limit_dev
@@ -180,5 +188,5 @@ def _said(stage: Stage, at: Round, read: Data, config: ProbesConfig) -> tuple[Ev
 
 
 def _changed(settings: dict[str, Any]) -> dict[str, Any]:
-    """What is not at its default, which stays out of identities."""
+    """Return settings that differ from their defaults; defaults stay out of identities."""
     return {name: value for name, value in settings.items() if value not in (None, False)}

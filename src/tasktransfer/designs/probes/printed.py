@@ -1,4 +1,4 @@
-"""The paper's Tables 3 to 9 beside the published numbers, and what the paper has not."""
+"""The paper's Tables 3 to 9 with the published numbers, and further tables."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from tasktransfer.tables.metadata import Metadata
 
 SNAPSHOTS = {"untrained": "Untrained", "last": "LastEpoch", "best": "BestBLEU"}
 OTHER_MEASURES = {"rouge_l": "F1", "meteor": "METEOR", "vectors": "BERT"}
-"""Measure of a round → as Tables 8 and 9 call what chooses by it; BLEU is the study's own."""
+"""Measure of a round → name of this selection in Tables 8 and 9, except the study's own BLEU."""
 
 MOST_P = 0.05
-"""Of what is sure."""
+"""Significance level."""
 
 _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
 
 
 def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
-    """Every table of the study."""
+    """Read every table of the study."""
     return read_tables(study, {**common_columns(ABOUT), **COLLECTED, **STATISTICS})
 
 
@@ -43,7 +43,7 @@ def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
 
 
 def table3(view: View) -> pd.DataFrame:
-    """BLEU-2 of greedy replies, a row a model and corpus."""
+    """Return BLEU-2 of greedy replies: one row per model and corpus."""
     theirs = Published(
         published.table(3),
         "bleu2",
@@ -56,17 +56,17 @@ def table3(view: View) -> pd.DataFrame:
 
 
 def table4(view: View) -> pd.DataFrame:
-    """Probes on PersonaChat."""
+    """Return probes on PersonaChat."""
     return _snapshots(view, "PersonaChat", 4)
 
 
 def table5(view: View) -> pd.DataFrame:
-    """Probes on MultiWOZ."""
+    """Return probes on MultiWOZ."""
     return _snapshots(view, "MultiWOZ", 5)
 
 
 def _snapshots(view: View, corpus: str, number: int) -> pd.DataFrame:
-    """Scores with intervals, a row a model, snapshot and probe."""
+    """Return scores with intervals: one row per model, snapshot and probe."""
     intervals = view["intervals"]
     own = intervals.query("corpus == @corpus and compared_with == 'nothing'")
     kept = ["corpus", "model", "snapshot", "probe", "value", "sd", "low", "high", "seeds"]
@@ -83,13 +83,15 @@ def _snapshots(view: View, corpus: str, number: int) -> pd.DataFrame:
 
 
 def table6(view: View) -> pd.DataFrame:
-    """By the groups that the paper used and by the thresholds that it prints. The published mean
-    stands beside a mean over the same probes only."""
+    """Return mean F1 by the paper's groups as used, and by the thresholds that it prints.
+
+    A published mean is shown only next to a mean over the same probes.
+    """
     return by_difficulty(_chosen(view), view.metadata)
 
 
 def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    """Table 6 of scores by what chose the snapshot (``chosen_by_measures``)."""
+    """Compute Table 6 from the scores of selected snapshots (``chosen_by_measures``)."""
     rows = []
     by_bleu = chosen[chosen["selected_by"] == "BLEU"]
     names = by_bleu["probe"].map(_PUBLISHED_PROBE)
@@ -124,7 +126,7 @@ def _other_probes(row: Mapping[str, Any]) -> str:
 
 
 def table7(view: View) -> pd.DataFrame:
-    """Parameters in millions, by formula."""
+    """Return the number of parameters in millions, computed by formula."""
     rows = []
     for model in probes_config(view.study).models:
         if model.architecture is not None:
@@ -135,12 +137,12 @@ def table7(view: View) -> pd.DataFrame:
 
 
 def table8(view: View) -> pd.DataFrame:
-    """MultiWOZ by what chooses the snapshot, the first half of the probes."""
+    """Return F1 on MultiWOZ by selecting measure, for the first half of the probes."""
     return _by_choice(view, 8)
 
 
 def table9(view: View) -> pd.DataFrame:
-    """The second half."""
+    """Return F1 on MultiWOZ by selecting measure, for the second half of the probes."""
     return _by_choice(view, 9)
 
 
@@ -161,17 +163,17 @@ def _probes_of(number: int) -> set[str]:
 
 
 def has_half(study: Study, number: int) -> bool:
-    """Whether a study asks a probe that is in Table 8 or 9 (``number``)."""
+    """Return whether a study has a probe of Table 8 or 9 (``number``)."""
     asked = {probe.published_name for probe in probes_config(study).probes_of("MultiWOZ")}
     return bool(asked & _probes_of(number))
 
 
 def _named(model: object) -> published.Names:
-    """What the paper calls a model of the study; nothing, for one that it has not."""
+    """Return the paper's names of a model; empty names if the paper does not have it."""
     return published.MODELS.get(str(model), published.Names("", "", ""))
 
 
-# --- what the paper has not ---------------------------------------------------------------------
+# --- beyond the paper ---------------------------------------------------------------------------
 
 
 def _chosen(view: View) -> pd.DataFrame:
@@ -180,10 +182,15 @@ def _chosen(view: View) -> pd.DataFrame:
 
 
 def chosen_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) -> pd.DataFrame:
-    """F1 on MultiWOZ of the trained snapshot that is best by each measure, mean over seeds.
+    """Return F1 on MultiWOZ of the best trained snapshot by each measure, mean over seeds.
 
-    All measures choose among the same snapshots of a training: those that are probed and have every
-    measure that any of them has. ``bleu``: the measure that the study selects by.
+    All measures select among the same snapshots of a training: the probed ones that have every
+    measure that any snapshot has.
+
+    Args:
+        scores: the table ``probed``.
+        rounds: the table ``rounds``.
+        bleu: column of the measure that the study selects by.
     """
     keys = ["corpus", "model", "seed"]
     probed = scores.dropna(subset=["epoch"]).drop_duplicates([*keys, "epoch", "probe"])
@@ -202,31 +209,38 @@ def chosen_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) ->
 
 
 def claims(view: View) -> pd.DataFrame:
-    """Whether BLEU tells what encoders know."""
+    """Return correlations of BLEU with probe F1."""
     return view["claims"]
 
 
 def agreement(view: View) -> pd.DataFrame:
-    """Whether two probes rank models alike."""
+    """Return correlations between the rankings of models by two probes."""
     return view["agreement"]
 
 
 def probe_labels(view: View) -> pd.DataFrame:
-    """Classes, priors and turns of each probe."""
+    """Return numbers of turns and classes, and the most frequent label of each probe."""
     return view["labels"]
 
 
 def beyond(view: View) -> pd.DataFrame:
-    """Differences to the prior, to shuffled labels and to the untrained model, with intervals; and
-    the same probe on counts of the words that the model reads."""
+    """Return differences from the prior, shuffled labels and the untrained model, with intervals.
+
+    Each row also has the same probe's score on counts of the words that the model reads.
+    """
     return differences(view["intervals"], view["probed"], readings_of(probes_config(view.study)))
 
 
 def differences(
     intervals: pd.DataFrame, scores: pd.DataFrame, readings: Mapping[str, str]
 ) -> pd.DataFrame:
-    """The table ``beyond``; ``readings``: model → what counts of the words that it reads are
-    called."""
+    """Compute the table ``beyond``.
+
+    Args:
+        intervals: the table ``intervals``.
+        scores: the table ``probed``.
+        readings: model → name of the word counts over the words that it reads.
+    """
     own = intervals[intervals["compared_with"] != "nothing"].drop(columns=["sd"])
     keys, shown = ["corpus", "model", "snapshot", "probe"], ["f1", "prior", "minority", "mlp"]
     more = scores.groupby(keys, sort=False, as_index=False)[shown].mean()
@@ -239,16 +253,15 @@ def differences(
 
 
 def unsolved(view: View) -> pd.DataFrame:
-    """The probes that no trained model answers surely above the prior."""
+    """Return probes on which no trained model is significantly above the prior."""
     return not_above_prior(view["intervals"])
 
 
 def not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
-    """The probes of which no trained snapshot's difference to the prior is surely above 0, with the
-    one that comes nearest.
+    """Return the probes for which no trained snapshot is significantly above the prior.
 
-    The surest of many cells is sure by chance too: its p is multiplied by their number (Bonferroni,
-    over the models and snapshots of a probe).
+    Each row has the snapshot with the smallest p. The smallest p of many cells is also small by
+    chance, so it is multiplied by the number of models and snapshots of the probe (Bonferroni).
     """
     trained = intervals[~intervals["snapshot"].isin([UNTRAINED, WORDS])]
     cells = trained[trained["compared_with"] == "prior"].copy()
@@ -263,11 +276,11 @@ def not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
     return left[kept].rename(columns={"value": "above_prior", "p": "p_times_cells"})
 
 
-# --- where a row is from ------------------------------------------------------------------------
+# --- provenance ---------------------------------------------------------------------------------
 
 
 def behind_group(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind a mean over a group of probes."""
+    """Return whether a run contributes to a mean over a group of probes."""
     as_used = row["groups"] == "as used"
     groups = published.difficulty() if as_used else published.difficulty_by_threshold()
     probe = _PUBLISHED_PROBE.get(str(run.about["probe"]))
@@ -277,7 +290,7 @@ def behind_group(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def behind_ranking(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind the agreement of two probes."""
+    """Return whether a run contributes to the agreement of two probes."""
     probes = (row["first"], row["second"])
     same = (run.method, run.about["corpus"]) == (row["snapshot"], row["corpus"])
     return same and run.about["probe"] in probes
@@ -287,13 +300,15 @@ def behind_ranking(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def one_dialogue(view: View) -> pd.DataFrame:
-    """The turns of the first test dialogue of each corpus, with all their labels; no rows where the
-    labels are not on this disk."""
+    """Return the turns of each corpus's first test dialogue with all labels.
+
+    A corpus whose labels are not on this machine has no rows.
+    """
     rows: list[dict[Hashable, Any]] = []
     for data in view.study.plan.derived:
         try:
             turns = list(_labelled_turns(view.study, data))
-        except DataError:  # tables and figures are drawn without the data too
+        except DataError:  # tables and figures are also made without the data
             continue
         order = list(dict.fromkeys(turn["turn"] for turn in turns))
         rows += sorted(turns, key=lambda turn: order.index(turn["turn"]))

@@ -1,6 +1,7 @@
-"""What the probe study shows: the paper's Tables 3 to 9, what it has not, and its figures.
+"""Tables and figures of the probe study: the paper's Tables 3 to 9, further tables, and figures.
 
-Imports of pandas and matplotlib stay in the functions that are named: the Snakefile imports this.
+The Snakefile imports this module, so pandas and matplotlib are imported only by the functions that
+are named here.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tasktransfer.tables.columns import estimate, number, probability, text
 
 QUESTION = (
     "What do encoders of dialogue models know about the dialogue, before and after training, and "
-    "does BLEU tell?"
+    "does BLEU reflect it?"
 )
 PAPER = "Parthasarathi et al. 2021"
 VOCABULARIES = ("13,000 words", "16,000 words", "17,000 words")
@@ -40,7 +41,7 @@ def _has(corpus: str) -> Callable[[Study], bool]:
 
 
 def _has_half(number: int) -> Callable[[Study], bool]:
-    """Whether some probe of MultiWOZ is in that table of the paper."""
+    """Return a test for studies with a MultiWOZ probe of the paper's Table 8 or 9 (``number``)."""
     return lambda study: (
         _has("MultiWOZ")(study) and late("designs.probes.printed", "has_half")(study, number)
     )
@@ -62,7 +63,7 @@ def _scores(number: int, corpus: str) -> Table:
         Crossed((MODEL, SNAPSHOT), "probe", estimate("f1", "F1", ".1f"), published_column(".1f")),
         keys=("model", "snapshot", "probe"),
         paper=f"Table {number} of {PAPER}",
-        nothing=f"probes nothing of {corpus}",
+        nothing=f"has no probes on {corpus}",
         planned=_has(corpus),
     )
 
@@ -73,14 +74,14 @@ def _chosen(number: int) -> Table:
         f"Table {number}",
         _made(f"table{number}"),
         Crossed(
-            (MODEL, text("selected_by", "Chosen by")),
+            (MODEL, text("selected_by", "Selected by")),
             "probe",
             F1,
             published_column(".1f"),
         ),
         keys=("model", "selected_by", "probe"),
         paper=f"Table {number} of {PAPER}",
-        nothing="trains no model on MultiWOZ of which these probes are asked",
+        nothing="trains no model on MultiWOZ with these probes",
         planned=_has_half(number),
         certain=False,
         folded=True,
@@ -108,7 +109,7 @@ TABLES = (
             (text("groups", "Groups"), MODEL), "group", F1, published_column(".1f")
         ),
         keys=("groups", "model", "group"),
-        paper=f"Table 6 of {PAPER}, by the groups as used",
+        paper=f"Table 6 of {PAPER}, for the groups as used",
         nothing="trains no model on MultiWOZ",
         planned=_has("MultiWOZ"),
         certain=False,
@@ -134,7 +135,7 @@ TABLES = (
     _chosen(9),
     Table(
         "claims",
-        "BLEU against probes",
+        "BLEU and probes",
         _made("claims"),
         Listed(
             (
@@ -247,7 +248,7 @@ TABLES = (
              text("labels", "Labels", kind="long"))
         ),
         keys=("corpus", "turn", "probe"),
-        nothing="has no labels on this disk",
+        nothing="does not have its labels on this machine",
         section="made",
         folded=True,
         certain=False,
@@ -260,7 +261,7 @@ FIGURES = (
         "Probe F1 by epoch of training",
         _drawn("f1_by_epoch"),
         ("probed",),
-        nothing="probes no epoch",
+        nothing="has no probed epochs",
         planned=_trained,
     ),
     Figure(
@@ -276,12 +277,12 @@ FIGURES = (
         "Representations on two principal components",
         _drawn("representations"),
         ("projections",),
-        nothing="keeps no representations",
+        nothing="has no stored representations",
         certain=False,
     ),
     Figure(
         "ties",
-        "Share of ties in small draws of judgements",
+        "Percentage of ties in small samples of judgements",
         _drawn("ties"),
         (),
         section="sure",
@@ -290,7 +291,7 @@ FIGURES = (
 
 
 def shown(study: Study) -> Presentation:
-    """Of any study of this design."""
+    """Return the tables and figures for any study of this design."""
     return Presentation(
         question=QUESTION,
         read=late("designs.probes.printed", "read"),

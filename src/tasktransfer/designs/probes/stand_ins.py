@@ -1,4 +1,4 @@
-"""What stands in for an input of the paper: as the records say, and the captions of every table."""
+"""Substitutes for inputs of the paper, for records and for the captions of every table."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ _FILES = {
     "MultiWOZ": (dialogues.FOLDER, dialogues.FILES["train"], multiwoz.SYNTHETIC),
     "PersonaChat": (personachat.FOLDER, personachat.FILES["train"], None),
 }
-"""Corpus → its folder in a release, the file of its training set, and the one that lies beside
-generated dialogues."""
+"""Corpus → its folder in a release, the file of its training set, and the marker file of synthetic
+dialogues."""
 
 
 def stand_ins(config: ProbesConfig) -> dict[str, str]:
-    """By its name in the paper. Nothing stands in for an input of generated dialogues: they are
-    none of the paper's, and are marked as such."""
+    """Return substitutes for inputs of the paper, by the input's name in the paper.
+
+    Synthetic dialogues have no entry, because they are marked as synthetic.
+    """
     made = (corpus for corpus in config.corpora if config.data.generated or _made(config, corpus))
     return recorded_stand_ins(config, (), frozenset(made))
 
@@ -30,11 +32,12 @@ def stand_ins(config: ProbesConfig) -> dict[str, str]:
 def recorded_stand_ins(
     config: ProbesConfig, recorded: Iterable[Mapping[str, str]], synthetic: frozenset[str]
 ) -> dict[str, str]:
-    """The same where the dialogues need not be at hand.
+    """Return the substitutes from records, so that the dialogues need not be available.
 
     Args:
-        recorded: what records of the study name.
-        synthetic: the corpora that are generated, by the records.
+        config: the study's config.
+        recorded: substitutes in the study's records.
+        synthetic: corpora that are synthetic according to the records.
     """
     names = {name for stand_ins in recorded for name in stand_ins}
     real = [corpus for corpus in config.corpora if corpus not in synthetic]
@@ -58,13 +61,13 @@ def _training_set(corpus: str) -> str:
 
 
 def _made(config: ProbesConfig, corpus: str) -> bool:
-    """Whether the release says of a corpus that it is generated."""
+    """Return whether the release marks a corpus as synthetic."""
     folder, _, mark = _FILES[corpus]
     return mark is not None and _release(config, folder, mark).is_file()
 
 
 def _lacks_training_set(config: ProbesConfig, corpus: str) -> bool:
-    """Whether a corpus is there and its training set is not."""
+    """Return whether the release has a corpus without its training set."""
     folder, file, _ = _FILES[corpus]
     there = any(_release(config, folder, name).is_file() for name in (file, f"{file}.zip"))
     return _release(config, folder).is_dir() and not there

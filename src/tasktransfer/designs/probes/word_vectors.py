@@ -1,7 +1,8 @@
-"""Replies compared by word vectors: the measure that the paper calls BERT.
+"""Comparison of replies by word vectors: the measure that the paper calls BERT.
 
-Vectors are a text file as GloVe and word2vec write it, a word and its numbers a line; or the input
-embeddings of an encoder whose vocabulary is ``vocab.txt``: a stand-in, the paper's are not at hand.
+Vectors come from a text file in the format of GloVe and word2vec (a word and its numbers per line),
+or from the input embeddings of an encoder with a ``vocab.txt``. The embeddings are a substitute,
+because the paper's vectors are not available.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ Vectors = Mapping[str, npt.NDArray[np.float64]]
 
 
 def read_vectors(path: Path) -> Vectors:
-    """The vectors of a text file, or the input embeddings of a checkpoint's folder.
+    """Read the vectors of a text file, or the input embeddings of a checkpoint's folder.
 
     Raises:
-        DataError: a line is no word with numbers, or has another count of them than the first; the
-            folder holds no such encoder.
+        DataError: a line is not a word with numbers, its number of components differs from the
+            first line's, or the folder does not contain a suitable encoder.
     """
     return _input_embeddings(path) if path.is_dir() else _of_text(path)
 
 
 def _of_text(file: Path) -> Vectors:
-    """A first line of two numbers (word2vec's) is passed over."""
+    """Read a text file of vectors; skip a first line of two numbers (word2vec)."""
     vectors: dict[str, npt.NDArray[np.float64]] = {}
     size = 0
     for number, line in text_lines(file):
@@ -49,13 +50,15 @@ def _of_text(file: Path) -> Vectors:
             )
         vectors[word] = vector
     if not vectors:
-        raise DataError(f"{file}: holds no vector; see probes.word_vectors")
+        raise DataError(f"{file}: contains no vector; see probes.word_vectors")
     return vectors
 
 
 def agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> float:
-    """The negated mean squared difference of summed word vectors, over (reply, reference) pairs:
-    0 at best. A word without a vector counts as zeros."""
+    """Return the negated mean squared difference of summed word vectors; 0 is best.
+
+    The mean is over (reply, reference) pairs. A word without a vector counts as zeros.
+    """
     zero = np.zeros_like(next(iter(vectors.values())))
 
     def total(text: str) -> npt.NDArray[np.float64]:
@@ -67,8 +70,8 @@ def agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> float:
 
 
 def _input_embeddings(checkpoint: Path) -> Vectors:
-    """The input embeddings of whole words, where the vocabulary is ``vocab.txt``."""
-    from safetensors import SafetensorError  # noqa: PLC0415  # tables are made without it
+    """Read the input embeddings of whole words from a checkpoint with a ``vocab.txt``."""
+    from safetensors import SafetensorError  # noqa: PLC0415  # tables do not need it
     from safetensors.numpy import load_file  # noqa: PLC0415
 
     try:
@@ -78,7 +81,7 @@ def _input_embeddings(checkpoint: Path) -> Vectors:
         vectors = [*zip(vocabulary, weights[name].astype(np.float64), strict=True)]
     except (OSError, ValueError, SafetensorError) as error:
         raise DataError(
-            f"{checkpoint}: holds no encoder with word embeddings for its vocab.txt ({error}); "
+            f"{checkpoint}: has no encoder with word embeddings for its vocab.txt ({error}); "
             "name one, or a text file of word vectors (probes.word_vectors)"
         ) from None
     return {word: vector for word, vector in vectors if not word.startswith(("##", "["))}

@@ -1,1 +1,1 @@
-"""What the study reads: EmpatheticDialogues, other replies, topics and emotion tags."""
+"""Datasets of the study: EmpatheticDialogues, other replies, topics and emotion tags."""

@@ -1,4 +1,4 @@
-"""The task cards of the study's data."""
+"""Task cards of the study's data."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ ED, DAILY, PAIRS = "EmpatheticDialogues", "DailyDialogReplies", "ReplyPairs"
 TAGS, NEWSGROUPS = "GoEmotions", "Newsgroups"
 
 TURN = " <SOC> "
-"""Between the utterances of a context, as in the paper's code."""
+"""Separator between the utterances of a context, as in the paper's code."""
 WINDOW = 4
-"""Previous utterances of a context at most (section 4)."""
+"""Maximum number of previous utterances in a context (section 4)."""
 
 LABELS = (
     "surprised", "excited", "annoyed", "proud", "angry", "sad", "grateful", "lonely", "impressed",
@@ -19,7 +19,7 @@ LABELS = (
     "content", "devastated", "sentimental", "caring", "trusting", "ashamed", "apprehensive",
     "faithful",
 )  # fmt: skip
-"""In Table 7's order, which is that of the official numbering, 1 to 32."""
+"""The 32 emotions in the order of Table 7, which is the official numbering from 1 to 32."""
 
 TAG_LABELS = (
     "admiration", "amusement", "anger", "annoyance", "approval", "caring", "confusion", "curiosity",
@@ -40,12 +40,14 @@ NEWSGROUP_LABELS = (
 _PAPER = "Rashkin et al. 2018, I Know the Feeling: Learning to Converse with Empathy"
 _LICENCE = "CC BY-NC 4.0"
 MOST_TOKENS = 100
-"""Of a context and of a reply (section 4)."""
+"""Maximum number of tokens of a context, and of a reply (section 4)."""
 
 
 def reply_task(name: str, short: str, dataset: str, what: str, citation: str, licence: str) -> Task:
-    """A card of contexts with the utterance that follows; both are cut at their end, as in the
-    paper's code."""
+    """Return a card whose instances are contexts with the utterance that follows.
+
+    Both are truncated at their end, as in the paper's code.
+    """
     prompt = Prompt("", MOST_TOKENS)
     metrics = (MetricSpec("bleu"),)
     return Task(
@@ -66,7 +68,7 @@ def label_task(
     kind: TaskKind = "dialogue_classification",
     by_head: bool = False,
 ) -> Task:
-    """A card of texts with one label each."""
+    """Return a card whose instances are texts with one label each."""
     return Task(
         name, short, dataset, kind, labels, (MetricSpec("accuracy"),), "",
         Prompt("label:", 16), what, citation, licence, keeps="beginning", by_head=by_head,

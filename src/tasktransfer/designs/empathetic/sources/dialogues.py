@@ -1,8 +1,8 @@
 """EmpatheticDialogues from ``by_emotion/<emotion>.csv`` and ``split.csv`` (section 3, A.1).
 
-A dialogue is a situation with its label and utterances that begin with the speaker and alternate.
-Every dialogue is in one split. A situation that stands in two splits, whatever its case, is left
-out of the classifiers' data in all of them.
+A dialogue has a situation with its label, and utterances that alternate and begin with the speaker.
+Every dialogue is in one split. A situation that occurs in two splits, ignoring case, is left out of
+the classifiers' data in all splits.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MARKS = re.compile(r"[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class EmpatheticDialogue:
-    """``utterances``: speaker's and listener's in turn, the speaker's first."""
+    """A dialogue; its utterances alternate between speaker and listener, the speaker first."""
 
     name: str
     split: str
@@ -54,12 +54,16 @@ class EmpatheticDialogue:
 
     @property
     def names_its_emotion(self) -> bool:
-        """Whether the situation holds its label as a word (ED-CUT leaves it out)."""
+        """Whether the situation contains its label as a word (ED-CUT leaves it out)."""
         return self.emotion in _plain_words(self.situation)
 
 
 def find(folder: Path) -> str:
-    """The release: ``folder`` itself, or its ``empathetic_dialogues``."""
+    """Return the release's folder: ``folder`` itself, or its ``empathetic_dialogues``.
+
+    Raises:
+        DataError: neither folder is a release.
+    """
     for path in (folder / FOLDER, folder):
         if (path / BY_EMOTION).is_dir():
             return str(path)
@@ -70,10 +74,10 @@ def find(folder: Path) -> str:
 
 
 def files_of(path: Path) -> dict[str, Path]:
-    """Every file of a release by its name.
+    """Return the path of every file of a release, by its name.
 
     Raises:
-        DataError: one is missing.
+        DataError: a file is missing.
     """
     emotions = _emotions(path)
     names = [SPLIT_FILE, *(f"{BY_EMOTION}/{emotion}.csv" for emotion in emotions)]
@@ -85,16 +89,17 @@ def files_of(path: Path) -> dict[str, Path]:
 
 
 def revision(folder: Path, memo: Path | None) -> str:
-    """Of every file."""
+    """Return the digest of all files of the release."""
     return digest_of_files(files_of(Path(find(folder))), memo)
 
 
 def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
-    """All dialogues, in the order of the numbers in their names, as the official files have them:
-    the files here are by emotion, and blocks of P@1 would be of one emotion each.
+    """Read all dialogues, sorted by the numbers in their names, as in the official files.
+
+    The files here are split by emotion, so without sorting a block of P@1 would have one emotion.
 
     Raises:
-        DataError: with file, line, value and remedy.
+        DataError: a file is invalid; the message has file, line, value and remedy.
     """
     files = files_of(folder)
     splits = _splits(files[SPLIT_FILE])
@@ -103,14 +108,14 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
     strays = sorted({f.stem for f in (folder / BY_EMOTION).glob("*.csv")} - set(LABELS))
     if strays:
         raise DataError(
-            f"{folder / BY_EMOTION / strays[0]}.csv: {strays[0]!r} is no label; the 32 are "
-            f"{', '.join(LABELS)}; remove the file"
+            f"{folder / BY_EMOTION / strays[0]}.csv: {strays[0]!r} is not one of the 32 labels "
+            f"({', '.join(LABELS)}); remove the file"
         )
     for emotion in _emotions(folder):
         file = files[f"{BY_EMOTION}/{emotion}.csv"]
         of_file = list(_of_file(file, emotion, splits))
         if not of_file:
-            raise DataError(f"{file}: holds no dialogue; copy the whole release again")
+            raise DataError(f"{file}: contains no dialogue; copy the whole release again")
         for dialogue in of_file:
             if dialogue.name in seen:
                 raise DataError(
@@ -121,8 +126,8 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
     unknown = sorted(splits.keys() - seen.keys())
     if unknown:
         raise DataError(
-            f"{files[SPLIT_FILE]}: dialogue {unknown[0]} is in no file of {BY_EMOTION} (and "
-            f"{len(unknown) - 1} more); copy the whole release again"
+            f"{files[SPLIT_FILE]}: dialogue {unknown[0]} (and {len(unknown) - 1} more) is not in "
+            f"any file of {BY_EMOTION}; copy the whole release again"
         )
     refuse_shared(
         (
@@ -136,7 +141,7 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
 
 
 def _emotions(folder: Path) -> tuple[str, ...]:
-    """All 32, or those that a generated release says it has."""
+    """Return all 32 emotions, or those that a synthetic release declares."""
     file = folder / SYNTHETIC
     return _emotions_of(file) if file.is_file() else LABELS
 
@@ -184,7 +189,7 @@ def _of_file(file: Path, emotion: str, splits: Mapping[str, str]) -> Iterator[Em
         if actor != wanted:
             raise DataError(
                 f"{where}: Actor {actor!r}, expected {wanted!r}: the speaker begins and turns "
-                "alternate; mend the dialogue"
+                "alternate; fix the dialogue"
             )
         utterances.append(text)
     yield from whole()
@@ -194,7 +199,7 @@ def _of_file(file: Path, emotion: str, splits: Mapping[str, str]) -> Iterator[Em
 
 
 def open_release(folder: Path, few_sample: bool) -> Release:
-    """It has no few-sample setting, so it is read whole either way."""
+    """Read a release; ``few_sample`` has no effect, because there is no few-sample setting."""
     path = Path(find(folder))
     dialogues = read_dialogues(path)
     shared = shared_situations(dialogues)
@@ -231,7 +236,7 @@ def _instances(
             continue
         before = dialogue.utterances[max(0, index - WINDOW) : index]
         target = dialogue.emotion if task == EMOTION_OF_CONTEXT.name else dialogue.utterances[index]
-        # What no template names is read by no model: labels for tables, and to prepend.
+        # No template contains these, so no model reads them: they serve tables and Prepend-k.
         query = {"emotion": dialogue.emotion, "side": "listener" if listener else "speaker"}
         identity = f"{dialogue.name}#{index}"
         yield Instance(identity, dialogue.name, task, TURN.join(before), 0, query, (), (target,))
@@ -251,12 +256,12 @@ def _folded(text: str) -> str:
 
 
 def _plain_words(text: str) -> list[str]:
-    """Lower-case words between spaces, without their punctuation: ``self-confident`` is one."""
+    """Return lower-case words without punctuation; ``self-confident`` is one word."""
     return _MARKS.sub("", text.lower()).split()
 
 
 def shared_situations(dialogues: list[EmpatheticDialogue]) -> dict[str, tuple[str, ...]]:
-    """Situations that stand in several splits, without their case → the splits, sorted."""
+    """Return situations that occur in several splits, in lower case → their sorted splits."""
     splits: dict[str, set[str]] = {}
     for dialogue in dialogues:
         splits.setdefault(_folded(dialogue.situation), set()).add(dialogue.split)
@@ -266,8 +271,13 @@ def shared_situations(dialogues: list[EmpatheticDialogue]) -> dict[str, tuple[st
 def shared_utterances(
     dialogues: list[EmpatheticDialogue], fewest_words: int = 4
 ) -> tuple[int, int]:
-    """Of the different test utterances of so many words or more, case and punctuation aside: how
-    many training has too, and all."""
+    """Count the distinct test utterances that also occur in training, and all of them.
+
+    Ignores case, punctuation, and utterances of fewer than ``fewest_words`` words.
+
+    Returns:
+        The number of shared utterances, and the number of all distinct test utterances.
+    """
 
     def texts(split: str) -> set[str]:
         plain = [_plain_words(t) for d in dialogues if d.split == split for t in d.utterances]

@@ -1,4 +1,4 @@
-"""The other data: replies of everyday talk, a user's pairs, emotion tags, newsgroups."""
+"""The other datasets: DailyDialog's replies, a user's reply pairs, emotion tags, newsgroups."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ Files = Callable[[Path], dict[str, Path]]
 Rows = Mapping[str, list[Instance]]
 
 SHARED = 0.01
-"""Share of a split that may be in another by its text, of what nobody divided by dialogues: pairs
-of a crawl, comments, posts to several groups."""
+"""Maximum fraction of a split whose texts may also occur in another split.
+
+It applies to data that is not split by dialogue: crawled pairs, comments, posts to several groups.
+"""
 
 
 def _dataset(
@@ -44,7 +46,7 @@ def _dataset(
     size: TaskSize,
     tiny: TinyPart | None = None,
 ) -> Dataset:
-    """A dataset of one task, from what lists a release's files and what reads them."""
+    """Return a dataset of one task, given functions that list and read a release's files."""
 
     def find(folder: Path) -> str:
         return str(next(iter(files(folder).values())))
@@ -70,7 +72,7 @@ def _dataset(
 
 
 def _in_order(utterances: Sequence[str], card: Task, name: str) -> Iterator[Instance]:
-    """An instance for every utterance but the first, with up to ``WINDOW`` before it."""
+    """Yield an instance per utterance except the first, with up to ``WINDOW`` before it."""
     for index in range(1, len(utterances)):
         context = TURN.join(utterances[max(0, index - WINDOW) : index])
         yield Instance(f"{name}#{index}", name, card.name, context, 0, {}, (), (utterances[index],))
@@ -111,7 +113,7 @@ def _read_daily(files: dict[str, Path]) -> Rows:
 
 
 def _write_tiny_daily(folder: Path, seed: int, dialogues: int) -> None:
-    """The tiny DailyDialog, with its splits as a file of their own."""
+    """Write the tiny DailyDialog, with its splits in a separate file."""
     assert DAILYDIALOG.tiny is not None
     DAILYDIALOG.tiny.write(folder, seed, dialogues)
     lines = ["dialogue_id,split"]
@@ -146,8 +148,8 @@ def _pair_files(folder: Path) -> dict[str, Path]:
     for file in files.values():
         if not file.is_file():
             raise DataError(
-                f"{file}: is missing; a folder of reply pairs has {', '.join(SPLITS)}.tsv, a "
-                f"context and a reply a line with a tab between (data.releases.{PAIRS})"
+                f"{file}: is missing; a folder of reply pairs needs {', '.join(SPLITS)}.tsv, with "
+                f"a context, a tab and a reply on each line (data.releases.{PAIRS})"
             )
     return files
 
@@ -164,14 +166,17 @@ def _pairs(file: Path, split: str) -> Iterator[Instance]:
         if len(parts) != 2 or not all(part.strip() for part in parts):
             raise DataError(
                 f"{file}, line {number}: expected a context, a tab and a reply, found "
-                f"{line!r:.60}; mend the line, or remove it"
+                f"{line!r:.60}; fix the line, or remove it"
             )
         name = f"{split}-{number}"
         yield Instance(name, name, PAIR.name, parts[0], 0, {}, (), (parts[1],))
 
 
 def _refuse_shared(rows: Rows, places: Mapping[str, Path]) -> None:
-    """Of pairs and texts that are dialogues by themselves, in files by split."""
+    """Raise if more than ``SHARED`` of the texts occur in several splits.
+
+    Every pair or text counts as a dialogue of its own.
+    """
     refuse_shared(
         (
             Said(row.id, split, f"{row.context} {row.target[0]}", location)
@@ -194,13 +199,13 @@ def _tag_files(folder: Path) -> dict[str, Path]:
         if all(file.is_file() for file in files.values()):
             return files
     raise DataError(
-        f"{folder}: no dev.csv and test.csv of {TAGS}, in goemotions/ neither; put them there, or "
-        f"change data.releases.{TAGS}"
+        f"{folder}: has no dev.csv and test.csv of {TAGS}, and neither has its folder goemotions; "
+        f"put them there, or change data.releases.{TAGS}"
     )
 
 
 def _read_tags(files: dict[str, Path]) -> Rows:
-    """All comments; every tenth is for dev, the one after it for test."""
+    """Read all comments; every tenth is in dev, and the next one in test."""
     rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
     said = []
     for name, file in files.items():

@@ -1,8 +1,8 @@
-"""A tiny world of stories with eight emotions, in the release's own format.
+"""A synthetic dataset of stories with eight emotions, in the release's own format.
 
-A story names a thing of its topic and one word for its emotion. There are far too many emotion
-words to learn them from replies, of which the listener's alone depend on the emotion; situations
-are many more, and name the same words. The listener answers with words of the emotion and of the
+A story contains a word of its topic and a word of its emotion. Only the listener's replies depend
+on the emotion, and there are too few of them to learn all emotion words. There are many more
+situations, which contain the same words. The listener replies with words of the emotion and of the
 topic.
 """
 
@@ -21,7 +21,7 @@ from tasktransfer.datasets.feta.tiny_world.draws import pick, stream
 EMOTIONS = ("afraid", "angry", "excited", "grateful", "lonely", "proud", "sad", "surprised")
 WORDS_PER_EMOTION = 40
 TALKS = 0.25
-"""Share of dialogues that go on beyond the first utterance: replies are few, situations many."""
+"""Fraction of training dialogues with a reply, so that there are fewer replies than situations."""
 
 ANSWERS = {
     "afraid": ("stay", "safe"),
@@ -51,7 +51,7 @@ _SYLLABLES = ("ba", "do", "fi", "gu", "ke", "lo", "mi", "nu", "pa", "re", "si", 
 
 
 def feelings(seed: int) -> dict[str, list[str]]:
-    """Made-up words for each emotion; no word stands for two."""
+    """Return invented words for each emotion; no word belongs to two emotions."""
     words = [a + b + c for a in _SYLLABLES for b in _SYLLABLES for c in _SYLLABLES]
     chance = stream(seed, "empathetic", "feelings")
     words.sort(key=lambda _: chance.random())
@@ -62,7 +62,7 @@ def feelings(seed: int) -> dict[str, list[str]]:
 
 
 def things(topic: str) -> tuple[str, ...]:
-    """The words of a topic: those of the tiny DailyDialog, whose topics are labelled."""
+    """Return the words of a topic, which are those of the tiny DailyDialog's labelled topics."""
     return (*MOOD_WORDS[topic].common, *MOOD_WORDS[topic].rare)
 
 
@@ -134,7 +134,7 @@ _SHARES = {"train": 0.7, "dev": 0.12, "test": 0.18}
 TINY = TinyPart(
     write=write,
     sizes={
-        # Of training, where one dialogue of four talks on.
+        # In training one dialogue in four has replies.
         "next_utterance": TinySize(0.5, 30),
         "listener_reply": TinySize(0.375, 25),
         "emotion_of_context": TinySize(0.5, 20),

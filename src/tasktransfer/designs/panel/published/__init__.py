@@ -1,5 +1,7 @@
-"""The numbers that the paper prints (Zhang et al., PoE), as data frames; each CSV beside this file
-says which table it is."""
+"""The paper's numbers (Zhang et al., PoE) as data frames.
+
+Each CSV in this folder names its table.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ AVERAGES = {
     "out-of-domain": "Average (Other)",
     "all": "Average (All)",
 }
-"""Domain → the average of its sets; Table IV calls its only one ``Average``."""
+"""Domain → the average of its sets. Table IV has one average and calls it ``Average``."""
 ROUNDING = 0.0101
-"""A mean of rounded rows may be off by so much from a rounded mean of the rows themselves."""
+"""Maximum difference between the mean of rounded rows and the rounded mean of the rows."""
 
 
 @cache
@@ -31,12 +33,12 @@ def _read(name: str) -> pd.DataFrame:
 
 
 def published(name: str) -> pd.DataFrame:
-    """``table1`` to ``table8``, and ``resources``."""
+    """Return a table of the paper: ``table1`` to ``table8``, or ``resources``."""
     return _read(name).copy()
 
 
 def correlations(table: int) -> pd.DataFrame:
-    """Table III, IV, V, VI or VIII as (rated set or average) x (what rates)."""
+    """Return Table III, IV, V, VI or VIII as (rated set or average) x (method)."""
     frame = published(f"table{table}")
     if "spearman" not in frame:
         return frame.drop(columns=["row", "out_of_domain"]).set_index("dataset")
@@ -49,7 +51,7 @@ def correlations(table: int) -> pd.DataFrame:
 
 
 def members(table: int, average: str) -> frozenset[str]:
-    """The rated sets, as the paper calls them, whose mean a printed average of a table is."""
+    """Return the paper's names of the rated sets in a printed average of a table."""
     domains = {
         rated_set.published: rated_set.domain or "out-of-domain" for rated_set in RATED.values()
     }
@@ -62,8 +64,10 @@ def members(table: int, average: str) -> frozenset[str]:
 
 
 def averages_that_do_not_follow(table: int, off: float = ROUNDING) -> pd.DataFrame:
-    """The printed averages that are not the mean of the table's own rows. Columns: average, rater,
-    printed, of_rows."""
+    """Return the printed averages that differ from the mean of the table's own rows.
+
+    The columns are average, rater, printed and of_rows.
+    """
     wide = correlations(table)
     rows = []
     for name in (name for name in wide.index if name.startswith("Average")):

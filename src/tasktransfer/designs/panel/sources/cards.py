@@ -1,7 +1,7 @@
-"""The domains, the labeller's task and the rated sets, as cards of one dataset (PoE, Tables I, II).
+"""Cards of the domains, the labeller's task and the rated sets (PoE, Tables I and II).
 
-Every task is answered with a rating: how well a response fits its context. An encoder reads the
-context first, then the response (section IV).
+They belong to one dataset. The answer to every task is a rating of how well a response fits its
+context. An encoder reads the context first, then the response (section IV).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ TINY = "PanelTiny"
 
 LABELLER = "labeller"
 EVERYTHING = "everything"
-"""The task of the one model that is trained on all domains."""
+"""Task of a model that is trained on all domains."""
 GIVEN = "given_labels"
-"""Probabilities that a pair fits, where a user has them of DEB or another model."""
+"""Task with a user's probabilities that pairs fit, from DEB or another model."""
 SELECTION = "response_selection"
 RATINGS = "all_ratings"
-"""The items of all rated sets of a study, which a model rates in one go."""
+"""Task with the items of all rated sets of a study, which a model rates in one evaluation."""
 
 _PAPER = "Zhang et al. 2022, PoE: a Panel of Experts for Generalized Automatic Dialogue Assessment"
 
@@ -30,9 +30,13 @@ _PAPER = "Zhang et al. 2022, PoE: a Panel of Experts for Generalized Automatic D
 class RatedSet:
     """Responses with human ratings (Table II).
 
-    ``name``: the task's. ``published``: the paper's name. ``domain``: whose expert rates it; empty:
-    out of all domains. ``criterion``: what people were asked, the one nearest to appropriateness.
-    ``low`` and ``high``: the ends of the scale.
+    Args:
+        name: name of the task.
+        published: the paper's name.
+        domain: domain whose expert rates the set; empty if it is outside all domains.
+        criterion: the rated criterion that is closest to appropriateness.
+        low: lower end of the scale.
+        high: upper end of the scale.
     """
 
     name: str
@@ -76,7 +80,7 @@ AT_HAND = tuple(
 )
 
 DOMAINS = ("DailyDialog", "Empathetic", "ConvAI2", "TopicalChat", "Reddit", "Own")
-"""``Own``: a user's folder of dialogues."""
+"""Domains of the study; ``Own`` is a user's folder of dialogues."""
 
 TINY_DOMAINS = ("Harbour", "Orchard", "Workshop")
 TINY_RATED: dict[str, RatedSet] = {
@@ -92,7 +96,7 @@ TINY_RATED: dict[str, RatedSet] = {
 def pair_task(
     name: str, dataset: str, what: str, measure: Literal["accuracy", "closeness"] = "accuracy"
 ) -> Task:
-    """A card of pairs of context and response: fitting (1), not (0), or something between."""
+    """Return a card of pairs of context and response: fitting (1), unfitting (0), or in between."""
     return Task(
         name=name,
         short=name,
@@ -110,7 +114,7 @@ def pair_task(
 
 
 def rated_task(of: RatedSet, dataset: str) -> Task:
-    """A card of human ratings. Few-shot transfer learns them by mean squared error (IV-E)."""
+    """Return a card of human ratings, which few-shot transfer fits by squared error (IV-E)."""
     return Task(
         name=of.name,
         short=of.name,
@@ -129,12 +133,12 @@ def rated_task(of: RatedSet, dataset: str) -> Task:
 
 
 def shared_task(name: str, dataset: str) -> str:
-    """The name of a task that both datasets have: no two tasks are called the same."""
+    """Return the name of a task that both datasets have, because task names are unique."""
     return f"tiny_{name}" if dataset == TINY else name
 
 
 def cards(dataset: str) -> tuple[Task, ...]:
-    """All cards of one of the two datasets."""
+    """Return all cards of one of the two datasets."""
     domains = TINY_DOMAINS if dataset == TINY else DOMAINS
     return (
         *(pair_task(name, dataset, f"Whether a response fits, {name}.") for name in domains),
@@ -170,5 +174,5 @@ def cards(dataset: str) -> tuple[Task, ...]:
 
 
 def rated_sets(dataset: str) -> dict[str, RatedSet]:
-    """The rated sets of a dataset, by task name."""
+    """Return the rated sets of a dataset, by task name."""
     return TINY_RATED if dataset == TINY else RATED

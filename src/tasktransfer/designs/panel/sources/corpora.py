@@ -1,4 +1,4 @@
-"""Dialogues by domain, as their releases have them (PoE, Table I, and the files at hand)."""
+"""Readers of each domain's dialogues in the format of their releases (PoE, Table I)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ DAILY_ZIP, DAILY_SPLIT = "TLiDB_DailyDialog.zip", "dailydialog/split.csv"
 OFFICIAL = {"dev": "dailydialog/validation/dialogues.txt", "test": "dailydialog/test/dialogues.txt"}
 CONVAI2 = "convai2/valid_self_original_no_cands.txt"
 CONVAI2_REVISED = "convai2/valid_self_revised_no_cands.txt"
-"""The same dialogues with personas in other words; not at hand, and read where it is there."""
+"""The same dialogues with rephrased personas; optional."""
 TOPICAL = ("topical_chat/valid_freq.json", "topical_chat/valid_rare.json")
 DSTC7 = "evaluation/dstc7/dstc7-task2-human_eval.tgz"
 
 DIVIDED = {"train": 0.8, "dev": 0.1, "test": 0.1}
-"""How a corpus is divided whose training set is not at hand. Test is read by response selection
-alone."""
+"""Split of a corpus whose training set is not available. Only response selection reads test."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusDialogue:
-    """``persona``: what the one who answers was told to be, ``revised``: the same in other words;
-    empty: nothing. ``location``: its file, with a line if known, for messages."""
+    """A dialogue of a corpus.
+
+    ``persona`` is the persona of the answering speaker, and ``revised`` is its rephrasing; empty if
+    there is none. ``location`` is the dialogue's file, with a line if known, for messages.
+    """
 
     name: str
     split: str
@@ -43,15 +45,18 @@ class CorpusDialogue:
 
 
 Files = dict[str, Path]
-"""Name, as in this module, → the file of a release."""
+"""Name of a file in this module → its path in a release."""
 
 Read = Callable[[Files], Iterable[CorpusDialogue]]
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """``files``: what has to be there; of a name that ends in a slash, every file below it.
-    ``more``: what may be."""
+    """A corpus and the function that reads it.
+
+    ``files`` are required; a name that ends in a slash stands for every file below it. ``more`` are
+    optional files.
+    """
 
     files: tuple[str, ...]
     read: Read
@@ -62,12 +67,11 @@ class Corpus:
 
 
 def daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
-    """Training: what ``split.csv`` says equals no official validation or test dialogue;
-    validation: the official one.
+    """Yield the training dialogues of ``split.csv``, and the official validation dialogues.
 
     Raises:
-        DataError: a training dialogue equals an official validation or test dialogue, as in the
-            splits that FETA drew anew.
+        DataError: a training dialogue equals an official validation or test dialogue, as in FETA's
+            splits.
     """
     held_out = {split: list(_official(files[name], split)) for split, name in OFFICIAL.items()}
     location = str(files[DAILY_SPLIT])
@@ -81,8 +85,8 @@ def daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
     ]
     refuse_shared(
         as_said([*official, *train]),
-        "splits that were drawn anew, such as FETA's, mix what rated sets are made of into "
-        "training: take the split.csv that goes by the official files",
+        "new random splits, such as FETA's, put dialogues of rated sets into training: use the "
+        "split.csv that follows the official files",
         least_words=1,
     )
     yield from (*train, *held_out["dev"])
@@ -96,18 +100,18 @@ def _official(file: Path, split: str) -> Iterator[CorpusDialogue]:
 
 
 def as_said(dialogues: Iterable[CorpusDialogue]) -> Iterator[Said]:
-    """Dialogues as the guard between splits takes them."""
+    """Convert dialogues for the check between splits (``refuse_shared``)."""
     return (
         Said(dialogue.name, dialogue.split, " ".join(dialogue.utterances), dialogue.location)
         for dialogue in dialogues
     )
 
 
-# --- the others ---------------------------------------------------------------------------------
+# --- other corpora ------------------------------------------------------------------------------
 
 
 def empathetic_dialogues(files: Files) -> Iterator[CorpusDialogue]:
-    """As the empathetic study reads them; test is left out, a rated set is made of it."""
+    """Yield the dialogues as in the empathetic study, without test, which a rated set uses."""
     path = files["empathetic_dialogues/split.csv"].parent
     for dialogue in empathetic.read_dialogues(path):
         if dialogue.split != "test":
@@ -116,10 +120,10 @@ def empathetic_dialogues(files: Files) -> Iterator[CorpusDialogue]:
 
 
 def convai2(files: Files) -> Iterator[CorpusDialogue]:
-    """The validation set's dialogues, divided; each with the persona of the one who answers.
+    """Yield the dialogues of the validation set, split, with the answering speaker's persona.
 
     Raises:
-        DataError: a line has no two utterances, or the file of revised personas has other
+        DataError: a line does not have two utterances, or the file of revised personas has other
             dialogues.
     """
     dialogues = _convai2(files[CONVAI2])
@@ -129,8 +133,8 @@ def convai2(files: Files) -> Iterator[CorpusDialogue]:
             dialogue.utterances for dialogue in dialogues
         ]:
             raise DataError(
-                f"{files[CONVAI2_REVISED]}: its dialogues are not those of {files[CONVAI2]}; copy "
-                "both from one release, or remove it"
+                f"{files[CONVAI2_REVISED]}: its dialogues differ from those of {files[CONVAI2]}; "
+                "copy both from one release, or remove it"
             )
         dialogues = [
             replace(dialogue, revised=other.persona)
@@ -151,7 +155,7 @@ def _convai2(file: Path) -> list[CorpusDialogue]:
 
 
 def topical_chat(files: Files) -> Iterator[CorpusDialogue]:
-    """Both validation sets, divided."""
+    """Yield the dialogues of both validation sets, split."""
     dialogues = []
     for name in TOPICAL:
         chats, location = json_object(files[name])
@@ -165,8 +169,10 @@ def topical_chat(files: Files) -> Iterator[CorpusDialogue]:
 
 
 def reddit(files: Files) -> Iterator[CorpusDialogue]:
-    """A stand-in for conversations: (paragraph, reply), by paragraph. Half of the paragraphs; the
-    rated set has the others."""
+    """Yield (paragraph, reply) pairs as a substitute for conversations, split by paragraph.
+
+    It uses half of the paragraphs, and the rated set uses the others.
+    """
     file = files[DSTC7]
     facts = dstc7_contexts(file)
     mine = {text: _split_of(text) for text in {*facts.values()} if for_training(text)}
@@ -179,8 +185,10 @@ def reddit(files: Files) -> Iterator[CorpusDialogue]:
 
 
 def for_training(paragraph: str) -> bool:
-    """Whether a paragraph is for training where Reddit is a domain; the rated set has the others
-    then."""
+    """Return whether a paragraph is used for training if Reddit is a domain.
+
+    The rated set has the other paragraphs then.
+    """
     return random.Random(f"reddit {paragraph.strip()}").random() < 0.5
 
 
@@ -194,7 +202,7 @@ def _split_of(name: str) -> str:
 
 
 def divided(dialogues: Sequence[CorpusDialogue]) -> list[CorpusDialogue]:
-    """Dialogues in splits by a fixed shuffle, ``DIVIDED`` of them each."""
+    """Split dialogues after a fixed shuffle, in the proportions of ``DIVIDED``."""
     order = sorted(dialogues, key=lambda dialogue: dialogue.name)
     random.Random("divided").shuffle(order)
     ends, total = {}, 0.0
@@ -211,9 +219,12 @@ def divided(dialogues: Sequence[CorpusDialogue]) -> list[CorpusDialogue]:
 
 
 def of_folder(folder: str) -> Corpus:
-    """A folder with ``train.jsonl`` and ``dev.jsonl``, and ``test.jsonl`` for response selection:
-    an object a line, with ``utterances`` and, if there are such, ``id`` and ``persona``, that of
-    who says the second, fourth and so on."""
+    """Return a corpus from a folder with ``train.jsonl`` and ``dev.jsonl``.
+
+    Response selection also needs ``test.jsonl``. Each line is an object with ``utterances`` and
+    optionally ``id`` and ``persona``. The persona is that of the speaker of the second, fourth and
+    so on utterance.
+    """
     names = {split: f"{folder}/{split}.jsonl" for split in ("train", "dev", "test")}
 
     def read(files: Files) -> Iterator[CorpusDialogue]:

@@ -1,7 +1,7 @@
-"""The study's datasets: all domains, the labeller's pairs and the rated sets, a task each.
+"""The study's datasets: all domains, the labeller's pairs and the rated sets, one task each.
 
-They are one dataset, since one encoder learns them together. A release may have some of them only;
-which ones a study needs, its config says.
+They are one dataset, because one encoder is trained on them together. A release may have only some
+of them; the config determines which ones a study needs.
 """
 
 from __future__ import annotations
@@ -47,15 +47,18 @@ from tasktransfer.files.fields import Location, Table, get_text, get_texts
 from tasktransfer.tasks.card import SPLITS, Instance
 
 CONTEXT = 4
-"""Utterances of a context at most (section V)."""
+"""Maximum number of utterances of a context (section V)."""
 LEAST_DIALOGUES = 2
-"""Of a corpus for training and for validation: one of them lends responses to the other."""
+"""Minimum number of dialogues of a corpus for training, and for validation.
+
+Unfitting responses to one dialogue are sampled from another.
+"""
 FITS, FITS_NOT = "1", "0"
 PLUS = tuple(f"dailydialog_pp/{name}.jsonl" for name in ("data_positives", "dev", "test"))
 OWN_LABELS = tuple(f"labeller/{split}.jsonl" for split in SPLITS)
 SYNTHETIC = "synthetic.json"
 GENERATED, PROBABILITIES = "generated", "probabilities"
-"""Folders of a user's further responses, and of labels for pairs, a file a domain."""
+"""Folders of a user's further responses, and of labels for pairs, with one file per domain."""
 
 
 def instance_of(
@@ -67,18 +70,23 @@ def instance_of(
     target: str,
     **told: str,
 ) -> Instance:
-    """A pair of context and response. ``told``: what no template names and no model reads."""
+    """Return a pair of context and response.
+
+    ``told`` holds facts that no template names, so no model reads them.
+    """
     text, turns = joined(context)
     query = {"response": response, **{key: value for key, value in told.items() if value}}
     return Instance(name, group, task, text, len(text), query, (), (target,), (), turns)
 
 
-# --- what is there ------------------------------------------------------------------------------
+# --- files of a release -------------------------------------------------------------------------
 
 
 def files_of(folder: Path, names: Sequence[str]) -> Files:
-    """Those of the named files that are there, in ``folder``, its ``dialogue`` or its
-    ``feta/full``; of a name that ends in a slash, all files below it."""
+    """Return the named files that exist in ``folder``, its ``dialogue`` or its ``feta/full``.
+
+    A name that ends in a slash stands for all CSV files below it.
+    """
     found: Files = {}
     for home in (folder, folder / "dialogue", folder / "feta" / "full"):
         for name in names:
@@ -95,7 +103,7 @@ def _has(files: Files, names: Sequence[str]) -> bool:
 
 
 class _World:
-    """One of the two datasets: which corpora and rated sets it may have, and in which files."""
+    """One of the two datasets, with its possible corpora and rated sets and their files."""
 
     def __init__(
         self,
@@ -114,26 +122,27 @@ class _World:
         self.names = tuple(dict.fromkeys(wanted))
 
     def files(self, folder: Path) -> Files:
-        """What of it is in a release.
+        """Return the dataset's files in a release.
 
         Raises:
-            DataError: nothing is.
+            DataError: there are none.
         """
         found = files_of(folder, self.names)
         if not {*found} - {SYNTHETIC}:
             raise DataError(
-                f"{folder}: no release of {self.name}: none of {', '.join(self.names[:6])}, ... is "
-                "there, in dialogue/ neither; give the folder that holds them (data.release)"
+                f"{folder}: is not a release of {self.name}: neither it nor its folder dialogue "
+                f"contains {', '.join(self.names[:6])}, ...; give the folder that does "
+                "(data.release)"
             )
         return found
 
     def find(self, folder: Path) -> str:
-        """A folder that has something of it."""
+        """Return the folder as text, if it has files of the dataset."""
         self.files(folder)
         return str(folder)
 
     def tasks(self, files: Files) -> tuple[str, ...]:
-        """Tasks that a release annotates; the derived ones are none of them."""
+        """Return the tasks that a release annotates, without derived tasks."""
         domains = [name for name, corpus in self.corpora.items() if _has(files, corpus.files)]
         labels = [self.labeller] if _has(files, self.labels) else []
         rated = [name for name, file in self.rated_files.items() if file in files]
@@ -141,7 +150,7 @@ class _World:
         return (*domains, *labels, *given, *rated)
 
     def missing(self, task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
-        """As ``missing_in_release``, with the files that a task is read from."""
+        """Return the message of ``missing_in_release``, with the files of the task."""
         files = (
             self.corpora[task].files
             if task in self.corpora
@@ -156,11 +165,11 @@ class _World:
         return digest_of_files(self.files(folder), memo)
 
     def open(self, folder: Path, few_sample: bool) -> Release:
-        """It has no few-sample setting, so it is read whole either way."""
+        """Read a release; ``few_sample`` has no effect, because there is no few-sample setting."""
         files = self.files(folder)
         notes: list[str] = []
 
-        @lru_cache(1)  # splits of a task are asked for together, and corpora are large
+        @lru_cache(1)  # splits of a task are read one after the other, and corpora are large
         def instances(task: str) -> dict[str, list[Instance]]:
             by_split: dict[str, list[Instance]] = {split: [] for split in SPLITS}
             for split, instance in self._instances(task, files, notes):
@@ -200,8 +209,7 @@ class _World:
     def _refuse_unusable(
         self, task: str, dialogues: Sequence[CorpusDialogue], files: Files
     ) -> None:
-        """A dialogue in two splits, and a corpus without others to take unfitting responses
-        from."""
+        """Raise if a dialogue is in two splits, or if a corpus has too few dialogues."""
         refuse_shared(
             as_said(dialogues),
             "keep it in one of them, and give each dialogue an id of its own",
@@ -212,18 +220,18 @@ class _World:
             count = sum(dialogue.split == split for dialogue in dialogues)
             if count < LEAST_DIALOGUES:
                 raise DataError(
-                    f"{path}: {task} has {count} dialogues for {split}, and unfitting responses "
-                    f"are taken from another dialogue: give {LEAST_DIALOGUES} or more, or remove "
-                    f"{task} from domains"
+                    f"{path}: {task} has {count} dialogues for {split}, but unfitting responses "
+                    f"are sampled from another dialogue: give {LEAST_DIALOGUES} or more, or "
+                    f"remove {task} from domains"
                 )
 
 
 def _of_dialogue(task: str, dialogue: CorpusDialogue) -> Iterator[Instance]:
-    """Every utterance but the first is the true response to those before it."""
+    """Yield one instance per utterance except the first, as the true response to its context."""
     turns = dialogue.utterances
     for index in range(1, len(turns)):
         before = turns[max(0, index - CONTEXT) : index]
-        # Who was told a persona answers the other one, at every second place.
+        # The speaker with the persona says every second utterance, beginning with the second.
         query = {"persona": dialogue.persona, "revised": dialogue.revised} if index % 2 else {}
         name = f"{dialogue.name}#{index}"
         yield instance_of(
@@ -239,8 +247,11 @@ def _of_item(task: str, index: int, item: Item) -> Instance:
 
 
 def _generated(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
-    """A user's further positive responses: ``generated/<domain>.jsonl``, an object a line with
-    ``context`` (texts) and ``response``; for training alone."""
+    """Yield a user's further positive responses from ``generated/<domain>.jsonl``.
+
+    Each line is an object with ``context`` (texts) and ``response``. They are used for training
+    only.
+    """
     name = f"{GENERATED}/{task}.jsonl"
     for line, row, location in json_lines(files[name]) if name in files else ():
         context, response = read_pair(row, location)
@@ -252,8 +263,11 @@ def _generated(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
 
 
 def _given(task: str, domain: str, files: Files) -> Iterator[Instance]:
-    """Labels of a user's own model: ``probabilities/<domain>.jsonl``, an object a line with
-    ``context`` (texts), ``response`` and ``probability`` that it fits."""
+    """Yield the labels of a user's own model from ``probabilities/<domain>.jsonl``.
+
+    Each line is an object with ``context`` (texts), ``response`` and ``probability`` (that the
+    response fits).
+    """
     name = f"{PROBABILITIES}/{domain}.jsonl"
     for line, row, location in json_lines(files[name]) if name in files else ():
         context, response = read_pair(row, location)
@@ -267,15 +281,15 @@ def _given(task: str, domain: str, files: Files) -> Iterator[Instance]:
 
 
 def read_pair(row: Table, location: Location) -> tuple[tuple[str, ...], str]:
-    """Context and response of a line of a user's file.
+    """Return context and response of a line in a user's file.
 
     Raises:
-        DataError: either is missing, empty, or no text.
+        DataError: either is missing, empty, or not text.
     """
     context = tuple(text.strip() for text in get_texts(row, "context", location))
     response = get_text(row, "response", location).strip()
     if not context or not all(context):
-        problem = "holds an empty utterance" if context else "the context is empty"
+        problem = "contains an empty utterance" if context else "the context is empty"
         raise location.at("context").error(problem, "give its utterances as a list of texts")
     if not response:
         raise location.at("response").error("is empty", "give its words, or remove the line")
@@ -286,8 +300,11 @@ def read_pair(row: Table, location: Location) -> tuple[tuple[str, ...], str]:
 
 
 def _plus(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
-    """DailyDialog++. Training has positive responses alone: as many are taken from other contexts,
-    and half of those have their words shuffled."""
+    """Yield the pairs of DailyDialog++.
+
+    Its training split has only positive responses. An equal number of negative ones is added: half
+    are responses to other contexts, half are the context's own responses with shuffled words.
+    """
     places = {split: files[name] for split, name in zip(SPLITS, PLUS, strict=True)}
     read, shared = read_contexts(places)
     notes += shared
@@ -334,7 +351,7 @@ def _own_labels(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]
             context, response = read_pair(row, location)
             target, group = str(row.get("label")), f"labels-{split}-{line}"
             if target not in (FITS, FITS_NOT):
-                raise location.at("label").error(f"{target!r:.60} is no label", "write 0 or 1")
+                raise location.at("label").error(f"{target!r:.60} is not a label", "write 0 or 1")
             yield split, instance_of(task, group, group, context, response, target)
 
 
@@ -351,7 +368,7 @@ TINY_WORLD = _World(
     OWN_LABELS,
 )
 SOURCE_FILES = REAL.rated_files | TINY_WORLD.rated_files
-"""Rated set → the file that it is read from."""
+"""Rated set → the file that contains it."""
 
 
 def _reader(world: _World) -> Reader:
@@ -381,7 +398,7 @@ PANEL_DIALOGUES = Dataset(
         SELECTION: TaskSize(12_000, 1_500, 15_000, 60),
         **dict.fromkeys(RATED, TaskSize(100, 100, 1_000, 80)),
     },
-    sizes_from="what the paper asks for",
+    sizes_from="the paper",
 )
 PANEL_TINY = Dataset(
     name=TINY,

@@ -1,4 +1,4 @@
-"""Rated responses, each set as its release has it (the fact sheet's table; PoE, Table II)."""
+"""Readers of the rated sets in the formats of their releases (fact sheet; PoE, Table II)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GRADE, GUPTA = (
 )
 FED, CONTURE = "evaluation/fed/fed_data.json", "evaluation/conture/conture.json"
 CONTEXT_TURNS = 3
-"""Utterances of ConTurE's contexts at most."""
+"""Maximum number of utterances of ConTurE's contexts."""
 LEAST_CONTEXTS = 2
 LEFT_OUT = "TeamEC"
 """A system of DSTC7 whose mean ratings are not in the release."""
@@ -40,9 +40,16 @@ _SPEAKER = re.compile(r"^(User|System|Chatbot):\s*")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A response with its ratings. ``context``: the utterances before it; ``group``: the context's
-    name, which several responses share and intervals resample whole. ``ratings``: those of single
-    annotators, or their mean alone where no more is released. ``row``: for messages."""
+    """A response with its ratings.
+
+    Args:
+        context: utterances before the response.
+        response: the rated response.
+        ratings: ratings of single annotators, or their mean if only that is released.
+        group: ID of the context, which several responses share; intervals resample contexts.
+        system: system that generated the response.
+        row: position in the file, for messages.
+    """
 
     context: tuple[str, ...]
     response: str
@@ -61,7 +68,7 @@ Read = Callable[[Files, RatedSet], Iterator[Item]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """``repeats``: whether the release itself has rows twice, which are then kept."""
+    """File of a rated set and its reader; ``repeats`` keeps rows that the release has twice."""
 
     file: str
     read: Read
@@ -97,7 +104,7 @@ def _grade(name: str) -> Source:
 
 
 def _listed(text: str, location: Location) -> list[Any]:
-    """A list in a text."""
+    """Parse a list from text."""
     try:
         values = json_text.loads(text)
     except ValueError:
@@ -152,13 +159,13 @@ def _conture(files: Files, of: RatedSet) -> Iterator[Item]:
             response = _bare(get_text(turn, "chatbot", spot))
             ratings = _numbers([member(turn, "overall impression", spot)], spot)
             turns = tuple(before[-CONTEXT_TURNS:])
-            # Contexts overlap within a dialogue: it is resampled whole.
+            # Contexts overlap within a dialogue, so the dialogue is the cluster.
             yield Item(turns, response, ratings, name, "", spot.row)
             before.append(response)
 
 
 def _dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
-    """The conversation is not in the release; the grounding paragraph stands in for it."""
+    """Yield the items; the grounding paragraph replaces the conversation, which is not released."""
     file = files[DSTC7]
     facts = dstc7_contexts(file)
     ratings: dict[tuple[str, str], list[float]] = {}
@@ -176,8 +183,11 @@ def _dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
 
 
 def of_lines(name: str) -> Source:
-    """A user's file ``ratings/<name>.jsonl``: an object a line with ``context`` (texts),
-    ``response``, ``ratings`` (numbers) and ``context_id``."""
+    """Return the source of a user's file ``ratings/<name>.jsonl``.
+
+    Each line is an object with ``context`` (texts), ``response``, ``ratings`` (numbers) and
+    ``context_id``.
+    """
     file = f"ratings/{name}.jsonl"
 
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
@@ -201,7 +211,8 @@ def of_lines(name: str) -> Source:
 
 
 _FORMAT = (
-    'give {"context": [texts], "response": text, "ratings": [numbers], "context_id": name} a line'
+    'give one object per line: {"context": [texts], "response": text, "ratings": [numbers], '
+    '"context_id": name}'
 )
 
 SOURCES: dict[str, Source] = {
@@ -221,12 +232,12 @@ SOURCES: dict[str, Source] = {
 
 
 def read_rated(of: RatedSet, files: Files) -> list[Item]:
-    """All items of a set.
+    """Read all items of a set.
 
     Raises:
-        DataError: an empty response, no context, no context id, a rating off the scale, the same
-            pair with the same ratings twice, or items of one context alone; names file, row, value
-            and remedy.
+        DataError: a response, context or context ID is empty, a rating is not on the scale, a pair
+            with the same ratings occurs twice, or all items share one context. The message has
+            file, row, value and remedy.
     """
     source = SOURCES.get(of.name) or of_lines(of.name)
     file = files[source.file]
@@ -247,11 +258,11 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
         for rating in item.ratings:
             if not of.low <= rating <= of.high:
                 raise DataError(
-                    f"{where}: rating {rating:g}, and the scale is {of.low:g} to {of.high:g}; mend "
-                    "it, or remove the row"
+                    f"{where}: rating {rating:g} is not on the scale {of.low:g} to {of.high:g}; "
+                    "fix it, or remove the row"
                 )
         kept.append(item)
-        # GRADE rates some pairs twice, by other people: that is no duplicate.
+        # GRADE has some pairs twice, with ratings by different people, which are not duplicates.
         key = item.context, item.response, item.system, item.group, item.ratings
         if key in seen and not source.repeats:
             raise DataError(
@@ -261,8 +272,8 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
     contexts = len({item.group for item in kept})
     if contexts < LEAST_CONTEXTS:
         raise DataError(
-            f"{file}: found {len(kept)} items of {contexts} contexts for {of.name}, and a "
-            f"correlation with its interval needs {LEAST_CONTEXTS} contexts or more; give the "
+            f"{file}: found {len(kept)} items of {contexts} contexts for {of.name}, but a "
+            f"correlation with an interval needs {LEAST_CONTEXTS} contexts or more; give the "
             f"whole file, or remove {of.name} from rated"
         )
     return kept
@@ -276,7 +287,7 @@ def _numbers(values: Sequence[object], location: Location) -> tuple[float, ...]:
             with suppress(ValueError, OverflowError):
                 number = float(value)
         if not math.isfinite(number):
-            told = f"rating {value!r:.60} is no number"
+            told = f"rating {value!r:.60} is not a number"
             raise location.error(told, "give one, or remove the row")
         numbers.append(number)
     return tuple(numbers)
@@ -287,5 +298,5 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 def _bare(text: str) -> str:
-    """An utterance without its speaker; where nothing else was said, with it."""
+    """Return an utterance without its speaker, or unchanged if it has no other text."""
     return _SPEAKER.sub("", text.strip()).strip() or text.strip()

@@ -1,4 +1,4 @@
-"""Texts as they are compared: without case and punctuation; and contexts as one text."""
+"""Normalised texts for comparison (lower case, no punctuation), and contexts as one text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ _MARKS = re.compile(r"[^\w\s]|_")
 
 @lru_cache(1 << 17)  # an utterance is in several contexts
 def plain(text: str) -> str:
-    """A text in lower case without punctuation, which parts words: ``I'm`` and ``i 'm`` are the
-    same, as some releases were tokenised and others not."""
+    """Return a text in lower case, with punctuation replaced by spaces.
+
+    ``I'm`` and ``i 'm`` become the same, because some releases are tokenised and others are not.
+    """
     return " ".join(_MARKS.sub(" ", text.lower()).split())
 
 
 def joined(utterances: Sequence[str]) -> tuple[str, tuple[int, ...]]:
-    """Utterances as one context, and the character offsets at which they begin."""
+    """Join utterances to one context, and return it with the character offset of each."""
     starts, start = [], 0
     for text in utterances:
         starts.append(start)
@@ -26,6 +28,6 @@ def joined(utterances: Sequence[str]) -> tuple[str, tuple[int, ...]]:
 
 
 def parted(context: str, starts: Sequence[int]) -> tuple[str, ...]:
-    """The utterances of a context, see ``joined``."""
+    """Return the utterances of a context; the inverse of ``joined``."""
     ends = [*(start - 1 for start in starts[1:]), len(context)]
     return tuple(context[start:end] for start, end in zip(starts, ends, strict=True))

@@ -1,12 +1,11 @@
-"""A tiny world of three domains by grammar, and of rated sets with planted quality.
+"""Synthetic dialogues of three domains from a grammar, and rated sets with planted quality.
 
-Statements and replies are about things of two topics, and which topic a reply has to be of depends
-on what was said: in Harbour and Workshop it is carried over, in Orchard it has to change. A reply
-by itself fits as often as any other, and what fits in Harbour is wrong in Orchard: either's expert
-rates the other's replies the wrong way round. Not every reply of a domain fits,
-as not every one of people does: what the labeller says against them is relabelled. Whether words
-are in order counts little everywhere, and is all that counts in the domain that nobody was trained
-on. Utterances have five words at most: none is long enough to be a leak.
+Statements and replies are about things of two topics. In Harbour and Workshop a fitting reply keeps
+the topic, in Orchard it changes it. A reply alone says nothing about its fit. A reply that fits in
+Harbour is wrong in Orchard, so the experts of these domains rate each other's replies the wrong way
+round. Like people's replies, not every reply of a domain fits; the labeller relabels those. Word
+order counts little in the trained domains, and it is the only criterion in the untrained domain.
+Utterances have at most five words, so none is long enough to be a leak.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from tasktransfer.datasets.dataset import TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.draws import pick, stream
 
 TOPICS = tuple(MOOD_WORDS[mood].common[:2] for mood in ("bright", "fierce"))
-"""The things that one talks about, by topic."""
+"""Things that dialogues are about, by topic."""
 THINGS = tuple(thing for things in TOPICS for thing in things)
 CHANGES = {"Harbour": False, "Orchard": True, "Workshop": False}
-"""Domain → whether a fitting reply changes the topic, or keeps it."""
+"""Domain → true if a fitting reply changes the topic, false if it keeps it."""
 STATEMENTS = {
     "Harbour": ("I saw the {thing} today.", "They talked about the {thing}."),
     "Orchard": ("Look at that {thing} there.", "You know that {thing} well."),
@@ -39,36 +38,42 @@ REPLIES = (
     "They stay at that {thing}.",
 )
 PERSONAS = {"Harbour": ("i sail every day.", "my boat is old.", "i sell fish.")}
-"""What the one who answers was told to be, in a domain that has such."""
+"""Domain → sentences of the answering speaker's persona."""
 
 FITTING = 0.6
-"""Share of a domain's replies that fit."""
+"""Fraction of a domain's replies that fit."""
 QUALITY = {(True, True): 0.95, (True, False): 0.7, (False, True): 0.3, (False, False): 0.05}
-"""(about the right topic, words in order) → planted quality, 0 to 1. A rule that reads the reply
-alone sees the order, whose correlation with quality is 0.35."""
+"""(right topic, words in order) → planted quality, 0 to 1.
+
+A rule that reads only the reply sees the word order, whose correlation with quality is 0.35.
+"""
 UNFITTING = ((False, True), (False, True), (True, False))
-"""(about the right topic, words in order) of what the labeller learns not to fit: most of it is
-about the other topic, which is the harder part."""
+"""(right topic, words in order) of the labeller's unfitting pairs.
+
+Most are about the other topic, which is the harder case.
+"""
 NOISE = 0.12
 RATERS = 3
 RESPONSES = 4
 RATED_SHARE = 0.12
-"""Contexts of a rated set, as a share of a domain's dialogues."""
+"""Number of contexts of a rated set, as a fraction of a domain's dialogues."""
 SPLITS = {"train": 0.7, "dev": 0.15, "test": 0.15}
 LABELLED = {"train": 6.0, "dev": 0.4, "test": 0.4}
-"""Pairs that the labeller learns from, as a share of a domain's dialogues."""
+"""Number of the labeller's pairs in each split, as a multiple of a domain's dialogues."""
 
 
 def _exchange(chance: Random, domain: str, *, right: bool, ordered: bool) -> tuple[str, str]:
-    """A statement and a reply to it."""
+    """Return a statement and a reply to it."""
     thing = pick(chance, THINGS)
     statement = pick(chance, STATEMENTS[domain]).format(thing=thing)
     return statement, _reply(chance, domain, thing, right=right, ordered=ordered)
 
 
 def _reply(chance: Random, domain: str, said: str, *, right: bool, ordered: bool) -> str:
-    """About a thing of the topic that fits after ``said``, or of another; with its words in order,
-    or damaged."""
+    """Return a reply about the fitting topic after ``said`` (``right``), or about the other topic.
+
+    Its words are in order (``ordered``) or damaged.
+    """
     fitting = fitting_things(domain, said)
     others = [thing for thing in THINGS if thing not in fitting] or THINGS
     reply = pick(chance, REPLIES).format(thing=pick(chance, fitting if right else others))
@@ -76,8 +81,10 @@ def _reply(chance: Random, domain: str, said: str, *, right: bool, ordered: bool
 
 
 def fitting_things(domain: str, said: str) -> tuple[str, ...]:
-    """What a reply has to be about after a statement about a thing; anything in a domain without
-    a rule."""
+    """Return the things that a fitting reply to a statement about ``said`` may mention.
+
+    In a domain without a rule, these are all things.
+    """
     if domain not in CHANGES:
         return THINGS
     (kept,) = (things for things in TOPICS if said in things)
@@ -85,7 +92,7 @@ def fitting_things(domain: str, said: str) -> tuple[str, ...]:
 
 
 def _damaged(chance: Random, text: str) -> str:
-    """Shuffled, or with words left out or said twice."""
+    """Damage a text: shuffle its words, drop half of them, or repeat half of them."""
     words = text.rstrip(".").split()
     way = chance.randrange(3)
     if way == 0:

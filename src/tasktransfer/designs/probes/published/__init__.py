@@ -1,5 +1,7 @@
-"""The numbers that the paper prints (Parthasarathi et al. 2021), as data frames; each CSV beside
-this file says which table it is."""
+"""The paper's numbers (Parthasarathi et al. 2021) as data frames.
+
+Each CSV in this folder names its table.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pandas as pd
 
 
 class Names(NamedTuple):
-    """What the paper calls a model: in Table 3, in Table 6, and in Tables 4, 5, 8 and 9."""
+    """The paper's names of a model: in Table 3, in Table 6, and in Tables 4, 5, 8 and 9."""
 
     table3: str
     table6: str
@@ -25,14 +27,14 @@ MODELS = {
     "HRED": Names("HRED", "HRED", "HRED - LSTM"),
     "Transformer": Names("Transformer", "Transformer", "Transformer Architecture"),
 }
-"""Our presets' models as the paper calls them."""
+"""Model of our presets → its names in the paper."""
 
 CORPORA = {"MultiWOZ": "MultiWoZ", "PersonaChat": "PersonaChat"}
-"""As Table 3 calls them."""
+"""Corpus → its name in Table 3."""
 
 EASY = ("RepeatInfo", "NumRepeatInfo", "NumAllTopics", "IsMultiTask")
 MEDIUM = ("UtteranceLoc", "RecentSlots", "NumRecentInfo", "AllTopics")
-"""The groups that Table 6 was made of; every other probe of MultiWOZ is hard."""
+"""Groups behind the numbers of Table 6; every other probe of MultiWOZ is hard."""
 
 
 @cache
@@ -43,19 +45,22 @@ def _table(number: int) -> pd.DataFrame:
 
 
 def table(number: int) -> pd.DataFrame:
-    """A table of the paper, 1 to 9, long: a row a number."""
+    """Return a table of the paper, 1 to 9, in long format with one row per number."""
     return _table(number).copy()
 
 
 def difficulty() -> dict[str, str]:
-    """Probe → easy, medium or hard, by the groups that Table 6's numbers are of."""
+    """Return probe → easy, medium or hard, by the groups behind Table 6's numbers."""
     named = dict.fromkeys(EASY, "easy") | dict.fromkeys(MEDIUM, "medium")
     return {task: named.get(task, "hard") for task in table(5)["task"].unique()}
 
 
 def difficulty_by_threshold() -> dict[str, str]:
-    """The same by what Table 6 prints: mean Untrained F1 of the recurrent models (Table 5) above 50
-    easy, 25 to 50 medium, below hard."""
+    """Return probe → easy, medium or hard, by the thresholds that Table 6 prints.
+
+    They apply to the mean Untrained F1 of the recurrent models (Table 5): above 50 is easy, 25 to
+    50 is medium, and below 25 is hard.
+    """
     untrained = table(5).query("snapshot == 'Untrained'")
     recurrent = untrained[untrained["model"].str.contains("Seq2Seq")]
     means = recurrent.groupby("task", sort=False)["f1"].mean()
@@ -66,8 +71,11 @@ def difficulty_by_threshold() -> dict[str, str]:
 
 
 def recomputed_table6(groups: dict[str, str]) -> pd.DataFrame:
-    """Mean and sample standard deviation over tasks of the BLEU rows of Tables 8 and 9, by model
-    and group. Columns: model, group, f1, sd."""
+    """Recompute Table 6 from the BLEU rows of Tables 8 and 9.
+
+    Returns:
+        Mean and sample standard deviation over tasks, with the columns model, group, f1 and sd.
+    """
     both = pd.concat([table(8), table(9)])
     rows = both[both["selected_by"].str.contains("BLEU")].assign(
         group=lambda t: t["task"].map(groups)
