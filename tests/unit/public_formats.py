@@ -337,7 +337,7 @@ FORMATS: dict[str, Format] = {
         as_list(wizard),
         {"turns": "dialog", "text": "text", "speaker": "speaker"},
         {"chosen_topic": "chosen_topic"},
-        notes=("texts that no model reads: persona",),
+        notes=("unused text fields: persona",),
     ),
     "several sessions": Format(
         "msc.jsonl",
@@ -535,7 +535,7 @@ FORMATS: dict[str, Format] = {
         ),
         {"text": "utterance", "speaker": "speaker_idx", "id": "conv_id"},
         {"context": "context"},
-        notes=("texts that no model reads: prompt",),
+        notes=("unused text fields: prompt",),
     ),
     "turns out of order": Format(
         "shuffled.csv",
@@ -674,7 +674,7 @@ FORMATS: dict[str, Format] = {
         {"text": "text"},
         {"topic": "topic"},
         turns=1,
-        notes=("topic: 40 without an answer are no instances (missing: skip)",),
+        notes=("topic: 40 items without an answer are skipped (missing: skip)",),
     ),
     "a list of one row": Format(
         "one.jsonl",

@@ -123,7 +123,7 @@ def test_a_name_that_dialogues_share_is_no_label(tmp_path: Path) -> None:
     file.write_text(lines([{**row, "ticket_id": n % 6} for n, row in enumerate(world())]))
     checked = check_files([file], "Own")
     assert "ticket_id" not in declared(checked)["tasks"]
-    assert "line 7: dialogue '0' is there already" in checked.problems[0]
+    assert "line 7: dialogue '0' is already at" in checked.problems[0]
     assert name_of([file]) == "Shop"
 
 
@@ -153,11 +153,11 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
     found = "\n".join(checked.problems)
     for words in (
         "train.jsonl, line 4, messages[0].content: found None, expected a text",
-        "train.jsonl, line 6: no JSON",
+        "train.jsonl, line 6: not valid JSON",
         "train.jsonl, line 8: intent of task intent is missing, null or empty",
-        "train.jsonl, line 21: dialogue 'all-0' is there already",
-        "test.jsonl, line 1: 'other' of intent is in test, and train never has it",
-        "test.jsonl, line 2: the dialogue is in test and, by its text, in train",
+        "train.jsonl, line 21: dialogue 'all-0' is already at",
+        "test.jsonl, line 1: label 'other' of intent is in test but not in train",
+        "test.jsonl, line 2: the dialogue of test is also in train, judged by its text",
     ):
         assert words in found
     assert len(checked.problems) == 6
@@ -195,7 +195,7 @@ def test_names_that_start_anew_are_declared(
     checked = check_files(files, "Own")
     assert checked.problems == []
     assert declared(checked)["dialogue"]["id"] == {"field": "dialogue_id", "per": per}
-    assert any("start anew in each" in note for note in checked.notes)
+    assert any("restart in each" in note for note in checked.notes)
     dataset = declared_dataset("Own", Declaration.model_validate(declared(checked)), None)
     release = dataset.reader.open(Path(), False)
     assert sum(release.dialogues.values()) == 9 * len(files)
@@ -206,7 +206,7 @@ def test_a_dialogue_in_two_splits_is_not_taken_for_a_name_that_starts_anew(tmp_p
     (tmp_path / "train.jsonl").write_text(lines(rows))
     (tmp_path / "test.jsonl").write_text(lines(rows[:4]))
     checked = check_files([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], "Own")
-    assert "in test and, by its name, in train" in checked.problems[0]
+    assert "of test is also in train, judged by its name" in checked.problems[0]
 
 
 def test_emojis_alone_are_no_duplicates(tmp_path: Path) -> None:
@@ -226,7 +226,9 @@ def test_short_texts_may_be_in_two_splits_and_long_lists_are_cut(tmp_path: Path)
         (tmp_path / f"{split}.jsonl").write_text(lines(rows))
     checked = check_files([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], "Own")
     (problem,) = checked.problems
-    assert "test.jsonl, line 41: the dialogue is in test and, by its text, in train" in problem
+    assert (
+        "test.jsonl, line 41: the dialogue of test is also in train, judged by its text" in problem
+    )
     assert "line 1: says the same as" in checked.notes[0] and "fewer than 12" in checked.notes[0]
     assert checked.notes[20] == "and 20 more such dialogues"
     assert "82 of 82 dialogues have one turn" in checked.notes[21]
@@ -253,8 +255,8 @@ def test_a_count_of_turns_is_no_label_and_unused_fields_are_told(tmp_path: Path)
     checked = check_files([file], "Own")
     assert list(declared(checked)["tasks"]) == ["mood"]
     assert checked.notes[:2] == [
-        f"{file}: texts that no model reads: comment",
-        f"{file}: fields that nothing here reads: turn",
+        f"{file}: unused text fields: comment",
+        f"{file}: unused fields: turn",
     ]
 
 
@@ -266,4 +268,4 @@ def test_the_command_ends_with_the_code_of_damaged_data(
     assert main(["data", "check", str(file)]) == 3
     printed = capsys.readouterr()
     assert yaml.safe_load(printed.out)["datasets"]["Own"]["dialogue"] == TURNS
-    assert "own.jsonl, line 13: no JSON" in printed.err
+    assert "own.jsonl, line 13: not valid JSON" in printed.err

@@ -208,7 +208,7 @@ def test_all_kinds_of_task(tmp_path: Path) -> None:
     assert found["next-train"][0].context == "I was in Rome"
     assert dataset.tasks["choice"].labels == ("0", "1", "2")
     assert dataset.tasks["emotion"].labels == ("0", "1")
-    assert "emotion: 18 without an answer are no instances (missing: skip)" in dataset.told
+    assert "emotion: 18 items without an answer are skipped (missing: skip)" in dataset.told
 
 
 # --- draws ----------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ def test_a_pattern_is_the_files_that_it_names(tmp_path: Path, expected: Any) -> 
     assert plain(instances(made(declaration))) == expected
     for pattern in ("train-?.jsonl", "nothing-*.jsonl", "b [1]/train-*.jsonl"):
         declaration["files"]["train"] = f"{folder}/{pattern}"
-        with pytest.raises(DataError, match=r"no file matches this pattern, and .*files\.train"):
+        with pytest.raises(DataError, match=r"no file matches this pattern of .*files\.train"):
             made(declaration)
     declaration["files"]["train"] = f"{folder}/train-[01]-of-3.jsonl"
     with pytest.raises(DataError, match=r"train-\[01\]-of-3\.jsonl: is missing"):

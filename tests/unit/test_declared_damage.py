@@ -72,8 +72,8 @@ chosen = {"options": ["no", "yes"], "a": 1}
 CASES: dict[str, Case] = {
     "empty": Case(b"", "train.jsonl", "holds no row"),
     "blank lines alone": Case(b"\n\n", "train.jsonl", "holds no row"),
-    "broken line": Case(lines(*good()) + b'{"id": \n', "line 7", "no JSON", "mend the line"),
-    "cut off": Case(lines(*good())[:-9], "line 6", "no JSON"),
+    "broken line": Case(lines(*good()) + b'{"id": \n', "line 7", "not valid JSON", "fix the line"),
+    "cut off": Case(lines(*good())[:-9], "line 6", "not valid JSON"),
     "a list in a line": Case(lines(*good(), [1]), "line 7", "expected an object"),
     "a text in a line": Case(lines(*good(), "hello"), "line 7", "expected an object"),
     "half of a character": Case(lines(*good()) + b'{"id": "\\ud800"}\n', "line 7", "surrogate"),
@@ -103,7 +103,7 @@ CASES: dict[str, Case] = {
     ),
     "no name": Case(with_third(id=None), "line 3", "expected the dialogue's name"),
     "name is an object": Case(with_third(id={}), "line 3", "expected the dialogue's name"),
-    "name twice": Case(lines(*good(), row(0)), "line 7", "'d0' is there already", "line 1"),
+    "name twice": Case(lines(*good(), row(0)), "line 7", "'d0' is already at", "line 1"),
     "label is null": Case(
         with_third(intent=None), "line 3", "is missing, null or empty", "missing: skip"
     ),
@@ -111,19 +111,19 @@ CASES: dict[str, Case] = {
         with_third(intent=["x", "y"]), "line 3", "expected a label", "multi_label"
     ),
     "label is NaN": Case(with_third(intent=float("nan")), "line 3", "found nan"),
-    "labels differ in case": Case(with_third(intent="X"), "differs from", "spell it in one way"),
+    "labels differ in case": Case(with_third(intent="X"), "differs from", "use one spelling"),
     "one label": Case(
         lines(*(row(n, intent="x") for n in range(6))),
-        *("train.jsonl:1", "x alone", "two labels"),
+        *("train.jsonl:1", "only one label", "two labels"),
         test=lines(row(90, intent="x")),
     ),
     "label in test alone": Case(
         lines(*good()),
-        *("test.jsonl:7", "'z' is a label that train never has", "labels"),
+        *("test.jsonl:7", "'z' is not a label in train", "labels"),
         test=TEST + lines(row(99, intent="z")),
     ),
     "label that is not listed": Case(
-        with_third(intent="zz"), "train.jsonl:3", "no label of its list", labels=["x", "y"]
+        with_third(intent="zz"), "train.jsonl:3", "not in the list of labels", labels=["x", "y"]
     ),
     "dialogue in two splits": Case(
         lines(*good(), row(90)), "'d90' is in test and in train", "test.jsonl, line 1", "keep it in"
@@ -135,7 +135,7 @@ CASES: dict[str, Case] = {
     ),
     "answer that is not there": Case(
         lines(row(0, **asked), row(1, **{**asked, "a": "bye"})),
-        *("line 2", "'bye' is nowhere in the dialogue", "word for word"),
+        *("line 2", "'bye' is not in the dialogue", "word for word"),
         test=lines(row(90, **asked)),
         **Q,
     ),
@@ -147,7 +147,7 @@ CASES: dict[str, Case] = {
     ),
     "no such option": Case(
         lines(row(0, **chosen), row(1, options=["a", "b"], a=2)),
-        *("line 2", "is no option", "0 to 1"),
+        *("line 2", "neither an option", "0 to 1"),
         test=lines(row(90, **chosen)),
         **C,
     ),
@@ -174,7 +174,9 @@ CASES: dict[str, Case] = {
     "no Parquet": Case(b"PAR1" + b"\0" * 50, "train.parquet", "write it", name="train.parquet"),
     "no Arrow": Case(b"ARROW1" + b"\1" * 50, "train.arrow", "write it", name="train.arrow"),
     "no gzip": Case(b"hello", "is not compressed", "remove .gz", name="train.jsonl.gz"),
-    "unknown ending": Case(b"hello", "train.xlsx", "no format", "save it as", name="train.xlsx"),
+    "unknown ending": Case(
+        b"hello", "train.xlsx", "not a supported format", "save it as", name="train.xlsx"
+    ),
 }
 
 

@@ -137,7 +137,7 @@ def test_a_label_with_one_example_stays_in_train(tmp_path: Path) -> None:
         assert name in names(found, "train")
         assert [len(found[split]) for split in SPLITS] == [42, 6, 12]
         (note,) = (note for note in dataset.told if "rare" in note)
-        assert "1 label is in one training dialogue alone, which stays in train" in note
+        assert "1 label is in a single training dialogue, which stays in train" in note
         line = 1 + int(name[1:])
         assert f"'rare' (the first at own.jsonl:{line})" in note
 
@@ -153,7 +153,7 @@ def test_labels_that_all_have_one_example_are_drawn_and_named(tmp_path: Path) ->
     rows = dialogues(20, [f"label {n}" for n in range(20)])
     dataset = made(tmp_path, rows)
     assert len(drawn(dataset)["test"]) == 4
-    assert any("4 labels are in test and never in train" in note for note in dataset.told)
+    assert any("4 labels are in test but not in train" in note for note in dataset.told)
 
 
 def test_a_listed_label_that_only_test_has_is_named(tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_a_listed_label_that_only_test_has_is_named(tmp_path: Path) -> None:
         ),
         None,
     )
-    notes = [note for note in dataset.told if "never in train" in note]
-    assert notes == ["mood: 1 label is in test and never in train: 'z' (the first at test.jsonl:3)"]
+    notes = [note for note in dataset.told if "not in train" in note]
+    assert notes == ["mood: 1 label is in test but not in train: 'z' (the first at test.jsonl:3)"]
 
 
 def test_few_samples_without_a_label_are_told(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_listed_labels_keep_their_spelling(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("label", ["\u200b", "\ufeff", "\u2060\u200d"])
 def test_labels_that_cannot_be_seen_are_refused(label: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"own.jsonl:1: label .* no character that can be seen"):
+    with pytest.raises(DataError, match=r"own.jsonl:1: label .* no visible character"):
         made(tmp_path, dialogues(30, [label, "b", "c"]))
 
 
@@ -343,7 +343,7 @@ def test_many_labels_are_refused_or_read(tmp_path: Path) -> None:
 def test_a_label_that_tables_write_for_a_missing_value_is_noted(tmp_path: Path) -> None:
     made(tmp_path, dialogues(60, ["nan", "b", "c"]))
     checked = check_files([tmp_path / "own.jsonl"], "Own")
-    assert any("'nan' (20) may stand for no answer" in note for note in checked.notes)
+    assert any("'nan' (20) may mean a missing answer" in note for note in checked.notes)
 
 
 def test_merging_is_the_same_in_any_order() -> None:

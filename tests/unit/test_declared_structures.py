@@ -310,7 +310,7 @@ def test_cells_hold_turns_labels_and_objects() -> None:
     assert [label for _, label in answers([row], several, **section)] == ["glad + calm"]
     inner = {"kind": "dialogue_classification", "label": "meta.topic"}
     assert [label for _, label in answers([row], inner, **section)] == ["trains"]
-    with pytest.raises(DataError, match="begins like a list and is no JSON"):
+    with pytest.raises(DataError, match="begins like a list but is not valid JSON"):
         read([{"talk": "[{'by': 'a', "}], **section)
     assert contexts([{"talk": "[12:30] hi\n[12:31] hello"}], turns="talk", text="text") == [
         "[12:30] hi [12:31] hello"

@@ -168,7 +168,11 @@ def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("a.jsonl", '{"a": 1}\n{"a": 1, "b": {"c": 1, "c": 2}}', "line 2: no JSON (the key 'c' is"),
+        (
+            "a.jsonl",
+            '{"a": 1}\n{"a": 1, "b": {"c": 1, "c": 2}}',
+            "line 2: not valid JSON (the key 'c' is",
+        ),
         ("a.json", '[{"a": 1},\n{"a": 1,\n"a": 2}]', "line 3, column 1: broken JSON (the key 'a'"),
         ("a.json", '{"d1": {"t": 1},\n"d2": {"t": 2},\n"d1": {"t": 3}}', "line 3"),
         ("a.json", '{"data": [{"a": 1}],\n"data": [{"a": 2}]}', "line 2"),
@@ -176,7 +180,7 @@ def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path)
         ("a.json", '[{"a": 1}]\n[{"a": 2}]', "line 2: another value follows the first"),
         ("a.jsonl", "[1]\n[2]", "line 1: found [1], expected an object"),
         ("a.jsonl", '{"a": 1},\n{"a": 2},', "remove the comma after the object"),
-        ("a.jsonl", "{'a': 1}\n{'a': 2}", "write the line by json.dumps"),
+        ("a.jsonl", "{'a': 1}\n{'a': 2}", "write the line with json.dumps"),
         ("a.json", '[{"a": 1},', "line 1"),
         ("a.json", '[{"a": 1} {"a": 2}]', "expected ',' or ']'"),
         ("a.json", "[[1, 2], [3, 4]]", "item 1: found [1, 2], expected an object in braces"),

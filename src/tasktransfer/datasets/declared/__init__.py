@@ -1,5 +1,5 @@
-"""Datasets of one's own: files that a config declares, or a dataset of the hub, without code.
+"""Declared datasets: a user's files, or a dataset of the hub, that a config describes without code.
 
-``section`` is what a config says, ``source`` where its rows are, ``survey`` what has to be known of
-them before a plan is made, ``reader`` makes a ``Dataset`` of it all.
+``section`` is the config section and ``source`` reads its rows. ``survey`` collects the facts that
+a plan needs before it is made, and ``reader`` builds a ``Dataset``.
 """

@@ -1,4 +1,4 @@
-"""The instances of a task on a dialogue: what its fields hold, as a card takes it."""
+"""Instances of a task on a dialogue, read from the fields of a declaration."""
 
 from __future__ import annotations
 
@@ -26,9 +26,14 @@ from tasktransfer.tasks.card import Instance
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What an instance is made of. ``turn``: the one that it is about, None: the dialogue.
-    ``number``: of the item in its dialogue, for the instance's name; -1: the only one. ``values``:
-    what fields of the item are looked up in."""
+    """Source of one instance.
+
+    Args:
+        turn: the turn that the instance is about. None for the whole dialogue.
+        number: number of the item in its dialogue, for the instance's name. -1 for a single item.
+        values: values in which the item's fields are looked up.
+        location: location for messages.
+    """
 
     turn: Turn | None
     number: int
@@ -38,15 +43,18 @@ class Item:
 
 @dataclass(slots=True)
 class TaskReader:
-    """Reads a task's instances.
+    """Reader of a task's instances.
 
     Args:
-        skipped: number of items without an answer that are left out, if that is allowed.
-        fields: what is read → path of its field.
-        forms: how the values of labels are written.
-        are_cells: whether labels were the lists in the texts of cells.
-        listed: the list whose items are the instances. Empty if the dialogue is one, or its turns
-            are.
+        name: name of the task.
+        section: declaration of the task.
+        skipped: number of skipped items without an answer, if missing answers are allowed.
+        spellings: spelling → label that it is read as.
+        forms: forms of the labels in the files.
+        are_cells: whether labels were lists in the texts of cells.
+        fields: input of an instance → path of its field.
+        listed: path of the list whose items are the instances. Empty if the dialogue or its turns
+            are the instances.
     """
 
     name: str
@@ -67,7 +75,7 @@ class TaskReader:
         self.listed = next(iter(lists), "")
 
     def instances(self, dialogue: DeclaredDialogue) -> Iterator[Instance]:
-        """The instances on a dialogue.
+        """Yield the instances on a dialogue.
 
         Raises:
             DataError: a field is missing or of another type; names file, line, field and remedy.
@@ -101,7 +109,7 @@ class TaskReader:
             yield from self._listed(dialogue, about_turns)
 
     def _listed(self, dialogue: DeclaredDialogue, about_turns: bool) -> Iterator[Item]:
-        """Yield the items of a list beside the turns; of turns without text they are left out."""
+        """Yield the items of a list other than the turns, without those of turns without text."""
         if value_at(dialogue.values, self.listed.partition(ITEMS)[0], dialogue.location) is None:
             self._refuse_missing(self.listed, dialogue.location)
             return
@@ -116,14 +124,16 @@ class TaskReader:
                 yield Item(turn, number, {self.listed + ITEMS: values}, location)
 
     def _is_missing(self, value: Any) -> bool:
-        """Return whether a value stands for no answer: null, NaN, blanks, or what the section
-        lists."""
+        """Return whether a value means a missing answer: null, NaN, blanks, or a listed text."""
         if isinstance(value, str):
             return not value.strip() or value.strip() in (self.section.missing_values or ())
         return value is None or (isinstance(value, float) and math.isnan(value))
 
     def _refuse_missing(self, what: str, location: Location, value: Any = None) -> None:
-        """Raise if an answer may not be missing: turns may lack theirs, dialogues may not."""
+        """Raise DataError if the answer must not be missing.
+
+        By default turns may have no answer, and dialogues must have one.
+        """
         usual = (
             "skip" if self.listed or self.section.kind == "utterance_classification" else "refuse"
         )
@@ -148,7 +158,7 @@ class TaskReader:
         return value_at(dialogue.values, path, dialogue.location)
 
     def _agreed(self, path: str, dialogue: DeclaredDialogue) -> Any:
-        """The value that the rows of a dialogue have in common; empty cells have none."""
+        """Return the value that all rows of a dialogue share, ignoring empty cells."""
         agreed: Any = None
         rows = [*((turn.values, turn.location) for turn in dialogue.turns), *dialogue.empty]
         for values, location in rows:
@@ -204,7 +214,7 @@ class TaskReader:
     def _answer(
         self, dialogue: DeclaredDialogue, item: Item
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
-        """(right answers, where they begin, options); None: there is none, and that is allowed."""
+        """Return (gold answers, their start offsets, options). None if it may be missing and is."""
         if self.section.kind == "multi_output":
             answers = [
                 self._label(f"output.{trait}", dialogue, item)
@@ -229,7 +239,7 @@ class TaskReader:
 
     def _label(self, name: str, dialogue: DeclaredDialogue, item: Item) -> str | None:
         value = self._value(name, dialogue, item)
-        if isinstance(value, list | tuple) and len(value) < 2:  # as tools for annotation write it
+        if isinstance(value, list | tuple) and len(value) < 2:  # annotation tools write it so
             value = value[0] if value else None
         return self._plain(value, self.fields[name], item)
 
@@ -248,14 +258,16 @@ class TaskReader:
         return self.spellings.get(label, label)
 
     def _labels(self, dialogue: DeclaredDialogue, item: Item) -> tuple[str, ...] | None:
-        """Return several labels: those of a list, which may be empty or in the text of a cell, or
-        those of a text with ``;`` or ``|`` between."""
+        """Return the labels in a list, or in a text with ``;`` or ``|`` between them.
+
+        The list may be empty, or be in the text of a cell.
+        """
         value, path = self._value("label", dialogue, item), self.fields["label"]
         if isinstance(value, str) and cells.may_be_structure(value):
             items = cells.as_items(value)
             if items is None:
                 at = item.location.at(path)
-                raise at.error(f"{value:.40} begins like a list and is none", "write it as JSON")
+                raise at.error(f"{value:.40} begins like a list but is not one", "write it as JSON")
             value, self.are_cells = items, True
         elif isinstance(value, str):
             mark = "|" if "|" in value else ";"
@@ -266,7 +278,7 @@ class TaskReader:
         if not isinstance(value, list | tuple):
             value = [value]
         labels = [self._plain(given_label, path, item) for given_label in value]
-        if not labels:  # no model answers with nothing
+        if not labels:  # a model cannot answer with an empty list
             self._refuse_missing(path, item.location)
         return tuple(dict.fromkeys(label for label in labels if label is not None)) or None
 
@@ -286,7 +298,7 @@ class TaskReader:
         for text, start in zip(dict.fromkeys(texts), starts, strict=True):
             if start < 0:
                 raise item.location.at(path).error(
-                    f"{text!r:.60} is nowhere in the dialogue",
+                    f"{text!r:.60} is not in the dialogue",
                     "give an answer that is in it word for word, or use kind free_text",
                 )
         return tuple(dict.fromkeys(texts)), tuple(starts), ()
@@ -311,7 +323,7 @@ class TaskReader:
             right = numbers[list(options).index(right)]
         if right not in numbers:
             raise item.location.at(self.fields["label"]).error(
-                f"{right!r:.40} is no option, nor the number of one from 0 to {len(options) - 1}",
+                f"{right!r:.40} is neither an option nor a number from 0 to {len(options) - 1}",
                 "give the option's text or its number",
             )
         return (right,), (), tuple(options)
@@ -325,13 +337,15 @@ class TaskReader:
         if not is_on:
             raise item.location.at(self.fields["label"]).error(
                 f"found {label!r:.40}, expected a number from {low:g} to {high:g}",
-                "mend it, or the task's scale",
+                "fix it, or change the task's scale",
             )
 
 
 def _label_text(value: Any) -> str | None:
-    """Return the label that a value is: numbers and yes and no as texts, texts without blanks
-    around them. None: it is no label."""
+    """Return a value as a label: numbers and booleans as texts, texts without outer spaces.
+
+    None if the value cannot be a label.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -342,7 +356,7 @@ def _label_text(value: Any) -> str | None:
 
 
 def _find(context: str, text: str) -> int:
-    """Where a text is in a context, in its case or in another; -1: nowhere."""
+    """Return the offset of a text in a context, if necessary ignoring case; -1 if it is absent."""
     exact = context.find(text)
     if exact >= 0:
         return exact

@@ -1,4 +1,4 @@
-"""Lists and objects in the text of a cell: as JSON, as Python prints them, or as numpy does.
+"""Lists and objects in the text of a cell: as JSON, or as Python or numpy prints them.
 
 pandas writes a column of lists into a CSV as Python prints lists, ``['a', 'b']``, and a column of
 numpy arrays without commas, ``['a' 'b']``, which Python itself would read as the one text ``'ab'``.
@@ -15,7 +15,7 @@ from typing import Any
 from tasktransfer.files import json_text
 
 MOST_CHARACTERS = 2**20
-"""Of a cell that is read as Python."""
+"""Maximum length of a cell that is read as a Python literal."""
 MOST_DEPTH = 50
 _TOKEN = re.compile(
     r"""\s+ | (?P<dtype>,\s*dtype=\w+) | (?P<text>'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
@@ -28,8 +28,10 @@ _NUMBERS = re.compile(r"\s*\[[-+.,\d\seE]*\]\s*")
 
 
 def may_be_structure(text: str) -> bool:
-    """Return whether a text begins as a list or an object does, or is a list of numbers: a turn may
-    begin with [12:30]."""
+    """Return whether a text begins like a list or an object, or is a list of numbers.
+
+    A bracket alone is not enough: a turn may begin with [12:30].
+    """
     return _STRUCTURE.match(text) is not None or _NUMBERS.fullmatch(text) is not None
 
 
@@ -49,8 +51,11 @@ def decode(text: str) -> list[Any] | dict[str, Any]:
 
 
 def as_items(value: Any) -> list[Any] | None:
-    """Return the items of a list, of an object of lists (as ``datasets`` stores a list of objects)
-    or of a text that holds one of both; None if the value is anything else."""
+    """Return the items of a list, or of a value that stands for a list; None for other values.
+
+    Such values are an object of lists, as ``datasets`` stores a list of objects, and a text that
+    holds a list or an object of lists.
+    """
     if isinstance(value, str) and may_be_structure(value):
         try:
             value = decode(value)
@@ -94,7 +99,7 @@ def _with_commas(text: str) -> Iterator[str]:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Return a literal as JSON has it. Raises ValueError for what JSON does not have."""
+    """Return a literal as a JSON value. Raises ValueError for values that JSON does not have."""
     if depth > MOST_DEPTH:
         raise ValueError("it is nested too deeply")
     if isinstance(value, list | tuple):

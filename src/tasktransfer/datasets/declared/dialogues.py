@@ -1,4 +1,4 @@
-"""Rows as dialogues: turns, the text that a model reads, and what a field holds in them."""
+"""Conversion of rows to dialogues: turns, the text that a model reads, and values of fields."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tasktransfer.datasets.declared.turn_order import sort_keys
 from tasktransfer.files.fields import Location
 
 LINE = re.compile(r"([^:\n]{1,40}): +(\S.*)")
-"""``speaker: text``, a line of a transcript in one cell."""
+"""``speaker: text``, one line of a transcript in a cell."""
 ITEMS = "[]"
-EMPTY = "remove the turn, write what was said, or set dialogue.skip: empty, which leaves it out"
+EMPTY = "remove the turn, give its text, or set dialogue.skip: empty to skip it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,14 @@ class Turn:
     """A turn of a dialogue.
 
     Args:
-        text: without white space around it.
-        start: where ``speaker: text`` begins in the dialogue's context; ``end``: one past its last
-            character.
-        values: the object or text that the file has for the turn. Several turns share it if its
-            section names several texts.
-        place: number of ``values`` in the file's order of the dialogue, from 0.
+        speaker: name of the speaker. Empty if there is none.
+        text: text without outer white space.
+        start: offset of ``speaker: text`` in the dialogue's context.
+        end: offset after its last character.
+        values: object or text of the turn in the file. Turns share it if ``dialogue.text`` lists
+            several fields.
+        location: location for messages.
+        place: position of ``values`` in the dialogue, in the order of the file, from 0.
     """
 
     speaker: str
@@ -45,14 +47,18 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDialogue:
-    """A dialogue as a declaration reads it.
+    """A dialogue that is read from rows.
 
     Args:
-        turns: in the order in which they are read. Empty if all are without text.
+        id: name of the dialogue.
+        turns: turns in reading order. Empty if no turn has text.
         context: all turns as one text, as in the package's datasets.
-        values: the row, or the first of the rows if a row is an utterance (``by_turn``).
-        size: number of turns in the file, those without text too.
-        empty: the rows' values and locations of turns without text, which are left out.
+        values: the row, or the first row if a row is an utterance.
+        by_turn: whether a row is an utterance.
+        turns_field: ``dialogue.turns``. Empty if a row is an utterance.
+        location: location for messages.
+        size: number of turns in the file, including those without text.
+        empty: values and locations of the turns without text, which are skipped.
     """
 
     id: str
@@ -67,11 +73,12 @@ class DeclaredDialogue:
 
     @property
     def words(self) -> str:
+        """Texts of all turns, without speakers."""
         return " ".join(turn.text for turn in self.turns)
 
     @property
     def by_place(self) -> dict[int, Turn]:
-        """The last turn of each object that the file has for turns."""
+        """Place → last turn of the object at this place in the file."""
         return {turn.place: turn for turn in self.turns}
 
 
@@ -81,12 +88,14 @@ def dialogues_of(
     """Yield the dialogues of a file, in its order.
 
     Args:
-        name: of the file. It begins the names of dialogues that have none in the file, or whose
-            names start anew in each file.
-        split: begins the names of dialogues whose names start anew in each split.
+        rows: rows of the file.
+        section: fields that hold the dialogues.
+        name: name of the file. It is the prefix of dialogue names if the file has none, or if they
+            restart in each file.
+        split: split of the file. It is the prefix of dialogue names that restart in each split.
 
     Raises:
-        DataError: a row is not as the section says; names file, line, field and remedy.
+        DataError: a row does not match the section; names file, line, field and remedy.
     """
     if section.id is not None:
         per = section.id.per if isinstance(section.id, DialogueName) else None
@@ -112,7 +121,7 @@ def dialogues_of(
 
 
 def _inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
-    """Yield the items of a list in each row, with the row's own fields that the items lack."""
+    """Yield the items of a list in each row, with the row's other fields added to each."""
     key = path.partition(".")[0].removesuffix(ITEMS)
     for row in rows:
         outer = {name: value for name, value in row.values.items() if name != key}
@@ -130,7 +139,7 @@ def _inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
 
 
 def _lists_at(values: Any, path: str, location: Location) -> Iterator[tuple[Any, Location]]:
-    """Yield the lists under a path, in which ``[]`` stands for all items of a list."""
+    """Yield the lists at a path, in which ``[]`` means all items of a list."""
     key, mark, rest = path.partition(ITEMS)
     found = value_at(values, key, location) if key else values
     at = location.at(key) if key else location
@@ -145,10 +154,10 @@ def _lists_at(values: Any, path: str, location: Location) -> Iterator[tuple[Any,
 
 
 def items_at(values: Any, path: str, location: Location) -> list[tuple[Any, Location]]:
-    """Return the items of the lists under a path, each with its location.
+    """Return the items of the lists at a path, each with its location.
 
     Raises:
-        DataError: a value on the way is not a list.
+        DataError: a value on the path is not a list.
     """
     found: list[tuple[Any, Location]] = []
     for some, at in _lists_at(values, path, location):
@@ -162,7 +171,7 @@ def items_at(values: Any, path: str, location: Location) -> list[tuple[Any, Loca
 def _grouped(
     rows: Iterable[SourceRow], section: DialogueSection, prefix: str
 ) -> Iterator[DeclaredDialogue]:
-    """Rows that follow each other with the same id are a dialogue."""
+    """Yield the dialogues of consecutive rows with the same id."""
     seen: set[int] = set()
     group: list[SourceRow] = []
     current: str | None = None
@@ -172,7 +181,7 @@ def _grouped(
             yield _dialogue(group[0], [(r.values, r.location) for r in group], section, prefix)
             group = []
         if not group:
-            if hash(name) in seen:  # of eight bytes: names of a million dialogues would be large
+            if hash(name) in seen:  # eight bytes instead of the name, for millions of dialogues
                 raise row.location.error(
                     f"dialogue {name!r} has rows apart from each other",
                     "sort the file by dialogue, or give each dialogue a name of its own",
@@ -187,7 +196,7 @@ def _grouped(
 def _name(row: SourceRow, section: DialogueSection) -> str:
     assert section.id_field is not None
     value = value_at(row.values, section.id_field, row.location)
-    if isinstance(value, float) and math.isfinite(value):  # of a table: 0.0 is its number 0
+    if isinstance(value, float) and math.isfinite(value):  # tables turn the name 0 into 0.0
         value = int(value) if value.is_integer() else repr(value)
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value).strip() == "":
         raise row.location.error(
@@ -223,7 +232,7 @@ Placed = list[tuple[int, tuple[Any, Location]]]
 
 
 def _sorted(turns: Placed, order: str | None) -> Placed:
-    """Return turns sorted by a field; those with the same value stay as they are."""
+    """Return turns sorted by a field; turns with equal values keep their order."""
     if order is None:
         return turns
     values = [value_at(values, order, location) for _, (values, location) in turns]
@@ -237,7 +246,7 @@ def _sorted(turns: Placed, order: str | None) -> Placed:
         location = turns[0][1][1]
         raise location.at(order).error(
             f"{', '.join(map(shown, values[:3]))} cannot be sorted",
-            "give numbers, ISO dates of one kind, or names that differ in their numbers alone, or "
+            "give numbers, ISO dates of one kind or names that differ only in their numbers, or "
             "remove dialogue.order",
         )
     return [turns[index] for index in sorted(range(len(turns)), key=keys.__getitem__)]
@@ -256,13 +265,13 @@ def _turns(found: Any, section: DialogueSection, location: Location) -> list[tup
 
 
 def _of_transcript(text: str, section: DialogueSection, location: Location) -> Any:
-    """Return what a cell holds: a list or an object, or one turn for each line."""
+    """Return the list or object in a cell, or one turn per line of it."""
     if cells.may_be_structure(text):
         try:
             return cells.decode(text)
         except ValueError as error:
             raise location.error(
-                f"begins like a list and is no JSON ({error})", "write lists as JSON"
+                f"begins like a list but is not valid JSON ({error})", "write lists as JSON"
             ) from None
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not section.texts:
@@ -276,7 +285,7 @@ def _of_transcript(text: str, section: DialogueSection, location: Location) -> A
 
 
 def _said(values: Any, section: DialogueSection, location: Location) -> Iterator[tuple[str, str]]:
-    """Yield (speaker, text) of the turns in an object, white space trimmed off."""
+    """Yield (speaker, text) of the turns in an object, without outer white space."""
     speaker = _speaker(values, section.speaker, location)
     for field in section.texts or ("",):
         text = text_at(values, field, location) if field else values
@@ -294,7 +303,7 @@ def _said(values: Any, section: DialogueSection, location: Location) -> Iterator
 
 
 def _remedy(text: Any) -> str:
-    """Return how a value that is not a text can be read. Empty: not at all."""
+    """Return the remedy for a value that is not a text. Empty if it cannot be read."""
     if isinstance(text, list | tuple):
         return "name the parts of the text, dialogue.text: field[].key"
     return "name a key of the object, dialogue.text: field.key" if isinstance(text, Mapping) else ""
@@ -317,12 +326,13 @@ def _last_key(field: str) -> str:
 
 
 def text_at(values: Any, path: str, location: Location) -> Any:
-    """Return the text under a path; with ``[]``, the texts of all items of a list, joined by
-    blanks. Items that are texts themselves are taken as they are, and so is a text in place of
-    the list; items without the key, such as images, are passed over.
+    """Return the text at a path; with ``[]``, the texts of all items of a list, joined by spaces.
+
+    Items that are texts are used unchanged, and so is a text instead of the list. Items without
+    the key, such as images, are skipped.
 
     Raises:
-        DataError: a value on the way is not an object.
+        DataError: a value on the path is not an object.
     """
     key, mark, rest = path.partition(ITEMS)
     found = value_at(values, key, location) if key else values
@@ -341,7 +351,7 @@ def text_at(values: Any, path: str, location: Location) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Return a value as a message shows it, however deep it is."""
+    """Return the representation of a value in messages, also for deeply nested values."""
     try:
         return f"{value!r:.40}"
     except RecursionError:
@@ -349,12 +359,13 @@ def shown(value: Any) -> str:
 
 
 def value_at(values: Any, field: str, location: Location) -> Any:
-    """Return the value under a path of keys, a number being the place in a list; None if a key on
-    the way is missing or null. A key may itself have dots, and a text on the way is read as the
+    """Return the value at a path of keys. None if a key on the path is missing or null.
+
+    A number is an index of a list, and a key may contain dots. A text on the path is read as the
     list or object that it holds (``cells``).
 
     Raises:
-        DataError: a value on the way is not an object.
+        DataError: a value on the path is not an object.
     """
     rest = field
     while True:
@@ -384,5 +395,5 @@ def value_at(values: Any, field: str, location: Location) -> Any:
 
 
 def row_text(location: Location) -> str:
-    """Where a dialogue or turn stands, as names of instances have it: ``train.jsonl:12``."""
+    """Return the location of a dialogue or turn in names of instances: ``train.jsonl:12``."""
     return f"{Path(location.file).name}:{location.row.rpartition(' ')[2]}"

@@ -1,8 +1,8 @@
-"""Dialogues that are drawn: dev and test out of train, and few samples. By name and seed alone, so
-that a draw is the same on every machine and in whatever order the files have.
+"""Random draws of dialogues: dev and test splits from train, and few-sample subsets.
 
-Dialogues that say the same are one group, which is drawn whole, and the last group of each label
-stays in train (docs/decisions/0038-duplicates-are-drawn-together.md).
+A draw depends on dialogue names and the seed alone. It is identical on every machine and for every
+order of the files. Dialogues with the same text form a group, which is drawn as a whole. The last
+group of each label stays in train (docs/decisions/0038-duplicates-are-drawn-together.md).
 """
 
 from __future__ import annotations
@@ -16,22 +16,26 @@ from dataclasses import dataclass, field
 from tasktransfer.datasets.declared.section import FewSampleSection, SharesSection
 
 Limits = Mapping[str, int]
-"""str → a dialogue whose number is below it is drawn."""
+"""Split → limit: dialogues whose numbers are below it are drawn."""
 
 
 def number_of(dialogue: str, seed: int, what: str) -> int:
-    """A dialogue's number in a draw, of 63 bits."""
+    """Return a dialogue's 63-bit number in a draw."""
     digest = hashlib.sha256(f"{what}\0{seed}\0{dialogue}".encode("utf-8", "replace")).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 @dataclass(frozen=True, slots=True)
 class Splitting:
-    """Which split a dialogue of train belongs to: a number below ``test`` is of test, below ``dev``
-    of dev. 0: the split has files of its own.
+    """Assignment of the dialogues in the training files to splits.
 
-    ``moved``: number → split of the dialogues that belong to another one, since they say the same
-    as others or are the last with their label.
+    Args:
+        seed: seed of the draw.
+        test: limit of test: dialogues whose numbers are below it belong to test. 0 if test has
+            files of its own.
+        dev: limit of dev, for the dialogues that are not in test. 0 if dev has files of its own.
+        moved: number → split of the dialogues that the limits would assign to another split. They
+            are duplicates, or the last dialogues with their label.
     """
 
     seed: int
@@ -40,7 +44,7 @@ class Splitting:
     moved: Mapping[str, str] = field(default_factory=dict)
 
     def split_of(self, dialogue: str) -> str:
-        """The split of a dialogue of the training files."""
+        """Return the split of a dialogue of the training files."""
         if not self.test and not self.dev:
             return "train"
         return self.split_of_number(number_of(dialogue, self.seed, "split"))
@@ -59,13 +63,15 @@ def splitting(
     groups: Sequence[int] = (),
     kept: Collection[int] = (),
 ) -> Splitting:
-    """Draw dev and test out of train.
+    """Draw dev and test from train.
 
     Args:
-        numbers: of all dialogues of the training files, see ``number_of``.
-        needed: splits without files, dev or test or both.
-        groups: of each dialogue the lowest number in its group. Empty if each is its own group.
-        kept: groups that stay in train as long as others can be drawn.
+        numbers: numbers of all dialogues in the training files, see ``number_of``.
+        shares: fractions of the splits, and the seed.
+        needed: splits without files: dev, test or both.
+        groups: group number of each dialogue, the lowest number in its group. Empty if each
+            dialogue is its own group.
+        kept: groups that stay in train as long as other groups can be drawn.
     """
     ordered = sorted(numbers)
     test = _count(len(ordered), shares.test or 0.0) if "test" in needed else 0
@@ -87,10 +93,10 @@ def splitting(
 def _draw_groups(
     sizes: Mapping[int, int], counts: Mapping[str, int], kept: Collection[int]
 ) -> dict[int, str]:
-    """Return group → split of the groups that are drawn.
+    """Return group → split for the drawn groups.
 
-    The groups are tried in the order of their numbers, those that are kept last. A group that is
-    larger than what a split still lacks is passed over, unless the split would stay empty.
+    The groups are tried in the order of their numbers, those in ``kept`` last. A group that is
+    larger than the rest of a split is skipped, unless the split would stay empty.
     """
     left = sorted(sizes, key=lambda group: (group in kept, group))
     drawn: dict[int, str] = {}
@@ -115,15 +121,16 @@ def few(
     counts: array[int],
     section: FewSampleSection,
 ) -> dict[str, int]:
-    """The few-sample draw of one task.
+    """Return the few-sample draw of one task.
 
     Args:
-        numbers: split → of its dialogues, of train and dev.
-        counts: instances of the task on each dialogue of train, in the same order.
+        numbers: split → numbers of its dialogues, for train and dev.
+        counts: number of the task's instances per training dialogue, in the same order.
+        section: size of the draw.
 
     Returns:
-        str → the limit below which a dialogue's number is drawn. Of ``instances``, train has as
-        many whole dialogues as fit, one at least, and dev the same share of its own.
+        Split → limit below which a dialogue's number is drawn. With ``instances``, train gets as
+        many whole dialogues as fit, at least one, and dev the same fraction of its dialogues.
     """
     train = sorted(zip(numbers["train"], counts, strict=True))
     if section.share is not None:
@@ -148,5 +155,5 @@ def _count(total: int, share: float) -> int:
 
 
 def _below(ordered: list[int], count: int) -> int:
-    """A limit that so many of sorted numbers are below."""
+    """Return a limit that exactly ``count`` of the sorted numbers are below."""
     return ordered[count] if count < len(ordered) else 2**63

@@ -1,5 +1,4 @@
-"""Dialogues that are there twice: refused if they are in two splits, drawn together if the splits
-are drawn."""
+"""Duplicate dialogues: refused if two splits share one, drawn together if the splits are drawn."""
 
 from __future__ import annotations
 
@@ -17,8 +16,9 @@ class Duplicates:
     """The names and texts of the dialogues of a dataset.
 
     Args:
-        id_field: of the declaration, if names are unique in the dataset; for messages.
-        by_split: whether several splits have files, so that texts are compared between them.
+        id_field: the declaration's ``dialogue.id``, for messages. None if names are not unique in
+            the dataset.
+        by_split: whether several splits have files, so that texts are compared across splits.
     """
 
     def __init__(self, id_field: str | None, *, by_split: bool) -> None:
@@ -31,7 +31,7 @@ class Duplicates:
         """Add a dialogue.
 
         Raises:
-            DataError: it is there already by its name, or in another split by its text.
+            DataError: its name occurred before, or its text occurred in another split.
         """
         where = dialogue.location.place
         before = self._names.setdefault(_key(dialogue.id), (split, where))
@@ -52,19 +52,20 @@ class Duplicates:
     def _refuse_name(self, split: str, dialogue: DeclaredDialogue, before: tuple[str, str]) -> None:
         named = f"{dialogue.location.place}: dialogue {dialogue.id!r} is"
         if before[0] == split:
-            raise DataError(f"{named} there already ({before[1]}); give each its own name")
-        anew = f"set dialogue.id: {{field: {self.id_field}, per: split}}"
+            raise DataError(f"{named} already at {before[1]}; give each dialogue a name of its own")
+        remedy = f"set dialogue.id: {{field: {self.id_field}, per: split}}"
         raise DataError(
             f"{named} in {split} and in {before[0]} ({before[1]}); keep it in one of them, {LEARNT}"
-            + (f"; if names start anew in each file, {anew}" if self.id_field else "")
+            + (f"; if names restart in each file, {remedy}" if self.id_field else "")
         )
 
     def group(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return for each dialogue of the training files the lowest number among those that say
-        the same. Empty if all texts differ.
+        """Return a group number for each dialogue of the training files; empty if all texts differ.
+
+        The group number is the lowest draw number among the dialogues with the same text.
 
         Args:
-            numbers: of these dialogues in the draw.
+            numbers: numbers of these dialogues in the draw.
         """
         if len(set(self._texts)) == len(self._texts):
             return ()
@@ -75,7 +76,7 @@ class Duplicates:
 
 
 def count_duplicates(groups: Sequence[int]) -> int:
-    """Return the number of dialogues that say the same as another."""
+    """Return the number of dialogues that have the same text as another."""
     return sum(size for size in Counter(groups).values() if size > 1)
 
 

@@ -1,4 +1,4 @@
-"""Which files a declaration reads, by split, and what each is."""
+"""Files of a declaration by split, and their formats."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FORMATS = {
     ".parquet": "parquet",
     ".arrow": "arrow",
 }
-"""Ending → format; ``.gz`` after the ending of a text is undone."""
+"""File name extension → format. Text files may have ``.gz`` after it."""
 SAVED = ("dataset_info.json", "state.json")
-"""What a folder holds that ``Dataset.save_to_disk`` wrote."""
+"""Files that mark a folder written by ``Dataset.save_to_disk``."""
 _WILDCARD = re.compile(r"[*?]")
 SPLIT_WORDS = {
     "train": "train",
@@ -37,18 +37,18 @@ SPLIT_WORDS = {
     "test": "test",
     "testing": "test",
 }
-"""First word of a file's or folder's name → split."""
+"""First word in the name of a file or folder → split."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file, or a folder that ``save_to_disk`` wrote (format ``saved``)."""
+    """A file, or a folder written by ``save_to_disk`` (format ``saved``)."""
 
     path: Path
     format: str
 
     def parts(self) -> Mapping[str, Path]:
-        """Name → file of all that its content is made of, for a digest."""
+        """Return name → file for all files of its content, for a digest."""
         if self.format != "saved":
             return {"": self.path}
         files = sorted(file for file in self.path.rglob("*") if file.is_file())
@@ -59,8 +59,9 @@ FilesBySplit = Mapping[str, tuple[DataFile, ...]]
 
 
 def _expand(location: str, key: str) -> list[Path]:
-    """The file at a place, or the files that a pattern with * or ? names. A path that exists is no
-    pattern, and neither are the folders of a pattern that exist.
+    """Return the file at a path, or the files that match a pattern with * or ?.
+
+    A path that exists is not a pattern. The same is true of the existing folders of a pattern.
 
     Raises:
         DataError: no file matches a pattern.
@@ -77,17 +78,20 @@ def _expand(location: str, key: str) -> list[Path]:
     files = [file for file in found if is_hidden or not file.name.startswith(".")]
     if not files:
         raise DataError(
-            f"{location}: no file matches this pattern, and {key} names it; put files there, or "
-            f"change {key}"
+            f"{location}: no file matches this pattern of {key}; put files there, or change {key}"
         )
     return sorted(files, key=str)
 
 
 def files_of(files: FilesSection, key: str) -> FilesBySplit:
-    """The files of a declaration; ``key`` names it in messages (``datasets.Tickets.files``).
+    """Return the files of a declaration by split.
+
+    Args:
+        files: files, patterns or a folder.
+        key: their config key for messages, such as ``datasets.Tickets.files``.
 
     Raises:
-        DataError: a file is missing, is of no format that is read, or a folder has no split.
+        DataError: a file is missing or has an unsupported format, or a folder has no train files.
     """
     if files.dev is None and files.test is None and len(files.train) == 1:
         folder = Path(on_disk(files.train[0]))
@@ -112,13 +116,13 @@ def files_of(files: FilesSection, key: str) -> FilesBySplit:
 
 
 def data_file(path: Path, key: str) -> DataFile:
-    """A file by its name. Raises DataError as ``files_of``."""
+    """Return a file with its format. Raises DataError as ``files_of``."""
     if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises for a name that is too long
         if _is_saved(path):
             return DataFile(path, "saved")
         raise DataError(
-            f"{path}: is a folder, and {key} names it; give its files, or a folder that "
-            "Dataset.save_to_disk wrote"
+            f"{path}: {key} names a folder; give its files, or a folder that Dataset.save_to_disk "
+            "wrote"
         )
     try:
         open_regular(path).close()
@@ -134,8 +138,8 @@ def data_file(path: Path, key: str) -> DataFile:
     ending = endings[-1].lower() if endings else ""
     if ending not in FORMATS:
         raise DataError(
-            f"{path}: {ending or 'no ending'} is no format that is read; save it as "
-            f"{', '.join(FORMATS)}, and name it so"
+            f"{path}: {ending or 'no extension'} is not a supported format; save it as one of "
+            f"{', '.join(FORMATS)}"
         )
     return DataFile(path, FORMATS[ending])
 
@@ -145,7 +149,7 @@ def _is_saved(folder: Path) -> bool:
 
 
 def _in_folder(folder: Path, key: str) -> FilesBySplit:
-    """The splits in a folder, by the names of its files or folders."""
+    """Return the splits in a folder, by the names of its files or folders."""
     found: dict[str, list[DataFile]] = {}
     for path in sorted(folder.iterdir()):
         split = SPLIT_WORDS.get(first_word(path.name))
@@ -156,14 +160,14 @@ def _in_folder(folder: Path, key: str) -> FilesBySplit:
         found.setdefault(split, []).extend(data_file(file, key) for file in files)
     if "train" not in found:
         raise DataError(
-            f"{folder}: has no file whose name begins with train, and {key} names it; name its "
-            "files train, dev and test, or give files by split"
+            f"{folder}: {key} names it, but no file in it begins with train; name its files "
+            "train, dev and test, or give files by split"
         )
     return {split: tuple(found[split]) for split in SPLITS if split in found}
 
 
 def first_word(name: str) -> str:
-    """What a name begins with, as split words are looked up."""
+    """Return the first word of a name, in lower case."""
     word = name.lower()
     for mark in ".-_ ":
         word = word.partition(mark)[0]

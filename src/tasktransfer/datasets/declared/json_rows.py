@@ -1,5 +1,8 @@
-"""The rows of a JSON file: a list of objects, alone or under one key, objects under their names, or
-objects one after the other, on lines of their own or on several."""
+"""Rows of a JSON file.
+
+The file holds a list of objects, alone or under one key, or objects under their names. It may also
+hold consecutive objects, each on one line or on several.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.datasets.declared.source_row import MEND, SourceRow, make_row
+from tasktransfer.datasets.declared.source_row import FIX, SourceRow, make_row
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location
 from tasktransfer.files.json_stream import JsonCursor, TooLongError, open_json
@@ -23,8 +26,9 @@ MOST_DEPTH = 4
 
 
 def is_one_value(path: Path) -> bool:
-    """Return whether a file called JSON lines holds one JSON value: a list, or an object over
-    several lines.
+    """Return whether a file named as JSON lines holds a single JSON value.
+
+    That is a list, or an object over several lines.
 
     Raises:
         DataError: the file cannot be read.
@@ -38,11 +42,11 @@ def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
     """Yield the rows of a file.
 
     Raises:
-        DataError: it is broken, holds no list of objects, or several, or is a table by columns;
-            with line or item and remedy.
+        DataError: it is broken, holds no list of objects or several, or is a table by columns. The
+            message names the line or item, and a remedy.
     """
     if path.name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-        notes.append(f"{path}: is not JSON lines, as a value takes several; read as a .json file")
+        notes.append(f"{path}: is not JSON lines, because a value spans several; read as .json")
     with open_json(path) as cursor:
         if cursor.peek() == "[":
             yield from _number(path, cursor.items())
@@ -50,7 +54,7 @@ def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
             return
         if cursor.peek() != "{":
             found = f"{cursor.value()!r:.40}" if cursor.peek() else "an empty file"
-            raise cursor.error(f"found {found}, expected a list of objects", MEND)
+            raise cursor.error(f"found {found}, expected a list of objects", FIX)
         if _holds_several(path):
             yield from _read_sequence(path, cursor)
             return
@@ -59,20 +63,20 @@ def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
 
 def _number(path: Path, items: Iterator[Any]) -> Iterator[SourceRow]:
     for number, item in enumerate(items, start=1):
-        location = Location(str(path), row=f"item {number}", remedy=MEND)
+        location = Location(str(path), row=f"item {number}", remedy=FIX)
         yield make_row(number, item, location)
 
 
 def _refuse_more(cursor: JsonCursor) -> None:
     if cursor.peek():
         raise cursor.error(
-            "another value follows the first, which is all that a JSON file holds",
+            "another value follows the first, but a JSON file holds one value",
             "write one list, or one object per line (.jsonl)",
         )
 
 
 def _holds_several(path: Path) -> bool:
-    """Whether another object follows the first, as in JSON lines."""
+    """Return whether another object follows the first, as in JSON lines."""
     with open_json(path) as cursor:
         try:
             cursor.value()
@@ -84,7 +88,7 @@ def _holds_several(path: Path) -> bool:
 def _read_sequence(path: Path, cursor: JsonCursor) -> Iterator[SourceRow]:
     while cursor.peek():
         line = cursor.line
-        location = Location(str(path), row=f"line {line}", remedy="mend the line")
+        location = Location(str(path), row=f"line {line}", remedy="fix the line")
         value = cursor.value()
         yield make_row(line, value, location)
 
@@ -93,7 +97,7 @@ def _read_sequence(path: Path, cursor: JsonCursor) -> Iterator[SourceRow]:
 
 
 def _read_members(path: Path) -> Iterator[SourceRow]:
-    """Read the rows in an object: the one list of objects, or the objects that it names."""
+    """Yield the rows in an object: the items of its only list of objects, or its members."""
     table = _find_table(path)
     with open_json(path) as cursor:
         if table is None:
@@ -108,12 +112,18 @@ def _read_members(path: Path) -> Iterator[SourceRow]:
 
 @dataclass
 class _Members:
-    """The members of an object.
+    """Members of an object.
 
     Args:
+        path: the file.
+        count: number of members.
+        objects: number of members that are objects.
         tables: keys whose values are lists of objects.
         lists: keys whose values are lists of lists.
-        inner: keys on the way to the longest list of objects within members, and its length.
+        inner: keys that lead to the longest list of objects within members, and its length.
+        names: first keys.
+        first: first member that is an object.
+        are_columns: whether all members so far are flat objects with the same keys.
     """
 
     path: Path
@@ -141,7 +151,7 @@ class _Members:
 
     @property
     def is_by_columns(self) -> bool:
-        """Whether members are columns that have a value for each row, by the row's name."""
+        """Whether the members are columns: row name → value."""
         if self.first is None or not self.are_columns or self.count != self.objects:
             return False
         are_numbers = all(key.lstrip("-").isdecimal() for key in self.first)
@@ -151,7 +161,7 @@ class _Members:
 
 
 def _find_table(path: Path) -> str | None:
-    """The key of the list whose items are rows; None if the members are rows themselves.
+    """Return the key of the list whose items are rows; None if the members are rows.
 
     Raises:
         DataError: there is no such list, or there are several.
@@ -188,27 +198,29 @@ def _find_table(path: Path) -> str | None:
 
 
 def _propose_split(members: _Members) -> str:
-    """Return the remedy for an object whose rows cannot be told: the command that writes each list
-    of rows into a file of its own."""
+    """Return the remedy for an object whose rows cannot be determined.
+
+    It is a command that writes each list of rows to a file of its own.
+    """
     keys = members.tables or members.lists
     load = f"import json; d = json.load(open({json.dumps(str(members.path))}))"
     if keys and all(re.fullmatch(r"\w[\w-]*", key) for key in keys):
         code = f'{load}; [json.dump(d[k], open(k + ".json", "w")) for k in {json.dumps(keys)}]'
         listed = ", ".join(keys)
-        return f": {listed}; write each into a file of its own: python -c {shlex.quote(code)}"
+        return f": {listed}; write each to a file of its own: python -c {shlex.quote(code)}"
     if keys:
         return f": {', '.join(keys)}; save each as a file of its own"
     inner, count = members.inner
     if not inner:
-        return f"; {MEND}"
+        return f"; {FIX}"
     place = "".join(f"[{json.dumps(key)}]" for key in inner)
     code = f'{load}; json.dump(d{place}, open("rows.json", "w"))'
     where = ".".join(inner)
-    return f"; write the {count:,} rows of {where} into a file: python -c {shlex.quote(code)}"
+    return f"; write the {count:,} rows of {where} to a file: python -c {shlex.quote(code)}"
 
 
 def _find_inner(value: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
-    """Return the keys on the way to the longest list of objects in an object, and its length."""
+    """Return the keys that lead to the longest list of objects in an object, and its length."""
     best: tuple[tuple[str, ...], int] = ((), 0)
     for key, inner in value.items():
         if isinstance(inner, list) and inner and all(isinstance(item, dict) for item in inner):

@@ -1,4 +1,4 @@
-"""Which dialogues have which labels of a task: what draws and notes about labels are made from."""
+"""Labels of a task by dialogue, for draws and for notes about labels."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class LabelCounts:
     """The labels of one task.
 
     Args:
-        first: split of the files → label → the first instance that has it.
-        spellings: see ``spellings``; empty until ``merge``.
+        first: split of the files → label → first instance with the label.
+        spellings: spelling → label that it is read as. Empty until ``merge``.
     """
 
     first: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class LabelCounts:
             self._sizes.append(len(labels))
 
     def merge(self, listed: Collection[str]) -> None:
-        """Take spellings of one label together."""
+        """Merge the spellings of each label."""
         self.spellings = merge_spellings(self.everywhere, listed)
         if not self.spellings:
             return
@@ -68,10 +68,10 @@ class LabelCounts:
             yield {names[code] for code in self._in_train[start : start + size]}
             start += size
 
-    # --- what is made from them ---
+    # --- results ---
 
     def sorted(self) -> list[str]:
-        """Return the labels of the training files: numbers by their size, others as texts."""
+        """Return the sorted labels of the training files: numbers by size, others as texts."""
         numbers = all(map(_NUMBER.fullmatch, self.train))
         return sorted(self.train, key=int if numbers else str)
 
@@ -82,7 +82,7 @@ class LabelCounts:
         return len({group for group, labels in pairs if first.setdefault(group, labels) != labels})
 
     def last_groups(self, groups: Sequence[int]) -> set[int]:
-        """Return the group with the highest number among those of each label."""
+        """Return for each label the highest group number among its dialogues."""
         last: dict[str, int] = {}
         for group, labels in zip(groups, self.by_dialogue(), strict=True):
             for label in labels:
@@ -90,11 +90,12 @@ class LabelCounts:
         return set(last.values())
 
     def notes(self, task: str, splits: Iterable[str], few: Iterable[bool]) -> Iterator[str]:
-        """Yield what a user should know of labels with few examples.
+        """Yield notes about labels with few examples.
 
         Args:
-            splits: of each dialogue of the training files, as drawn.
-            few: whether the few-sample setting reads it.
+            task: name of the task.
+            splits: drawn split of each dialogue in the training files.
+            few: whether the few-sample setting reads each of these dialogues.
         """
         dialogues: Counter[str] = Counter()
         by_split = {split: set(first) for split, first in self.first.items()}
@@ -106,11 +107,11 @@ class LabelCounts:
                 in_few |= labels
         if single := {x: self.train[x] for x, count in dialogues.items() if count == 1}:
             stays = ", which stays in train" if by_split["train"].issuperset(single) else ""
-            yield f"{task}: {_count(single)} in one training dialogue alone{stays}: {_list(single)}"
+            yield f"{task}: {_count(single)} in a single training dialogue{stays}: {_list(single)}"
         places = self.everywhere
         for split in sorted(by_split.keys() - {"train"}):
             if unseen := {x: places[x] for x in sorted(by_split[split] - by_split["train"])}:
-                yield f"{task}: {_count(unseen)} in {split} and never in train: {_list(unseen)}"
+                yield f"{task}: {_count(unseen)} in {split} but not in train: {_list(unseen)}"
         if unseen := {x: places[x] for x in sorted(by_split["train"] - in_few)}:
             yield f"{task}: {_count(unseen)} in no training dialogue of few_sample: {_list(unseen)}"
 
@@ -118,21 +119,23 @@ class LabelCounts:
 def refuse_labels(
     counts: LabelCounts, listed: Sequence[str] | None, dataset: str, task: str, place: str
 ) -> None:
-    """Raise DataError for labels that a study cannot have.
+    """Raise DataError for labels that a study cannot use.
 
     Args:
-        counts: with spellings merged.
+        counts: labels of the task, with spellings merged.
         listed: all labels, if the declaration lists them.
-        place: the files, for messages.
+        dataset: name of the dataset.
+        task: name of the task.
+        place: names of the files, for messages.
     """
     location, train = f"{dataset}/{task}", counts.train
     allowed = listed or tuple(train)
     for label, where in counts.everywhere.items():
         if label not in allowed:
-            kind = "no label of its list" if listed else "a label that train never has"
+            kind = "not in the list of labels" if listed else "not a label in train"
             raise DataError(
                 f"{where}: {label!r:.60} is {kind} ({location}; nearest is "
-                f"{nearest(label, allowed)}); mend it, or list all labels under "
+                f"{nearest(label, allowed)}); fix it, or list all labels under "
                 f"datasets.{dataset}.tasks.{task}.labels"
             )
     alike: dict[str, str] = {}
@@ -141,20 +144,20 @@ def refuse_labels(
         plain = plain_label(label)
         if not plain:
             raise DataError(
-                f"{where}: label {label!r:.60} of {location} has no character that can be seen; "
-                f"mend it, or list it under datasets.{dataset}.tasks.{task}.missing_values"
+                f"{where}: label {label!r:.60} of {location} has no visible character; fix it, or "
+                f"list it under datasets.{dataset}.tasks.{task}.missing_values"
             )
         other = alike.setdefault(" ".join(plain.split()).casefold(), label)
         if other != label:
             raise DataError(
-                f"{where}: label {label!r:.60} of {location} differs from {other!r:.60} in "
-                "spelling alone (case, spaces, or what cannot be seen); spell it in one way"
+                f"{where}: label {label!r:.60} of {location} differs from {other!r:.60} only in "
+                "spelling (case, spaces or invisible characters); use one spelling"
             )
     if len(allowed) < 2:
         begins = next(iter(train.values()), place)
         raise DataError(
-            f"{begins}: from here on {location} has the label {', '.join(allowed) or 'none'} "
-            "alone; give dialogues with two labels or more, or remove the task"
+            f"{begins}: {location} has only one label from here on ({', '.join(allowed) or 'none'}"
+            "); give dialogues with at least two labels, or remove the task"
         )
 
 

@@ -1,4 +1,4 @@
-"""A dialogue as text: its turns as they are read, with the answers about them."""
+"""Dialogues as text: the turns as they are read, with the gold answers about them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from tasktransfer.tasks.card import Instance
 
 MOST_TURNS = 60
 MOST_CHARACTERS = 300
-"""Of a turn."""
+"""Maximum number of characters shown of a turn."""
 MOST_ANSWERS = 10
-"""Of a task, about the whole dialogue."""
+"""Maximum number of answers shown per task about the whole dialogue."""
 
 
 def format_dialogue(dialogue: DeclaredDialogue, readers: Sequence[TaskReader]) -> list[str]:
-    """Return the lines that show a dialogue: each turn with its speaker and the answers about it,
-    then the answers about the whole. Control characters are escaped."""
+    """Return the lines that show a dialogue, with control characters escaped.
+
+    Each turn has its speaker and the answers about it. Answers about the whole dialogue follow.
+    """
     place = f"{dialogue.location.file}, {dialogue.location.row}"
     about: dict[int, list[str]] = {}
     whole: list[str] = []
@@ -43,7 +45,7 @@ def format_dialogue(dialogue: DeclaredDialogue, readers: Sequence[TaskReader]) -
 
 
 def _read(reader: TaskReader, dialogue: DeclaredDialogue) -> Iterator[Instance]:
-    """Yield the instances up to one that cannot be read, which is a problem elsewhere."""
+    """Yield the instances up to one that cannot be read, which is reported elsewhere."""
     try:
         yield from reader.instances(dialogue)
     except DataError:

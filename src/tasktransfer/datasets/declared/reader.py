@@ -1,4 +1,4 @@
-"""A declaration as a dataset: its cards, its reader and its sizes."""
+"""Conversion of a declaration to a dataset: its task cards, its reader and its sizes."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ LEAST_ANSWER = 8
 
 
 def declared_dataset(name: str, declaration: Declaration, memory: Path | None) -> Dataset:
-    """The dataset that a config declares.
+    """Return the dataset that a config declares.
 
     Args:
-        name: as the config has it.
-        memory: folder where surveys (``survey``) and digests of files are remembered, or None. A
-            dataset whose files are gone is the one that was there last.
+        name: name of the dataset in the config.
+        declaration: the declaration.
+        memory: folder that caches surveys (``survey``) and file digests. If the files are gone, the
+            cached survey is used. None for no cache.
 
     Raises:
         DataError: its files are missing or damaged; names file, line or row, value and remedy.
@@ -80,7 +81,7 @@ def _is_there(declaration: Declaration, key: str) -> bool:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a reader answers of a declared dataset. The folder of releases is of no use to it."""
+    """Reader of a declared dataset. It ignores the folder of releases."""
 
     name: str
     declaration: Declaration
@@ -94,7 +95,10 @@ class _Asked:
         return source_of(self.declaration, self.key).location
 
     def revision(self, folder: Path, memo: Path | None) -> str:
-        """Of content and of how it is read: each card says where its own answers are."""
+        """Return the digest of the content and of the way it is read.
+
+        The fields of a task's answers are part of its card.
+        """
         source = source_of(self.declaration, self.key)
         return _revision(self.declaration, source, source.digest(memo), self.survey)
 
@@ -103,8 +107,8 @@ class _Asked:
         digest = source.digest(None)
         if digest != survey.digest:
             raise DataError(
-                f"{source.location}: has changed since this command began; let it be, and "
-                "start again"
+                f"{source.location}: has changed since this command started; leave it unchanged, "
+                "and start again"
             )
         return Release(
             location=source.location,
@@ -145,8 +149,11 @@ class _Asked:
 
 
 def _revision(declaration: Declaration, source: Source, digest: str, survey: Survey) -> str:
-    """Return the digest of content and of how it is read. What files without duplicates, rare
-    labels, several spellings and lists in cells do not have is not part of it."""
+    """Return the digest of the content and of the way it is read.
+
+    Parts that concern duplicates, rare labels, spellings or lists in cells are left out if the
+    files have none.
+    """
     content = {"version": VERSION, "splits": list(source.splits), **declaration.reading}
     moved, spellings = survey.splitting.moved, survey.spellings
     content |= {"moved": dict(moved)} if moved else {}
@@ -199,11 +206,11 @@ _KEEPS: Mapping[str, Literal["beginning", "end", "both"]] = {
     "end": "end",
     "both": "both",
 }
-"""What a declaration says of a dialogue's ends → what a card does."""
+"""Value of ``keeps`` in a declaration → value of ``keeps`` in a card."""
 
 
 def _where(section: TaskSection) -> str:
-    """Digest of where a task's answers are in a row: what no other field of a card says."""
+    """Return the digest of the fields of a task's answers, which the card has nowhere else."""
     places = {"label", "question", "options", "outputs", "fields"}
     keys = places | {"missing", "missing_values", "unanswerable"}
     return digest_of(section.model_dump(include=keys, exclude_defaults=True))[:16]
@@ -239,7 +246,10 @@ def _metric(name: str, section: TaskSection) -> MetricSpec:
 
 
 def _answer_tokens(name: str, section: TaskSection, labels: tuple[str, ...], survey: Survey) -> int:
-    """Room for the longest answer: two tokens a word and the end, or one for two characters."""
+    """Return an upper bound on the tokens of an answer: one per two characters, and two more.
+
+    Answers with several labels get four times as many. Spans and replies have a fixed bound.
+    """
     if section.kind in ("span", "reply"):
         return SPAN_TOKENS if section.kind == "span" else REPLY_TOKENS
     several = 4 if section.kind == "multi_label" else 1
@@ -255,7 +265,10 @@ def _size(name: str, section: TaskSection, survey: Survey) -> TaskSize:
 
 
 def _few_share(survey: Survey) -> float:
-    """Of the first task's training instances: forecasts of the full data divide by it."""
+    """Return the few-sample fraction of the first task's training instances.
+
+    Forecasts for the full data divide by it.
+    """
     for task, counts in survey.few_instances.items():
         return counts["train"] / survey.instances[task]["train"]
     return 1.0

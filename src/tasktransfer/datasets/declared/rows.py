@@ -1,8 +1,8 @@
-"""The rows of a file, read a piece at a time: memory does not grow with the file.
+"""Rows of a file, streamed: memory does not grow with the file.
 
-Texts are read by code of this package and not by a library: one that guesses types makes dates of
-texts and 7 of ``007``, takes a path with brackets for a pattern, and needs a cache that can be
-written (docs/decisions/0038-files-are-read-without-datasets.md).
+Text files are read by this package and not by a library. A library that guesses types turns texts
+into dates and ``007`` into 7, treats a path with brackets as a pattern, and needs a writable cache
+(docs/decisions/0038-files-are-read-without-datasets.md).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tasktransfer.datasets.declared.files import DataFile
 from tasktransfer.datasets.declared.json_rows import is_one_value, read_json_rows
-from tasktransfer.datasets.declared.source_row import MEND, SourceRow, make_row
+from tasktransfer.datasets.declared.source_row import FIX, SourceRow, make_row
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.csv_file import open_csv
@@ -20,7 +20,7 @@ from tasktransfer.files.fields import Location
 from tasktransfer.files.text_stream import TextLines
 
 MAX_BROKEN_LINES = 1000
-"""Lines that a reader of JSON lines passes over, if it is asked to, before it stops."""
+"""Maximum number of broken JSON lines that are skipped before the reader stops."""
 
 
 def read_rows(
@@ -29,14 +29,15 @@ def read_rows(
     """Yield the rows of a file in their order.
 
     Args:
-        notes: takes what a user should know of how the file is read, at the latest after its last
+        file: the file.
+        notes: list to which notes on how the file is read are added, at the latest after its last
             row.
-        problems: takes what is wrong with lines of JSON, which are then passed over; None: the
-            first is raised.
+        problems: list to which problems of JSON lines are added. These lines are then skipped.
+            None to raise the first problem.
 
     Raises:
-        DataError: the file cannot be read, is empty, or a row is no object; with line or row and
-            remedy.
+        DataError: the file cannot be read or is empty, or a row is not an object. The message
+            names the line or row, and a remedy.
     """
     notes = [] if notes is None else notes
     if file.format == "jsonl" and not is_one_value(file.path):
@@ -64,7 +65,7 @@ def _read_json_lines(
         if not text:
             lines.skip_empty(number)
             continue
-        location = Location(str(path), row=f"line {number}", remedy="mend the line")
+        location = Location(str(path), row=f"line {number}", remedy="fix the line")
         try:
             row = _parse_line(number, text, location)
         except DataError as error:
@@ -81,26 +82,26 @@ def _parse_line(number: int, line: str, location: Location) -> SourceRow:
     try:
         values = json_text.loads(line)
     except ValueError as error:
-        raise location.error(f"no JSON ({error})", _find_remedy(line)) from None
+        raise location.error(f"not valid JSON ({error})", _find_remedy(line)) from None
     return make_row(number, values, location)
 
 
 def _find_remedy(line: str) -> str:
-    """What to do about a line that is nearly JSON; empty for others."""
+    """Return the remedy for a line that is almost JSON; empty for other lines."""
     if line.startswith("{") and line.endswith("},"):
         return "remove the comma after the object, or name a list of objects .json"
     if line.startswith("{'"):
-        return "write the line by json.dumps: this is how Python prints objects"
+        return "write the line with json.dumps: Python's own notation is not JSON"
     return ""
 
 
 def _read_csv_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
-    """Cells are texts: what a label or number is, the declaration says."""
+    """Yield the rows of a CSV file with texts as cells; the declaration gives their meaning."""
     file = open_csv(path)
     notes += file.notes
     for line, cells in file.rows():
         values: dict[str, object] = dict(zip(file.columns, cells, strict=True))
-        yield SourceRow(line, values, Location(str(path), row=f"line {line}", remedy=MEND))
+        yield SourceRow(line, values, Location(str(path), row=f"line {line}", remedy=FIX))
 
 
 def _read_table_rows(file: DataFile, notes: list[str]) -> Iterator[SourceRow]:

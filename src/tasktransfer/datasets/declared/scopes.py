@@ -1,4 +1,4 @@
-"""Where the names of dialogues are unique: some corpora count them anew in each file."""
+"""The scope in which dialogue names are unique: some corpora restart them in each file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from tasktransfer.datasets.one_split import normalise_text
 from tasktransfer.errors import DataError
 
 Texts = Mapping[str, str]
-"""Name of a dialogue → digest of its text."""
+"""Dialogue name → digest of its text."""
 
 
 def guess_scope(files: Sequence[tuple[str, Texts]]) -> tuple[Literal["split", "file"], int] | None:
-    """Return in what the names of dialogues are unique, and how many names are in two files with
-    different texts. None if names are unique, or the same dialogues are in several files.
+    """Return the scope in which dialogue names are unique, and the number of conflicting names.
+
+    A name conflicts if two files have it with different texts. None if names are unique everywhere,
+    or if several files have the same dialogues.
 
     Args:
-        files: (split, its dialogues) of each file.
+        files: (split, texts of its dialogues) for each file.
     """
     scopes: set[str] = set()
     names = 0

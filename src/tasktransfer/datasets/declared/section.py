@@ -1,8 +1,8 @@
-"""What a config says of a dataset of one's own: its files, its dialogues and its tasks.
+"""Config section of a declared dataset: its files, its dialogues and its tasks.
 
-A declaration stands under ``datasets`` where a dataset of the package has its tasks. A *field* is
-a path of keys in a row, such as ``ticket.intent``; ``messages[].urgency`` is one value for each
-item of the list ``messages``.
+A declaration is a value under ``datasets``, like the task list of a dataset of the package. A
+*field* is a path of keys in a row, such as ``ticket.intent``. ``messages[].urgency`` is one value
+per item of the list ``messages``.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ ALIASES: dict[str, TaskKind] = {
     "question_answering": "span",
     "free_text": "reply",
 }
-"""Other words for kinds of task."""
+"""Aliases of task kinds."""
 KINDS = tuple(kind for kind in get_args(TaskKind) if kind != "open_labels")
-"""Kinds that a declaration can have: all that models are trained on."""
+"""Kinds that a declaration can use: all kinds on which models are trained."""
 
 METRICS: Mapping[str, tuple[str, ...]] = {
     "utterance_classification": ("accuracy", "micro_f1", "macro_f1", "weighted_f1"),
@@ -52,7 +52,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "reply": ("bleu", "bleu2", "rouge_l", "meteor"),
     "rating": ("closeness",),
 }
-"""Kind → the metrics that it can be scored by."""
+"""Kind → its possible metrics."""
 USUAL_METRICS: Mapping[str, tuple[str, ...]] = {
     "utterance_classification": ("micro_f1", "macro_f1"),
     "dialogue_classification": ("micro_f1", "macro_f1"),
@@ -60,7 +60,7 @@ USUAL_METRICS: Mapping[str, tuple[str, ...]] = {
     "span": ("exact_match", "macro_token_f1"),
     "reply": ("bleu",),
 }
-"""Kind → those that it is scored by where the declaration names none; of others all of METRICS."""
+"""Kind → its default metrics. The default of other kinds is all of METRICS."""
 
 
 def _as_tuple(value: Any) -> Any:
@@ -73,7 +73,7 @@ DataPath = Annotated[
     AfterValidator(short_enough),
     AfterValidator(of_a_user),
 ]
-"""Any path, or pattern of paths: no command line and no other path is made of it."""
+"""Any path, or pattern of paths. It is never part of a command line or of another path."""
 Paths = Annotated[
     tuple[DataPath, ...],
     LIST,
@@ -83,60 +83,62 @@ Paths = Annotated[
 
 
 Texts = Annotated[tuple[FieldPath, ...], LIST, Field(min_length=2), DISTINCT]
-"""Several fields of a turn that are a turn each."""
+"""Several fields of an object that are one turn each."""
 
 
 class DialogueName(Section):
-    """Where a row has the name of its dialogue, if the names start anew."""
+    """The field with the name of a row's dialogue, if names restart in each split or file."""
 
     field: FieldPath = Field(description="the field that names the dialogue")
     per: Literal["split", "file"] = Field(
-        description="where names are unique: in a split, or in a file. Others may have them too"
+        description="scope in which names are unique: split or file. Other scopes may reuse them"
     )
 
 
 class DialogueSection(Section):
-    """Where a row has its dialogue. Without ``turns`` a row is an utterance, and rows that follow
-    each other with the same ``id`` are a dialogue; without ``id`` too, a row is a dialogue of one
-    turn."""
+    """Fields that hold the dialogue of a row.
+
+    Without ``turns`` a row is an utterance, and consecutive rows with the same ``id`` are a
+    dialogue. Without ``turns`` and ``id`` a row is a dialogue of one turn.
+    """
 
     rows: FieldPath | None = Field(
         default=None,
-        description="the list in a row of the file whose items are the rows, scenes or "
-        "episodes[].scenes; null: the file's own rows",
+        description="list in a row of the file whose items are read as rows, such as scenes or "
+        "episodes[].scenes; null for the rows of the file",
     )
     turns: FieldPath | None = Field(
         default=None,
-        description="the list of turns in a row; rounds[] or rounds[].turns: several lists, one "
-        "after the other; null: a row is an utterance",
+        description="list of turns in a row; rounds[] or rounds[].turns for several consecutive "
+        "lists; null if a row is an utterance",
     )
     text: FieldPath | Texts | None = Field(
         default=None,
-        description="what is said in a turn; content[].text: its parts, joined by blanks; "
-        "[question, reply]: two turns, whose speakers are named as the fields are unless speaker "
-        "is set; null: the turns are texts themselves",
+        description="text of a turn; content[].text for parts, which are joined by spaces; "
+        "[question, reply] for two turns per object, whose speakers are the names of the fields "
+        "unless speaker is set; null if turns are texts",
     )
-    speaker: FieldPath | None = Field(default=None, description="who says it; null: nobody named")
+    speaker: FieldPath | None = Field(default=None, description="speaker of a turn; null for none")
     id: FieldPath | DialogueName | None = Field(
         default=None,
-        description="names the dialogue; {field: number, per: split}: names that start anew in "
-        "each split, or per file; null: by file and row",
+        description="name of the dialogue; {field: number, per: split} if names restart in each "
+        "split (or per: file); null for a name from file and row",
     )
     order: FieldPath | None = Field(
         default=None,
-        description="a field of a turn that its dialogue's turns are sorted by: a number, an ISO "
-        "date, or a name with numbers; null: the order of the file",
+        description="field of a turn by which the turns of a dialogue are sorted: a number, an "
+        "ISO date, or a name with numbers; null for the order of the file",
     )
     skip: Literal["empty"] | None = Field(
         default=None,
-        description="empty: turns without text are left out, and dialogues of such turns alone; "
-        "null: they are refused",
+        description="empty to skip turns without text, and dialogues in which no turn has text; "
+        "null to refuse them",
     )
 
     @model_validator(mode="after")
     def _has_text(self) -> Self:
         if self.turns is None and self.text is None:
-            raise ValueError("names neither turns nor text: say where the dialogue's words are")
+            raise ValueError("has neither turns nor text: name the field with the dialogue's text")
         problems = []
         for key in ("speaker", "order"):
             if getattr(self, key) is not None and self.text is None:
@@ -163,25 +165,26 @@ class DialogueSection(Section):
 
 
 class SharesSection(Section):
-    """Shares of the training dialogues that become a split which has no file."""
+    """Fractions of the training dialogues that become a split without files."""
 
     dev: Annotated[float, Field(gt=0, lt=1), NUMBER] = Field(
-        default=0.1, description="share of the training dialogues that is dev, without files.dev"
+        default=0.1, description="fraction of train for dev, if files.dev is not set"
     )
     test: Annotated[float, Field(gt=0, lt=1), NUMBER] | None = Field(
-        default=None, description="the same for test; null: a test file has to be there"
+        default=None,
+        description="fraction of train for test, if files.test is not set; null to require it",
     )
     seed: Seed = Field(default=0, description="seed of the draw")
 
 
 class FewSampleSection(Section):
-    """What of train and dev a study in the few-sample setting reads, drawn by dialogue."""
+    """Subset of train and dev for a study in the few-sample setting, drawn by dialogue."""
 
     instances: Count | None = Field(
-        default=None, description="training instances of each task at most"
+        default=None, description="maximum number of training instances per task"
     )
     share: Annotated[float, Field(gt=0, lt=1), NUMBER] | None = Field(
-        default=None, description="share of the training and dev dialogues"
+        default=None, description="fraction of the training and dev dialogues"
     )
     seed: Seed = Field(default=0, description="seed of the draw")
 
@@ -204,53 +207,51 @@ class TaskSection(Section):
     ] = Field(description=f"one of {', '.join((*KINDS, *ALIASES))}")
     label: FieldPath | None = Field(
         default=None,
-        description="the right answer: a label, labels, an answer's text, the number or text of "
-        "the right option, a rating, or the text to write",
+        description="gold answer: a label, a list of labels, the text of an answer, the number or "
+        "text of the correct option, a rating, or the text to generate",
     )
     labels: Annotated[tuple[str, ...], LIST, Field(min_length=2), DISTINCT] | None = Field(
-        default=None, description="all labels; null: those of the training split"
+        default=None, description="all labels; null for those of the training split"
     )
     metrics: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
-        default=None, description="what it is scored by; the score is their mean"
+        default=None, description="metrics; the score is their mean"
     )
-    question: FieldPath | None = Field(default=None, description="a question about the dialogue")
-    options: FieldPath | None = Field(
-        default=None, description="multiple choice: the list of options"
-    )
+    question: FieldPath | None = Field(default=None, description="question about the dialogue")
+    options: FieldPath | None = Field(default=None, description="list of options (multiple_choice)")
     scale: Annotated[tuple[float, float], LIST] | None = Field(
-        default=None, description="ratings: the two ends of the scale, [1, 5]"
+        default=None, description="both ends of the scale, such as [1, 5] (rating)"
     )
     outputs: dict[TaskKey, FieldPath] | None = Field(
-        default=None, description="multi_output: trait: where its answer is"
+        default=None, description="trait: field of its answer (multi_output)"
     )
     fields: dict[TaskKey, FieldPath] = Field(
-        default={}, description="name: where a text is that query or prompt name in braces"
+        default={}, description="name: field of a text that query or prompt name in braces"
     )
     query: str | None = Field(
-        default=None, description="what an encoder reads beside the dialogue, '{head} ; {tail}'"
+        default=None, description="encoder input besides the dialogue, such as '{head} ; {tail}'"
     )
     prompt: str | None = Field(
-        default=None, description="what a text-to-text model reads after the dialogue"
+        default=None, description="input of a text-to-text model after the dialogue"
     )
     unanswerable: Title | None = Field(
-        default=None, description="question answering: the answer where the row has none"
+        default=None, description="answer of rows without one (question_answering)"
     )
     missing: Literal["refuse", "skip"] | None = Field(
         default=None,
-        description="what is done where there is no answer; null: refuse, but skip turns, of which "
-        "some may be annotated",
+        description="refuse or skip items without an answer; null to skip turns, of which only "
+        "some may be annotated, and refuse others",
     )
     missing_values: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
         default=None,
-        description="texts that stand for no answer, such as 'nan'; null, NaN and blanks always do",
+        description="texts of a missing answer, such as 'nan'; null, NaN and blanks always are",
     )
     keeps: Literal["start", "end", "both"] | None = Field(
         default=None,
-        description="the part of a dialogue that is read where it is too long for a model: its "
-        "start, its end, or both without the middle; null: its end",
+        description="part of a dialogue that is kept if it is too long for a model: its start, "
+        "its end, or both without the middle; null for its end",
     )
-    short: TaskKey | None = Field(default=None, description="short name in figures; null: the name")
-    description: Title | None = Field(default=None, description="what is asked, a sentence")
+    short: TaskKey | None = Field(default=None, description="name in figures; null for the name")
+    description: Title | None = Field(default=None, description="the task in one sentence")
 
     @field_validator("kind")
     @classmethod
@@ -263,18 +264,19 @@ class TaskSection(Section):
     def _fits_its_kind(self) -> Self:
         problems = []
         if self.label is None and self.kind not in ("multi_output", "reply"):
-            problems.append((".label", "is missing: say where a row has the right answer"))
+            problems.append((".label", "is missing: name the field with the gold answer"))
         wanted = {"options": "multiple_choice", "scale": "rating", "outputs": "multi_output"}
         for key, kind in wanted.items():
             if (getattr(self, key) is None) == (self.kind == kind):
-                what = f"is missing, and {kind} needs it" if self.kind == kind else "cannot be used"
-                problems.append((f".{key}", f"{what}: tasks of kind {kind} alone have it"))
+                what = "is missing" if self.kind == kind else "cannot be used"
+                why = "need it" if self.kind == kind else "have it, and no others; remove it"
+                problems.append((f".{key}", f"{what}: tasks of kind {kind} {why}"))
         if self.unanswerable is not None and self.kind != "span":
-            problems.append((".unanswerable", "cannot be used: questions of kind span have it"))
+            problems.append((".unanswerable", "cannot be used: only kind span has it; remove it"))
         if self.labels is not None and self.kind in ("span", "reply", "multiple_choice", "rating"):
             problems.append((".labels", f"cannot be used: {self.kind} has no labels; remove it"))
         if self.keeps is not None and self.kind in ("utterance_classification", "reply"):
-            message = f"cannot be used: {self.kind} is about the last turn that is read; remove it"
+            message = f"cannot be used: {self.kind} is about the last turn of its input; remove it"
             problems.append((".keeps", message))
         if self.keeps == "both" and self.kind == "span":
             message = "cannot be both: an answer is one piece of the dialogue; set start or end"
@@ -288,16 +290,16 @@ class TaskSection(Section):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """What it is scored by."""
+        """The metrics of the task: those of the declaration, or the default ones."""
         return self.metrics or USUAL_METRICS.get(self.kind, METRICS[self.kind])
 
 
 class FilesSection(Section):
     """The files of each split."""
 
-    train: Paths = Field(description="a file, or several")
-    dev: Paths | None = Field(default=None, description="null: a share of train, by dialogue")
-    test: Paths | None = Field(default=None, description="null: refused, unless shares.test is set")
+    train: Paths = Field(description="a file, or several files")
+    dev: Paths | None = Field(default=None, description="null for a fraction of train, by dialogue")
+    test: Paths | None = Field(default=None, description="required unless shares.test is set")
 
 
 def _folder_or_files(value: Any) -> Any:
@@ -305,15 +307,15 @@ def _folder_or_files(value: Any) -> Any:
 
 
 class HubSplits(Section):
-    """What a dataset of the hub calls its splits."""
+    """Names of the splits of a dataset on the hub."""
 
-    train: Title = Field(default="train", description="the training split")
-    dev: Title | None = Field(default="validation", description="null: a share of train")
-    test: Title | None = Field(default="test", description="null: a share of train, if set")
+    train: Title = Field(default="train", description="training split")
+    dev: Title | None = Field(default="validation", description="null for shares.dev of train")
+    test: Title | None = Field(default="test", description="null for shares.test of train")
 
 
 class Declaration(Section):
-    """A dataset of one's own: files or a hub name, where its dialogues are, and its tasks."""
+    """A declared dataset: its files or hub name, the fields of its dialogues, and its tasks."""
 
     files: (
         Annotated[
@@ -323,25 +325,25 @@ class Declaration(Section):
             ),
         ]
         | None
-    ) = Field(default=None, description="files by split; or one file, or a folder that has them")
+    ) = Field(default=None, description="files by split, one file for all, or a folder")
     hub: Annotated[str, Text(r"[\w.-]+(/[\w.-]+)?", "write org/name")] | None = Field(
-        default=None, description="a dataset of the Hugging Face hub, in place of files"
+        default=None, description="dataset on the Hugging Face hub, instead of files"
     )
     revision: Revision | None = Field(
-        default=None, description="branch, tag or commit of the hub's dataset; null means main"
+        default=None, description="branch, tag or commit of the dataset on the hub; null for main"
     )
-    config: Title | None = Field(default=None, description="configuration of the hub's dataset")
-    splits: HubSplits = Field(default=HubSplits(), description="the hub's names of the splits")
-    dialogue: DialogueSection = Field(description="where a row has its dialogue")
+    config: Title | None = Field(default=None, description="configuration on the hub")
+    splits: HubSplits = Field(default=HubSplits(), description="names of the splits on the hub")
+    dialogue: DialogueSection = Field(description="fields that hold the dialogue of a row")
     tasks: Annotated[dict[TaskKey, TaskSection], Field(min_length=1)] = Field(
-        description="the tasks, each with its kind and where its answers are"
+        description="tasks, each with its kind and the fields of its answers"
     )
     shares: SharesSection = Field(
-        default=SharesSection(), description="shares of train for splits that have no file"
+        default=SharesSection(), description="fractions of train for splits without files"
     )
     few_sample: FewSampleSection | None = Field(
         default=None,
-        description="what of train and dev is read where data.few_sample is true; null: all",
+        description="subset of train and dev if data.few_sample is true; null for all",
     )
 
     @model_validator(mode="after")
@@ -351,7 +353,7 @@ class Declaration(Section):
         if self.hub is None:
             stray = {"revision": self.revision, "config": self.config}
             refuse(
-                (f".{key}", f"found {show(value)}, which only a hub name has: remove it")
+                (f".{key}", f"found {show(value)}, which only a dataset on the hub has: remove it")
                 for key, value in stray.items()
                 if value is not None
             )
@@ -359,7 +361,7 @@ class Declaration(Section):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """What of it, beside the content of its files, changes the instances of every task."""
+        """The keys besides files that affect the instances of every task, without defaults."""
         return self.model_dump(include={"dialogue", "shares", "few_sample"}, exclude_defaults=True)
 
 
@@ -368,5 +370,5 @@ KEYS = frozenset({"files", "hub"})
 
 
 def is_declaration(section: Any) -> bool:
-    """Whether a section under ``datasets`` declares a dataset, and does not name one."""
+    """Return whether a section under ``datasets`` declares a dataset instead of naming one."""
     return isinstance(section, Mapping) and not KEYS.isdisjoint(section)

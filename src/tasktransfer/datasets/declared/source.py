@@ -1,4 +1,4 @@
-"""Where the dialogues of a declaration come from: files on this disk, or a dataset of the hub."""
+"""Sources of declared dialogues: files on disk, or a dataset on the hub."""
 
 from __future__ import annotations
 
@@ -22,11 +22,16 @@ from tasktransfer.files.csv_file import open_csv
 from tasktransfer.tasks.card import SPLITS
 
 PLAIN = "0" * 64
-"""In place of a digest: the file's content tells all."""
+"""Placeholder digest for files whose reading follows from their content alone."""
 
 
 class Source(Protocol):
-    """``splits``: those that have dialogues of their own, train first. ``location``: for errors."""
+    """Source of dialogues.
+
+    Args:
+        splits: splits that have dialogues of their own, train first.
+        location: files or hub name, for errors.
+    """
 
     @property
     def splits(self) -> Sequence[str]: ...
@@ -35,15 +40,15 @@ class Source(Protocol):
     def location(self) -> str: ...
 
     def digest(self, memo: Path | None) -> str:
-        """A digest of all content, and of no path."""
+        """Return a digest of the content, independent of paths."""
 
     def dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
-        """The dialogues of a split in their order."""
+        """Yield the dialogues of a split in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files on this disk."""
+    """Files on disk."""
 
     files: FilesBySplit
     section: DialogueSection
@@ -75,9 +80,11 @@ class Files:
 
 
 def _digests(file: DataFile, digests: Digests) -> dict[str, str]:
-    """Return the digests of a file's parts, and of how it is read if its bytes alone do not say: a
-    CSV unlike its header, labels of a table that are read by their names. Whoever reads it
-    otherwise has other instances."""
+    """Return the digests of a file's parts, and of the way it is read if its bytes do not tell.
+
+    Examples are a CSV file whose rows differ from its header, and labels of a table that are read
+    by name. Another reading gives other instances.
+    """
     found = {name: digests.of_file(part) for name, part in file.parts().items()}
     if file.format in ("csv", "parquet", "arrow", "saved"):
         head = file.path / "state.json" if file.format == "saved" else file.path
@@ -100,7 +107,7 @@ def _digest_reading(file: DataFile) -> str:
             return digest_of(named) if named else PLAIN
         csv = open_csv(file.path)
     except DataError:
-        return PLAIN  # whoever reads it says what is wrong
+        return PLAIN  # reading the file reports the problem
     return (
         PLAIN
         if csv.is_plain
@@ -110,7 +117,7 @@ def _digest_reading(file: DataFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """A dataset of the hub, as the library's cache has it."""
+    """A dataset on the hub, as in the library's cache."""
 
     name: str
     config: str | None
@@ -127,8 +134,10 @@ class Hub:
         return f"{self.name} on the hub"
 
     def digest(self, memo: Path | None) -> str:
-        """Of the rows themselves, remembered: a branch moves, and the study keeps what it was at
-        its first start."""
+        """Return the digest of the rows, cached in ``memo``'s folder.
+
+        A branch may move, and the study keeps the digest of its first start.
+        """
         known = json_text.read_object(memo.with_name("hub.json")) if memo else {}
         key = f"{self.name} {self.config} {self.revision} {self.names!r}"
         if memo is not None and key not in known:
@@ -158,11 +167,14 @@ class Hub:
 
 
 def source_of(declaration: Declaration, key: str) -> Source:
-    """The source of a declaration; ``key`` names it in messages (``datasets.Tickets``).
+    """Return the source of a declaration.
+
+    Args:
+        declaration: the declaration.
+        key: its config key for messages, such as ``datasets.Tickets``.
 
     Raises:
-        DataError: as ``files_of``; or there is no test split and no share of train that becomes
-            one.
+        DataError: as ``files_of``; or there is neither a test split nor a fraction of train for it.
     """
     source: Source
     if declaration.files is not None:
@@ -178,7 +190,7 @@ def source_of(declaration: Declaration, key: str) -> Source:
         )
     if "test" not in source.splits and declaration.shares.test is None:
         raise DataError(
-            f"{source.location}: no test split, and {key} names none: give {key}.files.test, or "
-            f"set {key}.shares.test to 0.2, and a fifth of the training dialogues is kept for it"
+            f"{source.location}: no test split; give {key}.files.test, or set {key}.shares.test to "
+            "0.2 to hold out a fifth of the training dialogues"
         )
     return source

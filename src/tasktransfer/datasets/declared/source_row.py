@@ -1,4 +1,4 @@
-"""A row of a file, with its place."""
+"""Rows of a file, with their locations."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from typing import Any, NamedTuple
 
 from tasktransfer.files.fields import Location, Table
 
-MEND = "mend it"
+FIX = "fix it"
 ITEMS_KEY = "items"
-"""The field that has the items of a row that is a list."""
+"""Field for the items of a row that is a list."""
 
 
 class SourceRow(NamedTuple):
-    """``number``: the line on which a row of JSON lines or CSV begins, elsewhere the number of the
-    row or item, from 1."""
+    """A row of a file.
+
+    Args:
+        number: first line of a row of JSON lines or CSV. Otherwise the number of the row or item,
+            from 1.
+        values: fields of the row.
+        location: file and row, for messages.
+    """
 
     number: int
     values: Table
@@ -21,10 +27,10 @@ class SourceRow(NamedTuple):
 
 
 def make_row(number: int, value: Any, location: Location) -> SourceRow:
-    """Return a row that holds an object, or a list of objects, lists or texts as ``items``.
+    """Return a row from an object, or from a list of objects, lists or texts (as ``items``).
 
     Raises:
-        DataError: the value is another one.
+        DataError: the value is of another type.
     """
     if isinstance(value, list) and any(
         value and all(isinstance(item, kind) for item in value) for kind in (dict, list, str)

@@ -1,9 +1,9 @@
-"""Labels in several spellings: one label in two Unicode forms, or as 1 and 1.0.
+"""Labels with several spellings, such as two Unicode forms, or 1 and 1.0.
 
-A label whose spellings differ in what a reader does not see, or in how a number is written, is one
-label. It is read in its listed spelling, or else in its plain one (``plain_label``), and a note
-says so. A label with a single spelling stays as it is. Spellings that differ in case, or in blanks
-within, may be different labels: they are refused.
+Spellings that differ only in invisible characters, or in the format of a number, are one label. It
+is read as the spelling that the declaration lists, otherwise as the plain one (``plain_label``),
+and a note reports it. A label with a single spelling is not changed. Spellings that differ in case
+or in inner spaces may be different labels, so they are refused.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ from functools import lru_cache
 _WHOLE = re.compile(r"(-?[0-9]+)\.0*")
 _VARIATION_SELECTORS = range(0xFE00, 0xFE10)
 MAX_FORMS = 4
-"""Ways to write a label that are remembered."""
+"""Maximum number of forms recorded per label."""
 SHOWN = 5
-"""Labels that a note lists."""
+"""Maximum number of labels that a note lists."""
 
 MISSING_WORDS = frozenset({"nan", "null", "n/a", "#n/a", "<na>"})
-"""Texts that tables have for a missing value, in small letters."""
+"""Texts for a missing value in tables, in lower case."""
 
 Spellings = Mapping[str, str]
-"""Spelling → the label that it is read as, without spellings that are read as they are."""
+"""Spelling → the label that it is read as, without spellings that do not change."""
 
 
 @lru_cache(maxsize=4096)
 def plain_label(label: str) -> str:
-    """Return the plain spelling of a label: in composed Unicode, without characters that have no
-    width and without blanks around it, whole numbers without a fraction, true and false in small
-    letters. Empty if nothing can be seen."""
+    """Return the plain spelling of a label. Empty if the label has no visible character.
+
+    It is composed Unicode without zero-width characters and without outer spaces. Whole numbers
+    have no fraction, and true and false are in lower case.
+    """
     composed = unicodedata.normalize("NFC", label)
     plain = unicodedata.normalize("NFC", "".join(map(_plain_character, composed))).strip()
     if number := _WHOLE.fullmatch(plain):
@@ -43,8 +45,10 @@ def plain_label(label: str) -> str:
 
 
 def _plain_character(character: str) -> str:
-    """Return a character in its usual width and form. Numerals such as ² and ① stay: they are not
-    the digits 2 and 1."""
+    """Return a character in its usual width and form.
+
+    Numerals such as ² and ① do not change: they are not the digits 2 and 1.
+    """
     if unicodedata.category(character) == "Cf" or ord(character) in _VARIATION_SELECTORS:
         return ""
     if character.isnumeric() and not character.isdecimal():
@@ -56,8 +60,8 @@ def merge_spellings(labels: Iterable[str], listed: Collection[str] = ()) -> dict
     """Return the spellings that are read as another label.
 
     Args:
-        labels: as the files have them.
-        listed: labels of the declaration, whose spellings are kept.
+        labels: labels in the files.
+        listed: labels that the declaration lists, whose spellings are kept.
     """
     spellings: dict[str, list[str]] = {}
     for label in dict.fromkeys([*listed, *labels]):
@@ -78,32 +82,32 @@ def describe_spellings(task: str, spellings: Spellings) -> Iterator[str]:
     for label, alike in by_label.items():
         yield (
             f"{task}: {list_labels(alike)} {'is' if len(alike) == 1 else 'are'} read as label "
-            f"{label!r:.60}, from which the spelling differs in what cannot be seen or in how a "
-            "value is written"
+            f"{label!r:.60}: the spelling differs only in invisible characters or in the format "
+            "of a value"
         )
 
 
 @dataclass(slots=True)
 class ValueForms:
-    """How files write each label: as a text, with blanks around it, as a number or as yes and no.
+    """Forms of each label in the files: a text, a text with outer spaces, a number or a boolean.
 
     Args:
-        by_label: label → its values as written, without those that are the label's own text.
-        plain: labels that are written as their own text.
+        by_label: label → its values in the files that differ from the label's text.
+        plain: labels that occur as their own text.
     """
 
     by_label: dict[str, set[str]] = field(default_factory=dict)
     plain: set[str] = field(default_factory=set)
 
     def add(self, label: str, value: object) -> None:
-        """Note a value that is read as a label."""
+        """Record a value that is read as a label."""
         if value == label:
             self.plain.add(label)
         elif len(forms := self.by_label.setdefault(label, set())) < MAX_FORMS:
             forms.add(f"{value!r:.40}")
 
     def notes(self, task: str) -> Iterator[str]:
-        """Yield a note for each label that is written in several ways."""
+        """Yield a note for each label that occurs in several forms."""
         for label, found in self.by_label.items():
             forms = sorted(found) + ([repr(label)] if label in self.plain else [])
             if len(forms) > 1:
@@ -111,17 +115,17 @@ class ValueForms:
 
 
 def describe_missing(task: str, counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield a note for each label that tables write for a missing value."""
+    """Yield a note for each label that tables use for a missing value."""
     for label, count in counts.items():
         if label.casefold() in MISSING_WORDS:
             yield (
-                f"{task}: label {label!r} ({count:,}) may stand for no answer; if so, set missing: "
-                f"skip and missing_values: [{label!r}]"
+                f"{task}: label {label!r} ({count:,}) may mean a missing answer; if so, set "
+                f"missing: skip and missing_values: [{label!r}]"
             )
 
 
 def list_labels(labels: Collection[str]) -> str:
-    """Return the first labels, quoted, and how many more there are."""
+    """Return the first labels, quoted, and the number of the others."""
     shown = ", ".join(f"{label!r:.60}" for label in list(labels)[:SHOWN])
     more = len(labels) - SHOWN
     return f"{shown} and {more:,} more" if more > 0 else shown

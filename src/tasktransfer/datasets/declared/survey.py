@@ -1,5 +1,6 @@
-"""What is known of a declared dataset before a plan is made: its labels, how train is split, how
-large its tasks are. The files are read once for it; what was found is remembered by their content.
+"""Survey of a declared dataset: its labels, its splits and the sizes of its tasks.
+
+A plan needs these facts. The files are read once for them, and the survey is cached by content.
 """
 
 from __future__ import annotations
@@ -29,32 +30,36 @@ from tasktransfer.files import json_text, replacing
 from tasktransfer.tasks.card import SPLITS, Instance
 
 VERSION = 1
-"""Raise it when the same files give other instances."""
+"""Version of the reader. Increase it if the same files give other instances."""
 SURVEY_VERSION = 3
-"""Raise it when a survey has other fields, or tells more."""
+"""Version of surveys. Increase it if their fields or notes change."""
 
 MOST_LABELS = 1000
 WITHOUT_LABELS = ("span", "reply", "rating", "multiple_choice")
 """Kinds of task whose answers are not labels."""
 TOKENS_A_WORD = 1.4
-"""Of BERT's word pieces, for forecasts."""
+"""BERT's word pieces per word, for forecasts."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """Of all files together.
+    """Facts about all files of a dataset.
 
     Args:
-        labels: task → those of train, sorted.
-        options: task → how many options its questions have.
+        digest: digest of the files' content.
+        labels: task → labels of train, sorted.
+        options: task → number of options of its questions.
         longest: task → characters of its longest answer.
-        instances: task → split → how many; ``few_instances``: in the few-sample setting.
-        dialogues: split → how many; ``few_dialogues``: of any task in the few-sample setting.
-        words: task → mean words of an instance.
+        instances: task → split → number of instances.
+        few_instances: the same in the few-sample setting.
+        dialogues: split → number of dialogues.
+        few_dialogues: the same for all tasks together in the few-sample setting.
+        words: task → mean number of words per instance.
+        splitting: assignment of the training files' dialogues to splits.
         few: task → split → limit of its few-sample draw (``draws``).
-        spellings: task → spelling of a label → the label that it is read as (``spellings``).
+        spellings: task → spelling of a label → label that it is read as (``spellings``).
         cells: tasks whose labels are lists in the texts of cells.
-        told: what a user should know, a line each.
+        told: notes for the user, one per line.
     """
 
     digest: str
@@ -76,11 +81,11 @@ class Survey:
 def survey_of(
     declaration: Declaration, source: Source, name: str, digest: str, memo: Path | None
 ) -> Survey:
-    """The survey of a dataset, remembered in ``memo`` or made.
+    """Return the survey of a dataset, from the cache file ``memo`` or from its rows.
 
     Raises:
-        DataError: a row cannot be read, a dialogue is in two splits, a label of dev or test is none
-            of train; names file, line, value and remedy.
+        DataError: a row cannot be read, a dialogue is in two splits, or a label of dev or test is
+            not in train; names file, line, value and remedy.
     """
     if memo is not None and (known := remembered(memo)) and known.digest == digest:
         return known
@@ -95,13 +100,13 @@ def survey_of(
 
 
 def memo_file(folder: Path, name: str, declaration: Declaration) -> Path:
-    """Where the survey of a declaration is remembered, in a folder of the study's results."""
+    """Return the path of a declaration's cached survey in a folder of the study's results."""
     digest = digest_of({"version": SURVEY_VERSION, **declaration.model_dump()})[:12]
     return folder / f"{name}-{digest}.json"
 
 
 def remembered(memo: Path) -> Survey | None:
-    """The survey that a file has; None where it has none of this version."""
+    """Return the survey in a cache file. None if it has no survey of this version."""
     content = json_text.read_object(memo)
     if content.pop("version", None) != SURVEY_VERSION:
         return None
@@ -113,7 +118,16 @@ def remembered(memo: Path) -> Survey | None:
 
 @dataclass(slots=True)
 class _Counts:
-    """What is counted of one task. ``per_dialogue``: split → instances of each dialogue."""
+    """Counts of one task.
+
+    Args:
+        reader: reader of the task's instances.
+        labels: labels by dialogue.
+        options: number of options → first instance with that number.
+        per_dialogue: split → number of instances per dialogue.
+        words: number of words in all instances.
+        longest: characters of the longest answer.
+    """
 
     reader: TaskReader
     labels: LabelCounts = field(default_factory=LabelCounts)
@@ -144,7 +158,7 @@ class _Surveyor:
                 self._count(split, dialogue)
             if split not in self.numbers:
                 raise DataError(
-                    f"{self.source.location}: no dialogue of {split} has a turn with text; look at "
+                    f"{self.source.location}: no dialogue of {split} has a turn with text; check "
                     "dialogue.text"
                 )
         declared = self.declaration
@@ -235,10 +249,10 @@ class _Surveyor:
             for label in instance.target:
                 labels.setdefault(label, instance.id)
 
-    # --- all together ---
+    # --- all dialogues ---
 
     def _split(self, needed: tuple[str, ...]) -> Splitting:
-        """Draw the splits that have no files."""
+        """Draw the splits without files."""
         numbers, shares = self.numbers["train"], self.declaration.shares
         if not needed:
             return splitting(numbers, shares, needed)
@@ -294,13 +308,13 @@ class _Surveyor:
             )
         if self.empty_turns:
             told.append(
-                f"{self.empty_turns:,} turns without text are left out (dialogue.skip: empty), and "
-                f"{self.empty_dialogues:,} dialogues that hold no other turn"
+                f"{self.empty_turns:,} turns without text are skipped (dialogue.skip: empty), and "
+                f"so are {self.empty_dialogues:,} dialogues without any other turn"
             )
         if same := count_duplicates(self.groups):
             told.append(
-                f"{same:,} of the {len(self.groups):,} training dialogues say the same as another: "
-                "they are drawn together, so that no split has a copy of another's"
+                f"{same:,} of the {len(self.groups):,} training dialogues say the same as another "
+                "one; duplicates are drawn into the same split"
             )
         splits = [drawn.split_of_number(n) if needed else "train" for n in self.numbers["train"]]
         for task, counts in self.tasks.items():
@@ -322,12 +336,15 @@ class _Surveyor:
 
 
 def describe_skipped(task: str, count: int) -> str:
-    """Return the note about items without an answer."""
-    return f"{task}: {count:,} without an answer are no instances (missing: skip)"
+    """Return the note about skipped items without an answer."""
+    return f"{task}: {count:,} items without an answer are skipped (missing: skip)"
 
 
 def _words_before(dialogue: DeclaredDialogue) -> dict[int, int]:
-    """Return where turns end → words of the context up to there, which ends an instance's own."""
+    """Return end offset of a turn → number of words in the context up to there.
+
+    The context of an instance ends with a turn.
+    """
     words, total = {}, 0
     for turn in dialogue.turns:
         total += len(dialogue.context[turn.start : turn.end].split())
@@ -337,7 +354,13 @@ def _words_before(dialogue: DeclaredDialogue) -> dict[int, int]:
 
 @dataclass(slots=True)
 class _Dialogues:
-    """Of a split: its dialogues' numbers in the few-sample draw, and their instances by task."""
+    """Dialogues of a split.
+
+    Args:
+        tasks: names of the tasks.
+        few: numbers of the dialogues in the few-sample draw.
+        counts: task → number of instances per dialogue.
+    """
 
     tasks: tuple[str, ...]
     few: array[int] = field(default_factory=lambda: array("q"))
@@ -352,22 +375,22 @@ class _Dialogues:
             self.counts[task].append(count)
 
     def below(self, task: str, limit: int) -> int:
-        """Instances of a task on the dialogues whose numbers are below a limit."""
+        """Return the number of a task's instances on dialogues whose numbers are below a limit."""
         both = zip(self.few, self.counts[task], strict=True)
         return sum(count for number, count in both if number < limit)
 
 
 def _drawn(dialogues: _Dialogues, split: str, draws: Mapping[str, Mapping[str, int]]) -> int:
-    """Dialogues that the few-sample draw of any task has."""
+    """Return the number of dialogues in the few-sample draw of any task."""
     limits = [limit[split] for limit in draws.values() if split in limit]
     return sum(number < max(limits) for number in dialogues.few) if limits else len(dialogues.few)
 
 
 def dialogues_in(source: Source, split: str, drawn: Splitting) -> Iterator[DeclaredDialogue]:
-    """The dialogues of a split, drawn or with files of its own."""
+    """Yield the dialogues of a split, which has its own files or is drawn from train."""
     own: str = split if split in source.splits else "train"
     for dialogue in source.dialogues(own):
-        if not dialogue.turns:  # all are without text (dialogue.skip: empty)
+        if not dialogue.turns:  # no turn has text (dialogue.skip: empty)
             continue
         if own != "train" or drawn.split_of(dialogue.id) == split:
             yield dialogue

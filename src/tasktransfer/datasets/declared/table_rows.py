@@ -1,5 +1,4 @@
-"""The rows of Parquet and Arrow files, of folders that ``Dataset.save_to_disk`` wrote, and of
-datasets on the hub."""
+"""Rows of Parquet and Arrow files, of ``Dataset.save_to_disk`` folders and of hub datasets."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasktransfer.datasets.declared.source_row import MEND, SourceRow
+from tasktransfer.datasets.declared.source_row import FIX, SourceRow
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.bounded_memory import bounded_memory
@@ -25,18 +24,18 @@ from tasktransfer.files.regular import open_regular
 from tasktransfer.files.text_stream import MAX_RATIO, RATIO_FREE_BYTES
 
 BATCH = 16
-"""Rows that are unpacked at once."""
+"""Number of rows that are unpacked at once."""
 MAX_BATCH_BYTES = 128 * 2**20
-"""Memory that unpacking them may take. A row of JSON lines has 8 MiB at most."""
+"""Maximum memory for unpacking them. A row of JSON lines has at most 8 MiB."""
 _TAKE_MUCH = f"some rows take more than {MAX_BATCH_BYTES // 2**20} MiB of memory"
 MAX_VALUES = 2**20
-"""Values that a row may have, lists counted item by item."""
+"""Maximum number of values per row, counting each item of a list."""
 PAGE = 2**16
-"""Bytes of a column that are read at once."""
+"""Number of bytes of a column that are read at once."""
 _INDEX = re.compile(r"__index_level_\d+__")
-"""What pandas calls an index without a name."""
+"""Name that pandas gives to an index without a name."""
 _FEATURES = b"huggingface"
-"""Under this key a schema has the types of ``datasets``, the names of labels among them."""
+"""Key of a schema's metadata for the types of ``datasets``, including names of labels."""
 
 
 def read_parquet_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
@@ -46,7 +45,7 @@ def read_parquet_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
         size = path.stat().st_size
         if file.metadata.num_rows > size:
             raise DataError(
-                f"{path}: has {file.metadata.num_rows:,} rows, more than dialogues in a file of "
+                f"{path}: has {file.metadata.num_rows:,} rows, too many for dialogues in a file of "
                 "its size; write it again as Parquet"
             )
         reader = _Reader(str(path), file.schema_arrow, notes, size)
@@ -60,14 +59,17 @@ def read_arrow_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
 
 
 def read_saved_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
-    """Yield the rows of a folder that ``Dataset.save_to_disk`` wrote. Raises DataError if it is
-    damaged."""
+    """Yield the rows of a folder written by ``Dataset.save_to_disk``.
+
+    Raises:
+        DataError: the folder is damaged.
+    """
     with _reporting(path, "save it again with Dataset.save_to_disk"):
         number = 0
         for entry in json_text.read(path / "state.json")["_data_files"]:
             for row in _read_arrow(path / Path(entry["filename"]).name, str(path), notes):
                 number += 1
-                location = Location(str(path), row=f"row {number}", remedy=MEND)
+                location = Location(str(path), row=f"row {number}", remedy=FIX)
                 yield SourceRow(number, row.values, location)
 
 
@@ -77,10 +79,10 @@ def read_hub_rows(
     """Yield the rows of a split of a dataset on the hub, from the library's cache if it is there.
 
     Raises:
-        DataError: the dataset cannot be loaded; says what the library says.
+        DataError: the dataset cannot be loaded; quotes the library's message.
     """
     library = _import_datasets()
-    with _reporting(name, "look at the name, or set HF_HUB_OFFLINE=0 where there is a network"):
+    with _reporting(name, "check the name, or set HF_HUB_OFFLINE=0 if there is a network"):
         try:
             table = library.load_dataset(name, config, split=split, revision=revision)
         except Exception:
@@ -91,9 +93,10 @@ def read_hub_rows(
 
 
 def find_named_labels(path: Path, form: str) -> dict[str, Any]:
-    """Return the fields of a table whose labels are read by their names, with their types.
+    """Return the fields of a table whose labels are read by name, with their types.
 
     Args:
+        path: the file or folder.
         form: parquet, arrow or saved.
 
     Raises:
@@ -120,8 +123,10 @@ def _read_arrow(path: Path, name: str, notes: list[str]) -> Iterator[SourceRow]:
 
 
 def _open_batches(source: pa.NativeFile) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
-    """Open an Arrow stream or file; its batches are unpacked one by one, by one thread, in memory
-    that ``bounded_memory`` counts."""
+    """Open an Arrow stream or file.
+
+    Its batches are unpacked one at a time by one thread, in memory that ``bounded_memory`` counts.
+    """
     options: dict[str, Any] = {
         "options": pa.ipc.IpcReadOptions(use_threads=False),
         "memory_pool": pa.system_memory_pool(),
@@ -135,10 +140,14 @@ def _open_batches(source: pa.NativeFile) -> tuple[pa.Schema, Iterable[pa.RecordB
 
 
 class _Reader:
-    """Makes rows of batches: labels by their names, and without an index of pandas.
+    """Converter of batches to rows: with names of labels, and without an index of pandas.
 
     Args:
-        size: bytes of the file, of which ``MAX_RATIO`` is a limit; None if it is no file.
+        name: name of the file or dataset, for messages.
+        schema: schema of the batches.
+        notes: list to which notes on how the table is read are added.
+        size: bytes of the file; unpacked rows may take ``MAX_RATIO`` times as many. None if the
+            table is not a file.
     """
 
     def __init__(
@@ -152,7 +161,7 @@ class _Reader:
         self.index = [key for key in schema.names if _INDEX.fullmatch(key)]
         named = ", ".join(self.features)
         new = [f"{name}: labels of {named} are read by their names (ClassLabel)"] if named else []
-        new += [f"{name}: {key} is an index of pandas; passed over" for key in self.index]
+        new += [f"{name}: {key} is an index of pandas and is skipped" for key in self.index]
         notes += [note for note in new if note not in notes]
 
     def rows(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[SourceRow]:
@@ -164,7 +173,7 @@ class _Reader:
                 self._refuse_large(some)
                 for values in some.to_pylist():
                     number += 1
-                    location = Location(self.name, row=f"row {number}", remedy=MEND)
+                    location = Location(self.name, row=f"row {number}", remedy=FIX)
                     for key, feature in self.features.items():
                         values[key] = _by_names(values[key], feature, location)
                     for key in self.index:
@@ -172,7 +181,7 @@ class _Reader:
                     yield SourceRow(number, values, location)
 
     def _bounded(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[Any]:
-        """Yield batches. Raises DataError if they unpack to far more than dialogues do."""
+        """Yield batches. Raises DataError if they unpack to far more data than dialogues have."""
         waiting, taken = iter(batches), 0
         while True:
             try:
@@ -188,19 +197,19 @@ class _Reader:
             yield batch
 
     def _refuse_large(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Raise DataError if a few rows are larger as Python's values than dialogues are."""
+        """Raise DataError if rows would be larger as Python values than any dialogue."""
         if rows.nbytes > MAX_BATCH_BYTES:
             raise self._too_large(_TAKE_MUCH)
         if any(_count_values(column) > BATCH * MAX_VALUES for column in rows.columns):
             raise self._too_large(f"a row has more than {MAX_VALUES:,} values")
 
     def _too_large(self, what: str) -> DataError:
-        remedy = "give the dialogues as JSON lines if they are sound"
-        return DataError(f"{self.name}: {what}, as no dialogues do; {remedy}")
+        remedy = "if the dialogues are valid, give them as JSON lines"
+        return DataError(f"{self.name}: {what}, too much for dialogues; {remedy}")
 
 
 def _count_values(column: pa.Array | pa.ChunkedArray) -> int:
-    """Count the values of a column, items of lists and fields of structs included."""
+    """Count the values of a column, including items of lists and fields of structs."""
     if isinstance(column, pa.ChunkedArray):
         return sum(map(_count_values, column.chunks))
     if pa.types.is_struct(column.type):
@@ -212,7 +221,7 @@ def _count_values(column: pa.Array | pa.ChunkedArray) -> int:
 
 
 def _read_features(schema: pa.Schema) -> Mapping[str, Any]:
-    """The types of ``datasets`` that a schema has beside its own; none if it has none."""
+    """Return the types of ``datasets`` in a schema's metadata; empty if it has none."""
     try:
         features = json_text.loads((schema.metadata or {})[_FEATURES])["info"]["features"]
     except (KeyError, TypeError, ValueError):
@@ -222,7 +231,7 @@ def _read_features(schema: pa.Schema) -> Mapping[str, Any]:
 
 
 def _named_labels(features: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of some types that have labels by name, at any depth."""
+    """Return the types that contain named labels at any depth."""
     return {key: feature for key, feature in features.items() if _has_labels(feature)}
 
 
@@ -236,8 +245,11 @@ def _has_labels(feature: Any) -> bool:
 
 
 def _by_names(value: Any, feature: Any, location: Location) -> Any:
-    """Return a value with the names of its labels in place of their numbers; -1 is a label that is
-    missing. Raises DataError if a number has no name."""
+    """Return a value with the numbers of labels replaced by their names; -1 is a missing label.
+
+    Raises:
+        DataError: a number has no name.
+    """
     if isinstance(feature, list) and feature:
         feature = feature[0]
     if value is None or not isinstance(feature, Mapping):
@@ -267,8 +279,11 @@ READERS: Mapping[str, Callable[[Path, list[str]], Iterator[SourceRow]]] = {
 
 
 def _import_datasets() -> Any:
-    """``datasets``, which takes a second to import; without the bars that no log wants, and without
-    torch, which it would import for a class that nobody needs here: 200 MB and as long again."""
+    """Return the module ``datasets``, without progress bars and without torch.
+
+    Its import takes a second. Importing torch for a class that is not used here would take another
+    second and 200 MB.
+    """
     if sys.modules.get("datasets") is not None:
         return sys.modules["datasets"]
     asked = os.environ.get("USE_TORCH")
@@ -289,24 +304,27 @@ def _import_datasets() -> Any:
 
 
 def _refuse_unwritable(cache: Path) -> None:
-    """Name the cache if nothing can be written in it: the library blames the dataset then."""
+    """Raise DataError if the cache is not writable.
+
+    The library would blame the dataset.
+    """
     try:
         cache.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=cache).close()
     except OSError as error:
         raise DataError(
             f"{cache}: the cache of datasets cannot be written ({error.strerror}); set HF_HOME to "
-            "a folder that you may write"
+            "a writable folder"
         ) from None
 
 
 @contextmanager
 def _reporting(path: Path | str, remedy: str) -> Iterator[None]:
-    """Report what a library raises as a DataError."""
+    """Convert the exceptions of a library to DataError."""
     try:
         yield
     except (DataError, GeneratorExit, MemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:  # whatever a library raises for a damaged file
+    except Exception as error:  # libraries raise various types for a damaged file
         what = " ".join(str(error.__cause__ or error).split())
         raise DataError(f"{path}: cannot be read ({what:.200}); {remedy}") from error

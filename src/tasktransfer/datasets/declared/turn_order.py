@@ -1,4 +1,4 @@
-"""The order of turns by a field that counts them or says when they were said."""
+"""The order of turns by a field with their number or time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any
 Keys = Sequence[Any]
 _DIGITS = re.compile(r"(\d{1,18})")
 _NOT_SORTABLE = re.compile(r"/|\b[ap]\.?m\b", re.IGNORECASE)
-"""What a date may hold whose numbers are not in the order of their size: 1/2/2024, 9:59 PM."""
+"""Marks of dates whose numbers do not sort by size: 1/2/2024, 9:59 PM."""
 
 
 def sort_keys(values: Sequence[Any]) -> Keys | None:
-    """Return keys that sort values by number, date or the numbers within names such as ``d0_12``.
-    None if the values are nothing of the kind, or not all of one kind."""
+    """Return keys that sort values by number, by date or by the numbers in names like ``d0_12``.
+
+    None if the values are of another kind or of different kinds.
+    """
     for as_key in (_as_number, _as_date, _as_naive_date):
         keys = [as_key(value) for value in values]
         if None not in keys:
@@ -63,7 +65,7 @@ def _read_date(value: Any) -> datetime | None:
 
 
 def _parts(value: Any) -> list[str]:
-    """Return a name as what is between its numbers and its numbers, in turns."""
+    """Split a name into alternating texts and numbers."""
     if not isinstance(value, str) or _NOT_SORTABLE.search(value):
         return []
     return _DIGITS.split(value.strip())

@@ -1,0 +1,95 @@
+"""Text that ``tasktransfer data check`` prints: a declaration with comments, and short lists."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from tasktransfer.config.yaml_text import comment, write_yaml
+from tasktransfer.datasets.guess.declaration import Guess
+
+SHOWN = 20
+"""Number of listed problems per file, and of listed lines per problem."""
+UNEVEN = 10
+"""Ratio of the largest to the smallest label above which the ratio is printed."""
+
+Target = tuple[str, ...]
+
+
+@dataclass
+class Counts:
+    """Numbers in the comments of a declaration.
+
+    Args:
+        rows: number of rows in all files.
+        turns: number of turns in all dialogues.
+        dialogues: split → number of dialogues.
+        labels: task → split → label → number of occurrences.
+    """
+
+    rows: int = 0
+    turns: int = 0
+    dialogues: Counter[str] = field(default_factory=Counter)
+    labels: dict[str, dict[str, Counter[str]]] = field(default_factory=dict)
+
+
+def format_declaration(
+    name: str, section: Mapping[str, Any], guessed: Guess, counted: Counts
+) -> str:
+    """Return a dataset's declaration as YAML, with the number of dialogues and labels as comments.
+
+    Args:
+        name: name of the dataset.
+        section: the declaration, a value under ``datasets``.
+        guessed: source of the declaration's tasks.
+        counted: numbers for the comments.
+    """
+    sizes = ", ".join(f"{count:,} {split}" for split, count in counted.dialogues.items())
+    head = f"# {sizes} dialogues, {counted.turns:,} turns\n"
+    if not sizes:
+        head = f"# {counted.rows:,} rows, no task found\n"
+    body = write_yaml({"datasets": {name: section}})
+    body, heading, tasks = body.partition("\n    tasks:")
+    for task in guessed.tasks:
+        counts = sum(counted.labels.get(task, {}).values(), Counter[str]())
+        note = _describe_labels(counts or guessed.counts[task], guessed.tasks[task]["kind"])
+        if task in guessed.numbers and guessed.tasks[task]["kind"] != "multiple_choice":
+            note += (
+                f"; {guessed.numbers[task]} in the file, read as labels (for ratings set kind: "
+                "rating and scale)"
+            )
+        key = write_yaml({task: {}}).removesuffix(" {}\n")
+        tasks = tasks.replace(f"\n      {key}\n", f"\n      {key}  {comment(note)}\n", 1)
+    return head + body + heading + tasks
+
+
+def _describe_labels(counts: Counter[str], kind: str) -> str:
+    if kind in ("question_answering", "span", "multiple_choice"):
+        return f"{sum(counts.values()):,} answers"
+    most = ", ".join(f"{label:.40} ({count:,})" for label, count in counts.most_common(5))
+    text = f"{len(counts)} labels: {most}{', ...' if len(counts) > 5 else ''}"
+    if counts and max(counts.values()) > UNEVEN * min(counts.values()):
+        ratio = max(counts.values()) / min(counts.values())
+        text += f"; the largest is {ratio:.0f} times the smallest"
+    return text
+
+
+def describe_difference(answer: Sequence[Target], earlier: Sequence[Target]) -> str:
+    """Return the first answers of two dialogues that differ: "'a' here and 'b' there"."""
+    pairs = zip_longest(answer, earlier, fillvalue=())
+    here, there = next((pair for pair in pairs if pair[0] != pair[1]), ((), ()))
+    return f"{', '.join(here)!r:.60} here and {', '.join(there)!r:.60} there"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return the first names, separated by commas, and how many more there are."""
+    return ", ".join(first_problems(names, ""))
+
+
+def first_problems(problems: Sequence[str], what: str = "in the same file") -> list[str]:
+    """Return the first problems of a kind, and how many more there are."""
+    more = len(problems) - SHOWN
+    return [*problems[:SHOWN], *([f"and {more:,} more {what}".rstrip()] if more > 0 else [])]
