@@ -548,7 +548,7 @@ FORMATS: dict[str, Format] = {
         ),
         {"text": "text", "id": "conversation", "order": "position"},
         {"mood": "mood"},
-        notes=("position looks like the order of turns, and is 2, 0, 3, 1",),
+        notes=("position looks like the order of turns, but is 2, 0, 3, 1",),
     ),
     "the newest first": Format(
         "newest.jsonl",
@@ -569,7 +569,7 @@ FORMATS: dict[str, Format] = {
         as_csv([{"chat": str(turns(n, chat)), "topic": topic(n)} for n in range(24)]),
         {"turns": "chat", "text": "content", "speaker": "role"},
         {"topic": "topic"},
-        notes=("chat holds lists or objects as text, as Python prints them",),
+        notes=("chat holds lists or objects as text (in Python",),
     ),
     "numpy arrays in a CSV": Format(
         "dailydialog.csv",

@@ -17,14 +17,6 @@ from pydantic import ValidationError
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets.declared.answers import TaskReader
-from tasktransfer.datasets.declared.check_text import (
-    Counts,
-    Target,
-    describe_difference,
-    first_problems,
-    format_declaration,
-    join_names,
-)
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
 from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, data_file
 from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
@@ -42,6 +34,14 @@ from tasktransfer.datasets.declared.survey import (
     WITHOUT_LABELS,
     describe_skipped,
     survey_of,
+)
+from tasktransfer.datasets.guess.check_text import (
+    Counts,
+    Target,
+    describe_difference,
+    first_problems,
+    format_declaration,
+    join_names,
 )
 from tasktransfer.datasets.guess.declaration import Guess, guess
 from tasktransfer.datasets.one_split import LEAST_WORDS, count_words, normalise_text

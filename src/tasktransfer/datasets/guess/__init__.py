@@ -1,1 +1,1 @@
-"""A declaration guessed from the rows of a file, for ``tasktransfer data check``."""
+"""Guesses of a declaration from the rows of a file, for ``tasktransfer data check``."""

@@ -1,4 +1,4 @@
-"""Lists and objects that rows have as the texts of their cells."""
+"""Lists and objects in the texts of cells."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ from tasktransfer.files import json_text
 
 @dataclass(frozen=True)
 class DecodedCells:
-    """``keys``: fields whose texts are lists or objects. ``notes``: what a user should know."""
+    """Result of ``decode_cells``.
+
+    Args:
+        keys: fields whose texts are lists or objects.
+        notes: notes for the user.
+    """
 
     keys: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
 
 def decode_cells(rows: Sequence[SourceRow]) -> tuple[list[SourceRow], DecodedCells]:
-    """Return rows with lists and objects in place of the texts that hold them."""
+    """Return rows in which texts of lists and objects are replaced by their values."""
     plain, decoded = [dict(row.values) for row in rows], DecodedCells()
     for key in {key: None for row in plain for key, value in row.items() if isinstance(value, str)}:
         filled = [row for row in plain if not is_null(row.get(key))]
@@ -32,13 +37,13 @@ def decode_cells(rows: Sequence[SourceRow]) -> tuple[list[SourceRow], DecodedCel
         broken = sum(value is None for value in values)
         if broken > (1 - MOST) * len(found):
             decoded.notes.append(
-                f"{key} begins like a list in {len(found):,} of {len(filled):,} rows, and "
+                f"{key} begins like a list in {len(found):,} of {len(filled):,} rows, but "
                 f"{broken:,} are neither JSON nor a Python list; write lists as JSON (json.dumps)"
             )
             continue
-        form = "JSON" if _is_json(str(found[0][key])) else "Python prints them"
+        form = "as JSON" if _is_json(str(found[0][key])) else "in Python's notation"
         decoded.keys.add(key)
-        decoded.notes.append(f"{key} holds lists or objects as text, as {form}; read as such")
+        decoded.notes.append(f"{key} holds lists or objects as text ({form}) and is read as such")
         for row, value in zip(found, values, strict=True):
             row[key] = row[key] if value is None else value
     pairs = zip(rows, plain, strict=True)

@@ -1,4 +1,4 @@
-"""What the fields of some rows hold: texts, labels, lists of turns."""
+"""Fields of rows and the types of their values: texts, labels or lists of turns."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.dialogues import LINE
 
 MOST_LABELS = 60
-"""Of a field that is taken for one with labels."""
+"""Maximum number of labels in a field that is considered a label."""
 LABEL_WORDS = 4
-"""Mean words of a label at most."""
+"""Maximum mean number of words per label."""
 MOST = 0.8
-"""Share of the values that have to be what a field is taken for."""
+"""Fraction of a field's values that must have the type for which the field is taken."""
 TEXT_WORDS = 2.0
-"""Mean words of a turn at least, where no name tells its text."""
+"""Minimum mean number of words per turn, if the field's name does not suggest text."""
 MOST_DEPTH = 8
-"""Objects within objects that are looked into."""
+"""Maximum depth of nested objects that are inspected."""
 MOST_COLUMNS = 20_000
-"""Fields that are looked at."""
+"""Maximum number of fields that are inspected."""
 MOST_PLACES = 4
-"""Objects in a list that are looked at by their places."""
+"""Maximum length of lists whose items are inspected by index."""
 
 Columns = dict[str, list[Any]]
-"""Path of a field → its values in the rows that have it."""
+"""Path of a field → its values in the rows that have the field."""
 _PATH = re.compile(r"[^\s\[\].][^\[\].]*(\.[^\[\].]+)*")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def collect_columns(rows: Iterable[Any]) -> Columns:
-    """Return the fields of rows; those of objects by a path with dots. Fields whose names no path
-    can have, such as ``a[0]``, are left out."""
+    """Return the fields of rows, with paths with dots for fields of objects.
+
+    Fields whose names no path can contain, such as ``a[0]``, are left out.
+    """
     columns: Columns = {}
     for row in rows:
         for path, value in flatten(row):
@@ -46,8 +48,10 @@ def collect_columns(rows: Iterable[Any]) -> Columns:
 
 
 def find_unnamed(rows: Iterable[Any]) -> list[str]:
-    """Return the fields whose names no declaration can have: with brackets, line ends, or a dot or
-    blank at an end."""
+    """Return the fields that no declaration can name.
+
+    Their names have brackets, line ends, or a dot or space at an end.
+    """
     found: dict[str, None] = {}
     for row in rows:
         found |= {path: None for path, _ in flatten(row) if not is_path(path)}
@@ -74,10 +78,12 @@ def flatten(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, A
 
 
 def expand_places(columns: Columns, rows: int) -> Columns:
-    """Return columns with those of objects in lists of one length, by their places:
-    ``annotations.0.result.0.value``. Tools for annotation write them.
+    """Add the columns of objects in lists of equal length, by index.
+
+    An example is ``annotations.0.result.0.value``, as annotation tools write it.
 
     Args:
+        columns: columns of the rows.
         rows: number of rows.
     """
     expanded: Columns = {}
@@ -99,10 +105,12 @@ def expand_places(columns: Columns, rows: int) -> Columns:
 
 
 def expand_lists(columns: Columns, rows: int) -> Columns:
-    """Return columns with those of the items in lists of one length that hold a label among other
-    things, by their places: ``["a text", "a label"]``.
+    """Add the columns of items in lists of equal length that contain a label, by index.
+
+    An example of a list is ``["a text", "a label"]``.
 
     Args:
+        columns: columns of the rows.
         rows: number of rows.
     """
     expanded = dict(columns)
@@ -115,7 +123,7 @@ def expand_lists(columns: Columns, rows: int) -> Columns:
 
 
 def has_label(lists: Sequence[Sequence[Any]]) -> bool:
-    """Return whether lists have one length, a label at one place and a text at another."""
+    """Return whether lists have equal length, a label at one index and a text at another."""
     length, count = Counter(map(len, lists)).most_common(1)[0] if lists else (0, 0)
     if not 1 < length <= MOST_PLACES or count < MOST * len(lists):
         return False
@@ -133,7 +141,7 @@ def last_key(path: str) -> str:
 
 
 def words_in(name: str) -> set[str]:
-    """Return the words of a field's name: ``turnIndex`` and ``turn_index`` have two."""
+    """Return the words of a field's name: two for ``turnIndex`` and ``turn_index``."""
     spaced = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
     return set(re.findall(r"[a-z]+", spaced.lower()))
 
@@ -142,8 +150,10 @@ def words_in(name: str) -> set[str]:
 
 
 def unpack(value: Any) -> Any:
-    """Return the list in a cell that has it as JSON, as Python prints it or as lines of ``speaker:
-    text``; any other value as it is."""
+    """Return the list in a cell, and any other value unchanged.
+
+    The cell has the list as JSON, as Python prints it, or as lines of ``speaker: text``.
+    """
     if not isinstance(value, str):
         return value
     if cells.may_be_structure(value):
@@ -157,30 +167,30 @@ def unpack(value: Any) -> Any:
 
 
 def list_items(value: Any) -> list[Any]:
-    """Return the items of a list, of an object of lists or of a cell with one; else none."""
+    """Return the items of a list, of an object of lists or of a cell with a list; else []."""
     value = unpack(value)
     return [] if isinstance(value, str) else cells.as_items(value) or []
 
 
 def by_place(item: Any) -> Any:
-    """Return an item that is a list, ``[speaker, text]``, by the places of what it has."""
+    """Return an item that is a list, such as ``[speaker, text]``, as an object: index → value."""
     if not isinstance(item, list | tuple):
         return item
     return {str(place): value for place, value in enumerate(item)}
 
 
 def is_object_of_lists(value: Mapping[str, Any]) -> bool:
-    """Return whether a value is a list of objects as ``datasets`` stores it, with several keys."""
+    """Return whether a value is a list of objects as ``datasets`` stores it: an object of lists."""
     lists = [inner for inner in value.values() if isinstance(inner, list | tuple)]
     has_objects = any(isinstance(inner, Mapping) for some in lists for inner in some)
     return len(value) > 1 and len(lists) == len(value) and not has_objects
 
 
-# --- what values are ---
+# --- types of values ---
 
 
 def are_labels(values: Sequence[Any]) -> bool:
-    """Return whether values are a few short texts, numbers or yes and no, each several times."""
+    """Return whether values are a few short texts, numbers or booleans that occur repeatedly."""
     given = [value for value in values if not is_null(value)]
     if not mostly(isinstance(value, str | int | float) for value in given):
         return False
@@ -192,7 +202,7 @@ def are_labels(values: Sequence[Any]) -> bool:
 
 
 def are_lists_of_labels(values: Sequence[Any]) -> bool:
-    """Return whether values are lists of labels. Numbers have to be whole: others are vectors."""
+    """Return whether values are lists of labels. Lists of fractions are vectors, not labels."""
     lists = [value for value in values if not is_null(value)]
     if not lists or not all(isinstance(value, list | tuple) for value in lists):
         return False
@@ -201,12 +211,12 @@ def are_lists_of_labels(values: Sequence[Any]) -> bool:
 
 
 def is_text(values: Sequence[Any]) -> bool:
-    """Return whether the values of a field are texts, if they are not null."""
+    """Return whether most values of a field that are not null are texts."""
     return mostly(isinstance(value, str) for value in values if value is not None)
 
 
 def mostly(flags: Iterable[bool]) -> bool:
-    """Return whether most flags are set, and one at least: the others may be what is wrong."""
+    """Return whether most flags are set and there is one; the others may be errors in the file."""
     listed = list(flags)
     return bool(listed) and sum(listed) >= MOST * len(listed)
 
@@ -219,14 +229,14 @@ def is_null(value: Any) -> bool:
 
 
 def as_label(value: Any) -> str:
-    """Return a label as the reader has it (``answers``)."""
+    """Return a value as the label that the reader makes of it (``answers``)."""
     if isinstance(value, float):
         return f"{value:.12g}"
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
 def name_types(values: Iterable[Any]) -> list[str]:
-    """Return what values are: numbers, texts, yes and no."""
+    """Return the types of values: numbers, texts, yes and no."""
     names = [
         "yes and no" if isinstance(v, bool) else "texts" if isinstance(v, str) else "numbers"
         for v in values
@@ -236,4 +246,5 @@ def name_types(values: Iterable[Any]) -> list[str]:
 
 
 def mean_words(texts: Sequence[str]) -> float:
+    """Return the mean number of words per text."""
     return sum(len(text.split()) for text in texts) / max(len(texts), 1)

@@ -1,5 +1,8 @@
-"""What a declaration may look like, guessed from the rows of a file. Each guess is tried on the
-rows with the code that reads them for a study: what would be refused gives way to the next."""
+"""Guess of a declaration from the rows of a file.
+
+Each candidate is tried on the rows with the code that reads them for a study. If a study would
+refuse a candidate, the next one is tried.
+"""
 
 from __future__ import annotations
 
@@ -47,25 +50,26 @@ from tasktransfer.errors import DataError
 
 MOST_TASKS = 30
 MOST_VALUES = 100_000
-"""Fields and items of rows that are looked at."""
+"""Maximum number of fields and items of rows that are inspected."""
 MOST_TURNS = 20_000
-"""Turns on which tasks are tried."""
+"""Maximum number of turns on which tasks are tried."""
 LEAST_ANSWERS = 10
-"""Of a task whose answer is missing in many dialogues."""
+"""Minimum number of answers of a task whose answer is missing in many dialogues."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A declaration that rows may have.
+    """A declaration guessed from rows.
 
     Args:
-        dialogue: as a declaration has it; ``tasks`` too.
-        counts: task → answer → number of its occurrences.
+        dialogue: section ``dialogue`` of the declaration.
+        tasks: section ``tasks`` of the declaration.
+        counts: task → answer → number of occurrences.
         numbers: task → types of its labels in the file if some are numbers: "numbers and texts".
         unused: fields of rows and turns that the declaration does not name.
-        texts: those of ``unused`` that hold texts.
-        notes: what a user should know of the guess.
-        example: lines that show a dialogue as it is read, one of several turns if there is one.
+        texts: fields in ``unused`` that hold texts.
+        notes: notes about the guess for the user.
+        example: lines that show a dialogue as it is read, if possible one with several turns.
     """
 
     dialogue: Section
@@ -79,10 +83,10 @@ class Guess:
 
 
 def guess(rows: Sequence[SourceRow], location: str) -> Guess:
-    """Return the declaration that fits some rows best.
+    """Return the declaration that fits rows best.
 
     Raises:
-        DataError: no field looks like the text of turns; says which fields there are.
+        DataError: no field looks like the text of turns. The message lists the fields.
     """
     read, decoded = decode_cells(_cut_rows(rows))
     notes = list(decoded.notes)
@@ -103,11 +107,11 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
         turn_columns = join_columns(groups)
     elif fit.model.id is None and (counter := find_restart(columns)):
         notes.append(
-            f"{counter} counts up and begins again: rows may be turns of dialogues; add a field "
-            "that names the dialogue of each row, and name it (dialogue.id)"
+            f"{counter} counts up and begins again, so rows may be turns of dialogues; add a field "
+            "that names the dialogue of each row, and set dialogue.id to it"
         )
     notes += [
-        f"{key} names the split of each row, which is not read: write the rows of each split to a "
+        f"{key} names the split of each row, but is not used; write the rows of each split to a "
         "file of their own, and name the files"
         for key, values in columns.items()
         if are_splits(values)
@@ -139,7 +143,7 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
 
 
 def _cut_rows(rows: Sequence[SourceRow]) -> Sequence[SourceRow]:
-    """Return the first rows, as many as hold ``MOST_VALUES``, and one at least."""
+    """Return the first rows with at most ``MOST_VALUES`` values, but at least one row."""
     left = MOST_VALUES
     for number, row in enumerate(rows):
         left -= sum(len(v) if isinstance(v, list | tuple) else 1 for v in row.values.values())
@@ -149,7 +153,7 @@ def _cut_rows(rows: Sequence[SourceRow]) -> Sequence[SourceRow]:
 
 
 def _cut_dialogues(dialogues: Sequence[DeclaredDialogue]) -> Sequence[DeclaredDialogue]:
-    """Return the first dialogues, as many as hold ``MOST_TURNS``, and one at least."""
+    """Return the first dialogues with at most ``MOST_TURNS`` turns, but at least one dialogue."""
     left = MOST_TURNS
     for number, dialogue in enumerate(dialogues):
         left -= len(dialogue.turns)
@@ -199,12 +203,15 @@ def _propose_tasks(
 
 
 def _key_of(path: str) -> str:
-    """Return the field that a path begins with, without the items of a list in it."""
+    """Return the part of a path before the first ``[]``."""
     return path.partition(ITEMS)[0]
 
 
 def _try_task(task: TaskGuess, dialogues: Sequence[DeclaredDialogue]) -> tuple[Section | None, str]:
-    """Return the first candidate that reads most dialogues, or None, and a note; empty: none."""
+    """Return the first candidate that reads most dialogues, and a note.
+
+    The candidate is None if no candidate reads them, and the note may be empty.
+    """
     error = ""
     for section in task.sections:
         try:
@@ -230,16 +237,16 @@ def _try_task(task: TaskGuess, dialogues: Sequence[DeclaredDialogue]) -> tuple[S
             return None, ""
         return {**section, "missing": "skip"}, ""
     label = task.sections[0]["label"]
-    return None, f"{label} looks like a label and cannot be read as one ({error})" if error else ""
+    return None, f"{label} looks like a label but cannot be read as one ({error})" if error else ""
 
 
-# --- what is left ---
+# --- unused fields ---
 
 
 def _find_unused(
     model: DialogueSection, tasks: Mapping[str, Section], columns: Columns, turn_columns: Columns
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the fields that a declaration does not name, and those of them with texts."""
+    """Return the fields that a declaration does not name, and the text fields among them."""
     within = f"{model.turns}{ITEMS}." if model.turns else ""
     used = [f"{within}{path}" for path in (*model.texts, model.speaker, model.order) if path]
     used += [path for path in (model.id_field, model.turns) if path]
@@ -258,7 +265,7 @@ def _find_unused(
 
 
 def _is_place(path: str) -> bool:
-    """Return whether a path is a field of an object in a list by its place."""
+    """Return whether a path contains the index of a list."""
     return any(key.isdecimal() for key in path.split(".")[1:-1])
 
 

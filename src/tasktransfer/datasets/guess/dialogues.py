@@ -1,5 +1,4 @@
-"""Where rows may have their dialogues: candidates for the ``dialogue`` of a declaration, the
-likeliest first."""
+"""Candidates for the section ``dialogue`` of a declaration, most likely first."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ PAIRS = (
     ({"text", "utterance"}, {"labels", "label", "eval_labels", "response", "reply"}),
     ({"request", "usr", "post", "0"}, {"response", "reply", "sys", "1"}),
 )
-"""Names of two texts in an object, of which the second answers the first."""
+"""Names of two texts in an object of which the second answers the first."""
 QUESTIONS = frozenset({"question", "query", "q"})
 TURN_WORDS = frozenset(
     (
@@ -61,13 +60,13 @@ NOT_TURNS = frozenset(
         *("classifications", "parts", "attachments", "tags"),
     )
 )
-"""Words in the names of lists whose texts are not said."""
+"""Words in the names of lists whose texts are not turns."""
 PART_KEYS = ("text", "content", "value")
-"""Where the parts of a text have their words."""
+"""Fields with the text of a part of a text."""
 PARTS = frozenset({"text", "content", "parts", "lines"})
-"""Names of lists of texts that are one text."""
+"""Names of lists of texts that form one text."""
 CONSTANT = 0.5
-"""Share of rows with one and the same list from which on it is not the turns."""
+"""Fraction of rows with an identical list above which the list is not the turns."""
 
 Section = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
@@ -78,11 +77,11 @@ class TurnList:
     """A list that may be the turns of a row.
 
     Args:
-        path: as ``dialogue.turns`` has it.
-        rows: as ``dialogue.rows`` has it. Empty if a row has one dialogue.
-        columns: the fields of turns. Empty if turns are texts.
-        words: words of all its texts.
-        depth: lists that it is in.
+        path: value for ``dialogue.turns``.
+        rows: value for ``dialogue.rows``. Empty if a row has one dialogue.
+        columns: fields of the turns. Empty if turns are texts.
+        words: number of words in all its texts.
+        depth: number of lists that contain it.
     """
 
     path: str
@@ -93,13 +92,16 @@ class TurnList:
 
     @property
     def rank(self) -> tuple[int, int, int]:
+        """Sort key: lists with usual names first, then shallow ones, then those with many words."""
         named = words_in(last_key(self.path)) & TURN_WORDS
         return (0 if named else 1, self.depth, -self.words)
 
 
 def propose_dialogues(rows: Rows) -> Iterator[Section]:
-    """Yield candidates for ``dialogue``, the likeliest first: lists of turns, then rows that are
-    utterances, then rows that are dialogues of one turn."""
+    """Yield candidates for ``dialogue``, most likely first.
+
+    These are lists of turns, then rows that are utterances or dialogues of one turn.
+    """
     columns = expand_lists(collect_columns(rows), len(rows))
     lists = sorted(_find_lists(columns, rows), key=lambda turn_list: turn_list.rank)
     for turn_list in lists:
@@ -143,12 +145,12 @@ def _find_lists(columns: Columns, rows: Rows) -> Iterator[TurnList]:
         lists = [list_items(value) for value in filled]
         if mostly(bool(items) for items in lists):
             for found in _as_turns(path, lists, 0):
-                if 2 * found.words >= said:  # a list with less repeats parts of the row's text
+                if 2 * found.words >= said:  # a shorter list repeats parts of the row's text
                     yield found
 
 
 def _as_turns(path: str, lists: Sequence[list[Any]], depth: int) -> Iterator[TurnList]:
-    """Yield the lists of turns that a field holds: itself, or lists within its items."""
+    """Yield the lists of turns in a field: the field itself, or lists within its items."""
     items = [item for some in lists for item in some]
     if mostly(isinstance(item, str) for item in items):
         texts = [item for item in items if isinstance(item, str)]
@@ -165,7 +167,7 @@ def _as_turns(path: str, lists: Sequence[list[Any]], depth: int) -> Iterator[Tur
 
 
 def _as_nested(path: str, items: Sequence[Sequence[Any]], depth: int) -> Iterator[TurnList]:
-    """Yield turns that are lists: ``["Ann", "hello"]``, or lists of turns one after the other."""
+    """Yield turns that are lists, such as ``["Ann", "hello"]``, or consecutive lists of turns."""
     inner = [item for some in items for item in some]
     is_short = len({len(item) for item in items}) == 1 and len(items[0]) <= 3
     if is_short and not any(isinstance(item, Mapping | list | tuple) for item in inner):
@@ -178,8 +180,10 @@ def _as_nested(path: str, items: Sequence[Sequence[Any]], depth: int) -> Iterato
 
 
 def _within_objects(path: str, columns: Columns, count: int, depth: int) -> Iterator[TurnList]:
-    """Yield lists within the objects of a list: parts of one dialogue, or dialogues of their own
-    if each has a name of its own."""
+    """Yield lists within the objects of a list.
+
+    They are parts of one dialogue, or separate dialogues if each object has its own name.
+    """
     for key, values in columns.items():
         filled = [list_items(value) for value in values if value]
         is_list = len(filled) >= count / 2 and mostly(bool(items) for items in filled)
@@ -207,11 +211,12 @@ def _count_words(values: Sequence[Any]) -> int:
 
 
 def propose_texts(columns: Columns, *, are_rows: bool = False) -> Iterator[Section]:
-    """Yield candidates for ``text`` and ``speaker``, by names first, then by words.
+    """Yield candidates for ``text`` and ``speaker``: by name first, then by number of words.
 
     Args:
-        are_rows: the fields are those of rows that are dialogues. Questions and answers in them
-            are a task.
+        columns: fields of turns or rows.
+        are_rows: whether the fields belong to rows that are dialogues. Questions and answers in
+            them are a task.
     """
     texts = {key: path for key, values in columns.items() if (path := _text_path(key, values))}
     pair = _find_pair(columns, texts, are_rows=are_rows)
@@ -232,7 +237,7 @@ def propose_texts(columns: Columns, *, are_rows: bool = False) -> Iterator[Secti
 
 
 def _text_path(key: str, values: Sequence[Any]) -> str | None:
-    """Return the path of a field's text, or of the parts of its texts; None if it has none."""
+    """Return the path of a field's text or of the parts of its text; None if it is not text."""
     given = [value for value in values if value is not None]
     lists = [value for value in given if isinstance(value, list | tuple)]
     if not lists:
@@ -252,7 +257,7 @@ def _text_path(key: str, values: Sequence[Any]) -> str | None:
 
 
 def _find_pair(columns: Columns, texts: Mapping[str, str], *, are_rows: bool) -> tuple[str, ...]:
-    """Return two fields of texts of which the second answers the first. Empty if there are none."""
+    """Return two text fields of which the second answers the first. Empty if there are none."""
     short = {key.lower(): key for key in columns}
     for firsts, seconds in PAIRS:
         if are_rows and firsts & QUESTIONS:
@@ -277,7 +282,7 @@ def _is_text_list(value: Any) -> bool:
 
 
 def find_speaker(columns: Columns, texts: Sequence[str]) -> str | None:
-    """Return the field that names who speaks."""
+    """Return the field that names the speaker."""
     keys = [key for key in columns if key not in {text.partition("[]")[0] for text in texts}]
     named = [key for name in SPEAKERS for key in keys if key.lower() == name]
     named += [key for key in keys if key not in named and words_in(key) & {*SPEAKERS[:9]}]

@@ -1,5 +1,7 @@
-"""Candidates for the ``dialogue`` of a declaration, tried on rows with the code that reads them for
-a study."""
+"""Trials of candidates for the section ``dialogue`` of a declaration.
+
+Candidates are tried on rows with the code that reads them for a study.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,15 @@ MOST_CANDIDATES = 12
 
 @dataclass(frozen=True)
 class DialogueFit:
-    """A candidate and what it reads.
+    """A candidate and the dialogues that it reads.
 
     Args:
-        share: of rows, or of dialogues of rows, that it can read.
-        dialogues: those with a turn; turns without text are left out.
-        error: the first one that it raised.
-        notes: what a user should know of it.
+        section: the candidate, as a declaration has it.
+        model: the candidate, validated.
+        share: fraction of rows, or of dialogues of several rows, that it can read.
+        dialogues: dialogues with at least one turn, without turns that have no text.
+        error: first error that it raised.
+        notes: notes about it for the user.
     """
 
     section: Section
@@ -47,7 +51,9 @@ class DialogueFit:
 
 
 def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
-    """Return the candidate that reads rows best, the likeliest of those that read most of them.
+    """Return the candidate that reads the most rows.
+
+    The first, most likely candidate that reads most rows (``MOST``) ends the search.
 
     Raises:
         DataError: no field looks like the text of turns, or no row can be read.
@@ -73,12 +79,16 @@ def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
             f"{fields[:500] or 'no field'}{rename}; write dialogue: {{text: FIELD}} by hand"
         )
     if not best.dialogues:
-        raise best.error or DataError(f"{location}: no row has a text; look at its fields")
+        raise best.error or DataError(f"{location}: no row has a text; check its fields")
     return _sort_turns(_skip_empty(best), rows)
 
 
 def _try(section: Section, rows: Sequence[SourceRow]) -> DialogueFit | None:
-    """Read rows as a candidate says, without turns that have no text; None if it is refused."""
+    """Read rows with a candidate, skipping turns without text.
+
+    Returns:
+        None if the candidate is not valid.
+    """
     try:
         model = DialogueSection.model_validate({**section, "skip": "empty"})
     except ValidationError:
@@ -109,8 +119,11 @@ def _read_name(row: SourceRow, field: str) -> str:
 
 
 def _skip_empty(fit: DialogueFit) -> DialogueFit:
-    """Return a fit that leaves out turns without text if many dialogues have one, or if these turns
-    hold something else, such as the call of a tool."""
+    """Return a fit that skips turns without text if that seems intended.
+
+    That is so if many dialogues have such turns, or if these turns hold something else, such as a
+    tool call.
+    """
     affected = [dialogue for dialogue in fit.dialogues if dialogue.empty]
     empty = [values for dialogue in affected for values, _ in dialogue.empty]
     turns = (turn.values for dialogue in fit.dialogues for turn in dialogue.turns)
@@ -119,13 +132,13 @@ def _skip_empty(fit: DialogueFit) -> DialogueFit:
         return fit
     note = (
         f"{len(empty):,} turns of {len(affected):,} dialogues have no text; skip: empty leaves "
-        "them out, with their labels"
+        "them and their labels out"
     )
     return replace(fit, section={**fit.section, "skip": "empty"}, notes=(*fit.notes, note))
 
 
 def _hold_more(empty: Sequence[Any], turns: Iterable[Any]) -> bool:
-    """Return whether all turns without text have a field that no turn with text has."""
+    """Return whether every turn without text has a field that no turn with text has."""
     usual = {key for values in turns for key in _filled_keys(values)}
     return all(any(key not in usual for key in _filled_keys(values)) for values in empty)
 
@@ -137,7 +150,7 @@ def _filled_keys(values: Any) -> list[str]:
 
 
 def _sort_turns(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:
-    """Return a fit that sorts turns by a field that counts them, if the file does not."""
+    """Return a fit that sorts turns by their number or time if the file is not in that order."""
     groups: dict[str, list[list[Any]]] = {}
     objects_of = list(fit.turn_objects()) if fit.model.texts else []
     for objects in objects_of:
@@ -150,7 +163,7 @@ def _sort_turns(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:
         return fit
     first = ", ".join(str(value)[:30] for value in groups[order][0][:4])
     note = (
-        f"{order} looks like the order of turns, and is {first} in the first dialogue of the file; "
-        f"order: {order} sorts them, remove it if the file's order is right"
+        f"{order} looks like the order of turns, but is {first} in the first dialogue of the file; "
+        f"order: {order} sorts them; remove it if the order of the file is correct"
     )
     return replace(found, notes=(*fit.notes, note))

@@ -1,4 +1,4 @@
-"""Fields that name dialogues."""
+"""Detection of fields that name dialogues."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PEOPLE = frozenset(
         *("customer", "actor", "participant", "recipient"),
     )
 )
-"""Words in the names of fields that name people and not dialogues."""
+"""Words in the names of fields that name people instead of dialogues."""
 NO_ID = frozenset(
     (
         *("paid", "valid", "invalid", "said", "avoid", "hybrid", "grid", "solid", "void", "mid"),
@@ -38,8 +38,9 @@ def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
     """Return the field that names dialogues.
 
     Args:
+        columns: columns of the rows.
         rows: number of rows.
-        repeats: rows are utterances, and the field stays for a while.
+        repeats: whether rows are utterances, so that consecutive rows share a name.
     """
     candidates = sorted(filter(is_id, columns), key=lambda name: not _names_dialogue(name))
     for name in candidates:
@@ -51,7 +52,7 @@ def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
         stays = distinct > 1 and changes < len(named)
         if distinct >= MOST * changes and (stays or not repeats or rows == 1):
             return name
-    # A name that many dialogues have, or whose rows are apart, is wrong and no label.
+    # A name of many dialogues, or of rows apart from each other, is an error and not a label.
     known = [n for n in candidates if n.lower() in IDS and mostly(map(_is_name, columns[n]))]
     return next((n for n in known if not repeats or _repeats(columns[n])), None)
 

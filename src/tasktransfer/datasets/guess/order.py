@@ -1,4 +1,4 @@
-"""Fields that count the turns of dialogues, or are their time."""
+"""Detection of fields with the number or time of a turn."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TIME_WORDS = frozenset((*("time", "timestamp", "date", "datetime", "ts", "create
 
 
 def is_position(groups: Sequence[Sequence[Any]]) -> bool:
-    """Return whether a field counts the turns of each dialogue, in whatever order they are.
+    """Return whether a field numbers the turns of each dialogue, in any order.
 
     Args:
-        groups: the field's values in each dialogue.
+        groups: values of the field in each dialogue.
     """
     long = [group for group in groups if len(group) > 1]
     if not long:
@@ -35,16 +35,15 @@ def is_position(groups: Sequence[Sequence[Any]]) -> bool:
         steps = [after - before for before, after in pairwise(sorted(keys))]
         if any(step != 1 for step in steps):
             return False
-    # Two labels of one dialogue each may be 0 and 1 by chance, three of many hardly.
+    # Dialogues of two turns may have the labels 0 and 1 by chance.
     return max(map(len, long)) > 2 or len({str(group[0]) for group in groups}) == 1
 
 
 def find_order(columns: Mapping[str, Sequence[Sequence[Any]]]) -> str | None:
-    """Return the field in whose order the turns of dialogues are not, though it counts them or is
-    their time.
+    """Return a field with the number or time of turns if the turns are not in its order.
 
     Args:
-        columns: field → its values in each dialogue, of fields that all turns have.
+        columns: field → its values in each dialogue, for fields that all turns have.
     """
     for name, groups in columns.items():
         if is_order(name, groups) and any(not _is_sorted(group) for group in groups):
@@ -53,10 +52,11 @@ def find_order(columns: Mapping[str, Sequence[Sequence[Any]]]) -> str | None:
 
 
 def is_order(name: str, groups: Sequence[Sequence[Any]]) -> bool:
-    """Return whether a field counts the turns of each dialogue or is their time.
+    """Return whether a field is the number or time of a turn.
 
     Args:
-        groups: the field's values in each dialogue.
+        name: path of the field.
+        groups: values of the field in each dialogue.
     """
     if is_position(groups):
         return True
@@ -76,7 +76,7 @@ def _is_sorted(group: Sequence[Any]) -> bool:
 
 
 def find_restart(columns: Mapping[str, Sequence[Any]]) -> str | None:
-    """Return the field of rows that counts up and begins again, as turns of dialogues do."""
+    """Return a field of rows that counts up and restarts, like the numbers of turns."""
     for name, values in columns.items():
         keys = sort_keys(values)
         if not keys or not all(isinstance(key, int | float) for key in keys):

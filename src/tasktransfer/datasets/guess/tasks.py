@@ -1,4 +1,4 @@
-"""Which fields may be the answers of tasks: candidates for the ``tasks`` of a declaration."""
+"""Candidates for the section ``tasks`` of a declaration: fields that may be gold answers."""
 
 from __future__ import annotations
 
@@ -27,20 +27,26 @@ from tasktransfer.datasets.guess.order import TIME_WORDS, is_order
 
 ANSWERS = ("answer", "answers", "gold")
 ANNOTATORS = frozenset({"annotator", "annotators", "worker", "rater", "coder"})
-"""Words in the names of fields that say who has given the labels."""
+"""Words in the names of fields that name the annotator of the labels."""
 LABEL_NAMES = frozenset(
     (
         *("label", "intent", "class", "category", "topic", "emotion", "sentiment", "act", "tag"),
         *("mood", "domain"),
     )
 )
-"""Words in the names of ids that are labels."""
+"""Words in the names of ids that are labels nevertheless."""
 
 
 @dataclass(frozen=True)
 class TaskGuess:
-    """``sections``: candidates for the task, the likeliest first. ``values``: of its label.
-    ``note``: what a user should know of it; empty if there is nothing."""
+    """Candidates for a task.
+
+    Args:
+        name: name of the task.
+        sections: candidates, most likely first.
+        values: values of its label.
+        note: note about it for the user. May be empty.
+    """
 
     name: str
     sections: tuple[Section, ...]
@@ -51,10 +57,11 @@ class TaskGuess:
 def propose_turn_tasks(
     turns: str, groups: Sequence[Columns], used: set[str]
 ) -> Iterator[TaskGuess]:
-    """Yield the tasks of the fields of a turn.
+    """Yield the tasks in the fields of a turn.
 
     Args:
-        groups: the fields of each dialogue's turns.
+        turns: path of the list of turns.
+        groups: fields of each dialogue's turns.
         used: fields that have another use.
     """
     for key, values in join_columns(groups).items():
@@ -63,7 +70,7 @@ def propose_turn_tasks(
 
 
 def join_columns(groups: Sequence[Columns]) -> Columns:
-    """Return the columns of all groups together."""
+    """Return the columns of all groups, concatenated."""
     columns: Columns = {}
     for group in groups:
         for key, values in group.items():
@@ -76,7 +83,7 @@ def _values_in(groups: Sequence[Columns], key: str) -> list[list[Any]]:
 
 
 def propose_tasks_beside(turns: str, rows: Rows) -> Iterator[TaskGuess]:
-    """Yield the tasks of lists that have a label for each turn."""
+    """Yield the tasks in lists other than the turns that have a label for each turn."""
     flat = [dict(flatten(row)) for row in rows]
     sizes = [len(list_items(of.get(turns))) for of in flat]
     for key in collect_columns(rows):
@@ -97,12 +104,13 @@ def _as_list(value: Any) -> list[Any] | None:
 def propose_row_tasks(
     columns: Columns, used: set[str], groups: Sequence[Columns], cells: set[str]
 ) -> Iterator[TaskGuess]:
-    """Yield the tasks of the fields of a row.
+    """Yield the tasks in the fields of a row.
 
     Args:
+        columns: fields of the rows.
         used: fields that have another use.
-        groups: the fields of each dialogue's rows if a row is an utterance; empty if it is not.
-        cells: fields whose lists are the texts of cells: only several labels are read from these.
+        groups: fields of each dialogue's rows if a row is an utterance. Otherwise empty.
+        cells: fields whose lists are in the texts of cells. They can only be multi_label tasks.
     """
     within = tuple(f"{key}." for key in used if key)
     free = {
@@ -133,20 +141,20 @@ def _propose(key: str, path: str, values: Sequence[Any], kind: str) -> Iterator[
     elif are_lists_of_labels(values):
         lists = [value for value in values if value]
         several = {"kind": "multi_label", "label": path}
-        if all(len(value) == 1 for value in lists):  # as tools for annotation write one label
+        if all(len(value) == 1 for value in lists):  # annotation tools write one label so
             yield TaskGuess(key, ({"kind": kind, "label": path}, several), values)
         else:
             yield TaskGuess(key, (several,), values)
 
 
 def are_splits(values: Sequence[Any]) -> bool:
-    """Return whether a field names the split of each row: train, dev and test, in usual words."""
+    """Return whether a field names the split of each row, in words such as train, dev and test."""
     found = {str(value).strip().lower() for value in values if not is_null(value)}
     return len({SPLIT_WORDS.get(word, word) for word in found}) > 1 and found <= SPLIT_WORDS.keys()
 
 
 def _propose_choices(free: Columns) -> Iterator[tuple[TaskGuess, set[str]]]:
-    """Yield tasks whose answers are about another field, with all fields that they use."""
+    """Yield tasks about a question or options, with the set of all fields that they use."""
     options = next((k for k in free if "option" in k.lower() or "choice" in k.lower()), None)
     if options and "accept" in free:  # as Prodigy writes it; answer: accept, reject or ignore
         others = sum(value not in (None, "accept") for value in free.get("answer", ()))
