@@ -23,7 +23,7 @@ CEILINGS = {
 }
 """What an update of 60 examples may ask of the device at most (BERT-base, GPT-2, T5-base, in
 bfloat16; ``fake_device`` says what is counted). They are lowered when the code gets better
-(docs/performance.md), never raised."""
+(docs/development/performance.md), never raised."""
 
 
 @pytest.fixture(scope="module")

@@ -237,7 +237,7 @@ def test_asking_takes_about_what_is_forecast(study: Study) -> None:
 
 def test_what_the_page_of_speed_says_of_its_minutes(study: Study) -> None:
     """By task, and of all trainings of two."""
-    page = (ROOT / "docs" / "performance.md").read_text()
+    page = (ROOT / "docs" / "development" / "performance.md").read_text()
     minutes: dict[tuple[str, str], float] = {}
     for stage in study.plan.stages:
         made = read_record(Path(study.record(stage)))["provenance"]

@@ -39,7 +39,7 @@ PRODUCTS_SHARE = 0.8
 PASSES_SECONDS = 50e-9
 """On a CPU, for a token, layer and unit of the hidden size: what is no product (softmax,
 normalisation, dropout, copies), forward and backward, side by side on all cores. On three machines
-MiniLM took 50 to 90 ns (docs/performance.md); a thread alone takes half."""
+MiniLM took 50 to 90 ns (docs/development/performance.md); a thread alone takes half."""
 
 WORD_SECONDS = 25e-9
 """On a CPU, for each word that a token of an answer is weighed against, forward and backward; as a
@@ -60,7 +60,7 @@ GPU_SHARE: dict[Family, float] = {
 }
 """The share of a matrix product's speed that a training reaches beside what each update costs.
 Encoders as an H200 trained BERT-base on short and on long dialogues, the rest modelled:
-docs/performance.md says how."""
+docs/development/performance.md says how."""
 
 CPU_LAYER_SECONDS: dict[Family, float] = {
     "encoder": 0.0030,
