@@ -17,8 +17,8 @@ from tasktransfer.results.study import Study
 ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-study.yaml"
 RATES = Rates("cpu", {"float32": 112e9, "bfloat16": 489e9}, "its machine", "measured")
-"""Rates of one thread of the training machine: half of two threads' (docs/development/performance.md).
-"""
+"""Rates of one thread of the training machine, half of the rate of two threads
+(docs/development/performance.md)."""
 
 
 @pytest.fixture(scope="module")
