@@ -18,8 +18,8 @@ from tasktransfer.cli.parsers import every_parser
 
 WITHOUT_JSON = {
     # They make files, and print the names of these or how far they are.
-    *("demo", "run", "cp", "init", "world", "data prepare", "tiny-model", "encode"),
-    *("train", "derive", "fit", "evaluate", "collect", "choose"),
+    *("demo", "run", "cp", "init", "world", "data prepare", "data fetch"),
+    *("tiny-model", "encode", "train", "derive", "fit", "evaluate", "collect", "choose"),
     *("statistics", "figures", "report", "judgements", "pairs"),
     "rate",  # JSON lines are all that it prints
     "completion",

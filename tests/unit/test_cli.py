@@ -12,6 +12,8 @@ import pytest
 
 from finished_stages import finish
 from tasktransfer import cli
+from tasktransfer.cli.groups import GROUPS
+from tasktransfer.cli.parsers import command_summaries
 from tasktransfer.core import node_json
 from tasktransfer.designs import open_study
 from tasktransfer.training import device
@@ -194,3 +196,24 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
         cli.main([command, "--help"])
     assert caught.value.code == 0
     assert "usage: tasktransfer" in capsys.readouterr().out
+
+
+def test_the_help_lists_each_command_in_one_group_and_no_step_of_the_workflow() -> None:
+    help_text = cli.make_parser().format_help()
+    commands = command_summaries(cli.make_parser())
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert len(grouped) == len(set(grouped))
+    assert set(grouped) <= commands.keys()
+    for name in commands:
+        assert (f"\n  {name} " in help_text) == (name in grouped)
+
+
+def test_a_step_runs_with_and_without_job(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["world", "--out", "world", "--seed", "3"]
+    assert vars(cli.parse(["job", *words]))["seed"] == cli.parse(words).seed == 3
+    with pytest.raises(SystemExit, match="0"):
+        cli.parse(["job"])
+    assert "  train  " in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        cli.parse(["job", "report"])
+    assert "job: 'report' is not a step; expected one of world" in capsys.readouterr().err

@@ -33,6 +33,7 @@ from tasktransfer.cli import (
     run_study,
 )
 from tasktransfer.cli.examples import add_examples
+from tasktransfer.cli.groups import GroupedParser, replace_job
 from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
 from tasktransfer.cli.options import DEFAULT_CONFIG
 from tasktransfer.cli.parsers import Parser, refuse_arguments
@@ -120,12 +121,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse a command line.
 
     Arguments after ``run … --`` go to Snakemake. The config file of a study may be given without
-    ``--config``.
+    ``--config``, and a step of the workflow with or without ``job`` before it.
     """
     parser, words = make_parser(), list(arguments)
     for word in words:
         if any("\ud800" <= character <= "\udfff" for character in word):
             parser.error(f"{ascii(word)[1:-1]}: the name is not valid UTF-8; rename the file")
+    words = replace_job(parser, words)
     end = words.index("--") if words[:1] == ["run"] and "--" in words else len(words)
     chosen, left = parser.parse_known_args(words[:end])
     chosen.snakemake_options = words[end + 1 :]
@@ -168,13 +170,15 @@ def run(chosen: argparse.Namespace) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    parser = Parser(
+    parser = GroupedParser(
         prog=PROGRAM,
-        description="Few-sample task transfer in dialogue (the FETA benchmark). "
-        "Start with `demo`; `run` runs a study. Most other commands run one step of a study.",
+        description="Studies of dialogue models: what they know, and how it transfers between "
+        "tasks. Start with `demo`, or with `init` for your own dialogues; `run` runs a study.",
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=Parser
+    )
     for phase in PHASES:
         phase.add_commands(commands)
     add_examples(parser)

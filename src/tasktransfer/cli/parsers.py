@@ -65,6 +65,16 @@ def every_parser(
                 yield from every_parser(inner)
 
 
+def command_summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Return command → its one-line purpose, for the commands of a parser."""
+    return {
+        choice.dest: choice.help or ""
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for choice in action._choices_actions
+    }
+
+
 def options_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return a parser's options and arguments, without its commands."""
     return [a for a in parser._actions if not isinstance(a, argparse._SubParsersAction)]

@@ -41,7 +41,7 @@ def add_commands(commands: Any) -> None:
     add_out(command, "folder to write")
     option(command, "--seed", "N", "seed (default: 0)", type=int, default=0)
     option(command, "--dialogues", "N", "per dataset (default: 240)", type=int, default=240)
-    group = commands.add_parser("data", help="prepare or describe the dialogues")
+    group = commands.add_parser("data", help="check, download, prepare or describe dialogues")
     parts = group.add_subparsers(title="commands", metavar="COMMAND", required=True)
     command = add_command(parts, "prepare", data_prepare)
     option(command, "--dataset", "NAME", "a dataset of the study", required=True)
