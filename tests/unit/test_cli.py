@@ -33,10 +33,10 @@ def test_plan_counts_the_paper_without_its_data(capsys: pytest.CaptureFixture[st
     assert cli.main(["plan", "--config", PAPER, "--set", "multi_source.mode=off"]) == 0
     out = capsys.readouterr().out
     assert "distinct trainings: 5,205" in out
-    assert "990 fewer than there are best rounds" in out
+    assert "990 fewer than best rounds" in out
     assert "255  baseline" in out
     assert "not found: data/feta" in out
-    assert "cannot be told" in out
+    assert "finished work is unknown" in out
 
 
 def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,7 +119,7 @@ def test_all_kinds_are_counted(study: Study) -> None:
     text = as_text(Watcher(study).look())
     assert "4 of 4 trainings done" in text
     assert "4 of 4 evaluations" in text
-    assert "nothing is left to make" in text
+    assert "nothing is left to compute" in text
 
 
 def test_what_is_left_runs_and_fails_is_told_of_any_node(study: Study) -> None:
@@ -276,7 +276,7 @@ def test_a_node_that_the_plan_lost_is_told_from_its_record(study: Study, capsys:
     gone = study.plan.evaluations[0]
     opened(seeds=[7])
     assert main(["explain", gone.digest[:8], "--config", "study.yaml"]) == 0
-    assert "this study's plan does not have it" in capsys.readouterr().out
+    assert "not in this study's plan" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("word", ["0123456789ab", "cell"])

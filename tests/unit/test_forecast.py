@@ -428,7 +428,7 @@ def test_a_forecast_says_that_it_has_no_time_for_what_an_endpoint_answers() -> N
     seen = overview(opened(prompted=[far]), devices=1)
     asked = sum(row["total"] for row in seen["others"] if row["kind"] == "evaluation")
     assert seen["estimate"]["total"]["answered_by_endpoints"] == asked > 0
-    assert f"not in it: {asked} evaluations answered by endpoints" in as_text(seen)
+    assert f"not included: {asked} evaluations answered by endpoints" in as_text(seen)
     assert "endpoints" not in as_text(overview(opened(), devices=1))
 
 

@@ -195,7 +195,7 @@ def test_another_workflow_on_the_folder_keeps_all_of_its_own() -> None:
     with claim(Path(old.folder(old.plan.stages[3])), print):
         found = find_garbage([study], records=True)
         assert found.items == ()
-        assert "is being made" in found.remarks[0]
+        assert "is in use" in found.remarks[0]
     assert find_garbage([study], records=True).items
 
 
@@ -279,7 +279,7 @@ def test_while_auto_has_not_picked_other_trainings_stay() -> None:
     study = opened(datasets={"DailyDialog": {"tasks": TASKS}}, multi_source=auto)
     found = find_garbage([study], records=True)
     assert found.items == ()
-    assert "is not made yet" in found.remarks[0]
+    assert "is still pending" in found.remarks[0]
 
 
 def test_the_command_removes_only_when_told(
@@ -292,7 +292,7 @@ def test_the_command_removes_only_when_told(
     assert cli.main(["gc", "--config", "study.yaml"]) == 0
     out = capsys.readouterr().out
     assert "nothing was deleted" in out
-    assert "7 records with their predictions" in out
+    assert "7 records of other settings" in out
     assert everything() == before
     assert cli.main(["gc", "--config", "study.yaml", "old.yaml", "--yes"]) == 0
     assert everything() == before

@@ -144,7 +144,7 @@ def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
     assert cli.main(["merge", str(OTHER), "--config", "study.yaml"]) == 6
     captured = capsys.readouterr()
     assert stage.path in captured.out
-    assert "1 record with other numbers" in captured.err
+    assert "1 record in conflict with your numbers" in captured.err
 
 
 def test_equal_numbers_made_elsewhere_are_no_conflict(ours: Study, theirs: Study) -> None:

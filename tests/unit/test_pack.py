@@ -168,7 +168,7 @@ def opened_without_inputs(keys: dict[str, Any]) -> Study:
 
 def test_text_of_dialogues_is_not_packed_by_mistake(theirs: Study) -> None:
     """The made-up answers are no labels of the second task."""
-    with pytest.raises(RecordError, match=r"'joy' is no label of the task.*--with-text"):
+    with pytest.raises(RecordError, match=r"'joy' is not a label of the task.*--with-text"):
         pack_results(theirs, FILE)
     assert not FILE.exists()
 
@@ -178,11 +178,11 @@ def test_what_is_not_finished_is_left_out_and_said(theirs: Study) -> None:
     said: list[str] = []
     seen = pack_results(theirs, FILE, with_text=True, say=said.append)
     assert (seen["packed"], seen["lacking"]) == ({"stage": 6}, 1)
-    assert said == ["1 node of theirs.yaml not finished, and left out"]
+    assert said == ["left out: 1 unfinished node of theirs.yaml"]
 
 
 def test_nothing_finished_is_refused() -> None:
-    with pytest.raises(RecordError, match=r"nothing of study\.yaml is finished"):
+    with pytest.raises(RecordError, match=r"no node of study\.yaml is finished"):
         pack_results(opened(), FILE)
 
 

@@ -321,7 +321,7 @@ def test_plan_and_validate_say_what_is_sent_where(
     assert "TASKTRANSFER_KEY_VARIABLES=LAB_API_KEY" in error
     assert main(["plan", "--config", str(study)]) == 0
     text = capsys.readouterr().out
-    assert "far: asked at https://lab.example/v1 with the key in LAB_API_KEY" in text
+    assert "far: served at https://lab.example/v1 with the key in LAB_API_KEY" in text
     assert "NOT ALLOWED" in text and "not probed yet" in text
     node = opened(study).plan.evaluations[0].digest[:12]
     assert main(["evaluate", "--config", str(study), "--node", node]) == 2

@@ -83,7 +83,7 @@ def test_a_block_of_replies_needs_as_many_test_rows(rows: int, found: bool) -> N
     assert bool(messages) is found
     if found:
         (text,) = messages
-        assert "listener_reply has 99 test rows, and P@1,100 chooses among 100" in text
+        assert "listener_reply has 99 test rows, but P@1,100 chooses among 100" in text
         assert "lower evaluation.block" in text
         assert cli.main(["validate", "--config", "study.yaml"]) == DataError.exit_code
 
@@ -102,7 +102,7 @@ def test_prompts_need_as_many_training_instances_as_shots() -> None:
     say_prepared(study, "DailyDialog", train=7)
     messages = lacking(study)
     assert len(messages) == 2, "one for each task"
-    assert "emotion_recognition has 7 training instances, and prompts with 8 shots" in messages[0]
+    assert "emotion_recognition has 7 training instances, but prompts need 8 shots" in messages[0]
     say_prepared(study, "DailyDialog", train=8)
     assert not lacking(study)
 
@@ -114,7 +114,7 @@ def test_an_update_of_several_batches_needs_them() -> None:
     assert stage.training.fidelity.leftover_batches == "next_epoch"
     say_prepared(study, "DailyDialog", train=20)
     messages = lacking(study)
-    assert any("2 batches an epoch, and an update takes 3" in text for text in messages)
+    assert any("2 batches per epoch, but an update takes 3" in text for text in messages)
     with pytest.raises(DataError, match="leftover_batches to own_update"):
         refuse_lacking(study)
     finish_all(study)

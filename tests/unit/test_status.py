@@ -130,7 +130,7 @@ def test_groups_are_models_and_algorithms() -> None:
         "(multitask)": 4,
     }
     assert seen["left"] == 0
-    assert "nothing is left to make" in as_text(seen)
+    assert "nothing is left to compute" in as_text(seen)
 
 
 def test_a_checkpoint_trained_once_more_is_no_longer_done() -> None:
@@ -391,7 +391,7 @@ def test_costs_are_added_up() -> None:
     assert seen["total"] == {k: v for k, v in row.items() if k not in ("model", "algorithm")}
     text = costs_as_text(seen)
     assert "2 of 7 trainings" in text
-    assert "went on from an epoch: 1 training\n" in text
+    assert "resumed from an epoch: 1 training\n" in text
 
 
 def test_costs_of_nothing_and_of_damaged_records(capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,7 @@ PROBES: dict[str, Any] = {
     [
         (PANEL, "evaluation/fed/fed_data.json", None, "remove 'FED_Turn' from rated"),
         (PANEL, "own/train.jsonl", b"", "Own has 0 dialogues for train"),
-        (PROBES, "judgements/ties.csv", None, "is missing, and probes.judgements names it"),
+        (PROBES, "judgements/ties.csv", None, "file not found (probes.judgements names it)"),
         (
             PROBES,
             "multiwoz20/train.json",

@@ -108,7 +108,7 @@ def test_results_of_the_release_before_are_merged_under_the_digests_of_today(
     assert cli.main(["merge", "former", "--config", "study.yaml"]) == 0
     said = capsys.readouterr().out
     assert f"{STAGES}  taken" in said
-    assert f"{STAGES + 1} records of an older release re-keyed as {STAGES} nodes of today" in said
+    assert f"{STAGES + 1} records from an older release re-keyed as {STAGES} nodes" in said
     assert len(look(opened()).finished) == STAGES
     for name, table in tables(opened()).items():
         files = [column for column in OF_FILES if column in table]
@@ -123,19 +123,19 @@ def half_of_multitask() -> Path:
 
 def without_the_other_half() -> str:
     half_of_multitask().unlink()
-    return "no record of this is there: it has to be trained once more"
+    return "which has no record, so it must be trained again"
 
 
 def with_other_losses() -> str:
     record = json.loads(half_of_multitask().read_text())
     record["training"]["rounds"][0]["train_loss"]["emotion_recognition"] += 1e-9
     half_of_multitask().write_text(json.dumps(record))
-    return "are one training today, and their losses differ"
+    return "now count as one training, but their losses differ"
 
 
 def after_another_card() -> str:
     former._cards_then()["DailyDialog"]["topic_classification"] = "0" * 16
-    return "the card of DailyDialog/topic_classification is not that of the release"
+    return "the task card of DailyDialog/topic_classification has changed"
 
 
 @pytest.mark.parametrize("change", [without_the_other_half, with_other_losses, after_another_card])

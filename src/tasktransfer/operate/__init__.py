@@ -1,1 +1,1 @@
-"""A study while it runs and afterwards: its state, its costs, sharing it, and clearing up."""
+"""Operation of a study: its state, its cost, sharing its results, and cleaning up."""

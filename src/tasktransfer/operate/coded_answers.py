@@ -1,7 +1,7 @@
-"""Answers that quote dialogues, with a code in place of each word: what may be passed on.
+"""Replacement of the words in answers that quote dialogues by codes, so that they can be shared.
 
-Scores, intervals and comparisons of runs are the same (``metrics.word_codes``). Right answers are
-coded first, so that runs of one test set have the same codes in theirs.
+Scores, intervals and comparisons of runs stay the same (``metrics.word_codes``). Gold answers are
+encoded first, so that all runs on one test set have the same codes for them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ FIDELITIES: tuple[Scoring, ...] = ("default", "tlidb")
 
 
 def shareable(file: Path, record: Record, rows: pa.Table) -> pa.Table:
-    """Rows that quote no dialogue. What is no label may, and is coded or refused.
+    """Return rows without quotations from dialogues.
+
+    Answers that are not labels may quote a dialogue. They are encoded or refused.
 
     Args:
-        file: where the rows are from, for messages.
+        file: source of the rows, for messages.
 
     Raises:
         RecordError: an answer is free text, which may quote a dialogue.
@@ -50,13 +52,13 @@ def _refuse_text(file: Path, rows: pa.Table, column: str, task: Task | None) -> 
     for texts in rows[column].to_pylist():
         if not all(_is_label(text, task) for text in texts):
             raise RecordError(
-                f"{file}: {rows['task'][0]}: the {column} {texts[0][:40]!r} is no label of the "
-                "task and may quote a dialogue; where that may be passed on: --with-text"
+                f"{file}: {rows['task'][0]}: the {column} {texts[0][:40]!r} is not a label of the "
+                "task and may quote a dialogue; if you may share it, add --with-text"
             )
 
 
 def _is_label(text: str, task: Task | None) -> bool:
-    """Whether an answer is one of its task's labels, or a number where that may be a rating."""
+    """Return whether an answer is a label of its task, or a number if the task has ratings."""
     if task is not None and task.labels and task.kind != "rating":
         return text in task.labels
     try:
@@ -69,20 +71,22 @@ def _is_label(text: str, task: Task | None) -> bool:
 def _task(dataset: str, name: str) -> Task | None:
     try:
         return get_task(dataset, name)
-    except ConfigError:  # rows of a control beside those of a task
+    except ConfigError:  # rows of a control
         return None
 
 
 def coded(rows: pa.Table, task: Task) -> pa.Table | None:
-    """The rows of a task in codes: all answers where they are words of the dialogue; of a task with
-    labels the predictions that are none, which a model may generate.
+    """Encode the rows of a task.
+
+    If the task's answers quote dialogues, all answers are encoded. If it has labels, only generated
+    predictions that are not labels are encoded.
 
     Args:
-        rows: columns of ``rows.COLUMNS``, of this task alone.
+        rows: columns of ``rows.COLUMNS``, for this task only.
 
     Returns:
-        The same table with other texts in ``prediction`` and ``gold``; None where the codes would
-        not give the same scores in every fidelity, or answers are free text of another kind.
+        The table with codes in ``prediction`` and ``gold``. None if the codes would change a score
+        in some fidelity, or if answers are free text of another kind.
     """
     quoting, codes, changed = quotes_dialogues(task), WordCodes(task), rows
     if not quoting and not task.labels:
@@ -99,7 +103,7 @@ def coded(rows: pa.Table, task: Task) -> pa.Table | None:
 
 
 def _alike(rows: pa.Table, changed: pa.Table, task: Task) -> bool:
-    """Whether every instance adds the same to every measure."""
+    """Return whether every instance contributes equally to every measure in both tables."""
     return all(
         np.array_equal(_tally(rows, task, fidelity), _tally(changed, task, fidelity))
         for fidelity in FIDELITIES

@@ -1,4 +1,4 @@
-"""What the finished trainings of a study took: hours, tokens, memory, energy."""
+"""Cost of a study's finished trainings: hours, tokens, memory, energy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ JOULES_A_KWH = 3.6e6
 
 
 def costs(study: Study) -> dict[str, Any]:
-    """What the study's finished trainings took, per model and algorithm (a kind of stage where no
-    run ends with it), and in all. Records that cannot be read are counted as ``unread``."""
+    """Return the cost of the study's finished trainings, in total and per model and algorithm.
+
+    A kind of stage replaces the algorithm if no run ends with it. Unreadable records are counted
+    as ``unread``.
+    """
     groups: dict[tuple[str, str], list[Cost]] = {}
     unread = 0
     for group, stages in stages_by_group(study).items():
@@ -45,7 +48,7 @@ def costs(study: Study) -> dict[str, Any]:
 
 
 def _sums(group: Sequence[Cost]) -> dict[str, Any]:
-    """Some trainings as plain data: hours, means, maxima and sums."""
+    """Summarize some trainings as plain data: hours, means, maxima and sums."""
     seconds = {name: sum(cost.seconds[name] for cost in group) for name in PHASES}
     samples = sum(cost.samples for cost in group)
     joules = [cost.joules for cost in group if cost.joules is not None]
@@ -82,22 +85,22 @@ COLUMNS = {
 
 
 def as_text(seen: dict[str, Any]) -> str:
-    """The costs of a study for people."""
+    """Format the costs of a study."""
     total = seen["total"]
     rows = [*seen["groups"], {"model": "all", "algorithm": "", **total}]
     lines = [
-        f"study {seen['study']} ({seen['results']}/): what {total['trainings']:,} of "
-        f"{seen['planned_trainings']:,} trainings took",
+        f"study {seen['study']} ({seen['results']}/): cost of {total['trainings']:,} of "
+        f"{seen['planned_trainings']:,} trainings",
         "",
         *(table(rows, COLUMNS) if total["trainings"] else ["no record yet"]),
         "",
-        "hours: of a training's process on its device or core; other: starting, reading, loading, "
-        "writing. samples/s: while training. MiB: the most that one training held.",
+        "hours: time of a training's process on its device or core; other: starting, reading, "
+        "loading, writing. samples/s: while training. MiB: peak memory of one training.",
     ]
     if metered := total["energy_metered_trainings"]:
-        lines.append(f"kWh: of the {metered:,} trainings whose device reports it")
+        lines.append(f"kWh: for the {metered:,} trainings whose device reports its energy")
     if resumed := total["resumed_trainings"]:
-        lines.append(f"interrupted, and went on from an epoch: {counted(resumed, 'training')}")
+        lines.append(f"interrupted and resumed from an epoch: {counted(resumed, 'training')}")
     if seen["unread"]:
         lines.append(f"left out: {counted(seen['unread'], 'record')} that cannot be read")
     return "\n".join(lines) + "\n"

@@ -1,6 +1,6 @@
-"""What of this machine and installation is fine, slow, lacking or wrong, each with its remedy.
+"""Checks of this machine and installation (fine, slow, lacking or wrong), with remedies.
 
-Nothing is changed or repaired, and nothing heavy is needed: torch is asked where it is there.
+Nothing is changed or repaired. Only light packages are needed; torch is checked if installed.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ State = Literal["fine", "slow", "lacking", "wrong"]
 COLOURS: dict[State, Colour] = {"fine": "green", "slow": "yellow", "lacking": "dim", "wrong": "red"}
 
 LEAST_FREE = 1 << 30
-"""Bytes without which the first training already fails."""
+"""Free disk space in bytes below which even the first training fails."""
 LEAST_MEMORY = 4 << 30
-"""Bytes of memory below which a training of a model of real size waits for the disk."""
+"""Free memory in bytes below which a real-size model would swap to disk."""
 NETWORK = ("nfs", "cifs", "smb", "lustre", "gpfs", "beegfs", "ceph", "9p", "fuse.sshfs", "afs")
-"""File systems of other machines; all begin with one of these."""
+"""Prefixes of the names of network file systems."""
 DEPENDENCIES = ("", "train")
-"""The extras whose packages are looked at: those that everybody has, and those that train."""
+"""Extras whose packages are checked: none (the base installation) and ``train``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at.
+    """Result of one check.
 
-    ``state``: ``slow``, it works and could be faster; ``lacking``, something that not everybody
-    needs is not there; ``wrong``, a study fails. ``exit_code``: of what is wrong, else 0.
-    ``remedy``: a sentence; empty where all is fine.
+    ``state``: ``slow`` if it works but could be faster; ``lacking`` if something optional is
+    missing; ``wrong`` if a study would fail. ``exit_code``: exit code if wrong, else 0. ``remedy``:
+    a sentence; empty if all is fine.
     """
 
     name: str
@@ -60,11 +60,11 @@ class Check:
 
 
 def checks(study: Study | None, folder: Path) -> Iterator[Check]:
-    """Everything that is looked at, one after the other.
+    """Run all checks, one after the other.
 
     Args:
-        study: what is to be run here; None: the machine is looked at alone.
-        folder: where Snakemake is started.
+        study: study to be run here; None to check only the machine.
+        folder: working directory of Snakemake.
     """
     yield python()
     yield packages()
@@ -83,7 +83,7 @@ def checks(study: Study | None, folder: Path) -> Iterator[Check]:
 
 
 def python() -> Check:
-    """The version, against what the package asks for."""
+    """Check the Python version against the package's requirement."""
     from packaging.specifiers import SpecifierSet  # noqa: PLC0415  # few commands need it
 
     wanted = metadata.metadata("tasktransfer")["Requires-Python"]
@@ -95,7 +95,7 @@ def python() -> Check:
 
 
 def packages() -> Check:
-    """Versions, against what the package asks for. Of an extra only what is installed counts."""
+    """Check package versions against the requirements; of an extra, only installed packages."""
     from packaging.requirements import Requirement  # noqa: PLC0415
 
     unfit: list[str] = []
@@ -106,7 +106,7 @@ def packages() -> Check:
         if not extras or (found is None and "" not in extras):
             continue
         if found is None or not needed.specifier.contains(found, prereleases=True):
-            unfit.append(f"{needed.name} {found or 'absent'}, wanted {needed.specifier}")
+            unfit.append(f"{needed.name} {found or 'absent'}, required {needed.specifier}")
     ours, snakemake = _version("tasktransfer"), _version("snakemake")
     text = f"tasktransfer {ours}, Snakemake {snakemake or 'absent'}"
     if not unfit:
@@ -127,11 +127,11 @@ def _version(name: str) -> str | None:
 
 
 def command() -> Check:
-    """The jobs of a workflow call ``tasktransfer`` by its name."""
+    """Check that ``tasktransfer`` is on the PATH, because the workflow's jobs call it by name."""
     found = shutil.which("tasktransfer")
     if found is not None and Path(found).parent == Path(sys.executable).parent:
         return Check("command", "fine", found)
-    where = f"{found} is another environment's" if found else "`tasktransfer` is not on the PATH"
+    where = f"{found} is from another environment" if found else "`tasktransfer` is not on the PATH"
     remedy = f"activate the environment: export PATH={Path(sys.executable).parent}:$PATH"
     return Check("command", "wrong", where, remedy, ConfigError.exit_code)
 
@@ -150,14 +150,14 @@ def torch_and_devices(study: Study | None) -> Iterator[Check]:
         named = ", ".join(f"{one.name} ({in_words(one.memory)})" for one in facts.gpus)
         yield Check("GPU", "fine", f"{len(facts.gpus)}: {named}")
     elif pool:
-        text = f"{len(pool)} in this machine, and torch sees none"
+        text = f"{len(pool)} in this machine, but torch finds none"
         remedy = "install a build of torch for this driver's CUDA (https://pytorch.org/get-started)"
         yield Check("GPU", "slow", text, remedy)
     elif batch_job() is not None:
-        remedy = "ask the batch system for one, for example --gres=gpu:1"
-        yield Check("GPU", "slow", "none was given to this batch job", remedy)
+        remedy = "request one from the batch system, for example --gres=gpu:1"
+        yield Check("GPU", "slow", "none was allocated to this batch job", remedy)
     else:
-        remedy = "models above some 30 million weights want one; `tasktransfer plan` says how long"
+        remedy = "use one for models above 30M parameters; `tasktransfer plan` estimates the time"
         yield Check("GPU", "slow", "none: trainings run on the CPU, one thread each", remedy)
     yield _bfloat16(facts)
 
@@ -168,7 +168,11 @@ def _without_torch(study: Study | None) -> Check:
     if study is None or not _trainings_left(study):
         return Check("torch", "lacking", text, remedy)
     return Check(
-        "torch", "wrong", f"{text}, and this study has some left", remedy, ModelError.exit_code
+        "torch",
+        "wrong",
+        f"{text}, and this study has unfinished trainings",
+        remedy,
+        ModelError.exit_code,
     )
 
 
@@ -180,16 +184,19 @@ def _trainings_left(study: Study) -> bool:
 
 def _bfloat16(facts: Any) -> Check:
     if any(one.bfloat16 for one in facts.gpus):
-        return Check("bfloat16", "fine", "by the GPU's own units")
+        return Check("bfloat16", "fine", "supported by the GPU")
     if facts.gpus:
         return Check(
-            "bfloat16", "slow", "this GPU has no units for it: float32", "take Ampere or later"
+            "bfloat16",
+            "slow",
+            "not supported by this GPU; float32 is used",
+            "use an Ampere GPU or later",
         )
     if facts.cpu_units:
-        text = f"by the CPU's units ({', '.join(facts.cpu_units)}), where a model gains by it"
+        text = f"supported by the CPU ({', '.join(facts.cpu_units)}); used if a model gains by it"
         return Check("bfloat16", "fine", text)
-    remedy = "trainings are in float32; CPUs with AMX or avx512_bf16 are up to three times as fast"
-    text = f"no units for it in this CPU (torch uses {facts.capability})"
+    remedy = "trainings use float32; a CPU with AMX or avx512_bf16 is up to three times as fast"
+    text = f"not supported by this CPU (torch uses {facts.capability})"
     return Check("bfloat16", "slow", text, remedy)
 
 
@@ -198,7 +205,7 @@ def processor() -> Check:
     text = f"{cpu_name()}, {mine} of {os.cpu_count()} cores"
     if mine > 1:
         return Check("CPU", "fine", text)
-    return Check("CPU", "slow", text, "one training at a time: take a machine with more cores")
+    return Check("CPU", "slow", text, "one training at a time: use a machine with more cores")
 
 
 def memory() -> Iterator[Check]:
@@ -211,7 +218,7 @@ def memory() -> Iterator[Check]:
     if seen.available >= LEAST_MEMORY:
         yield Check("memory", "fine", text)
     else:
-        remedy = "end what else uses it, or start Snakemake with fewer --cores"
+        remedy = "end other programs, or start Snakemake with fewer --cores"
         yield Check("memory", "slow", text, remedy)
 
 
@@ -223,33 +230,33 @@ def disk(results: Path) -> Check:
     free = shutil.disk_usage(folder).free
     text = f"{in_words(free)} free at {folder}"
     if free >= LEAST_FREE:
-        return Check("disk", "fine", f"{text} (`tasktransfer plan` says what a study takes)")
+        return Check("disk", "fine", f"{text} (`tasktransfer plan` estimates a study's needs)")
     remedy = "free some space, or put `results` of the config elsewhere"
     return Check("disk", "wrong", text, remedy, StorageError.exit_code)
 
 
 def _there(path: Path) -> Path:
-    """The folder, or the first one above it that is there."""
+    """Return the folder, or its nearest parent that exists."""
     return next(place for place in (path.absolute(), *path.absolute().parents) if place.is_dir())
 
 
 def file_system(results: Path, mounts: Path = Path("/proc/mounts")) -> Check:
-    """Whether results lie on another machine: thousands of small files are slow there."""
+    """Check for a network file system, on which thousands of small files are slow."""
     folder = _there(results).resolve()
     try:
         lines = [line.split() for line in mounts.read_text(encoding="utf-8").splitlines()]
     except OSError:
-        return Check("file system", "fine", "this system does not tell")
+        return Check("file system", "fine", "unknown on this system")
     fitting = [words for words in lines if folder.is_relative_to(words[1].replace("\\040", " "))]
     kind = max(fitting, key=lambda words: len(words[1]))[2] if fitting else "unknown"
     if not kind.startswith(NETWORK):
         return Check("file system", "fine", kind)
     remedy = "put `results` of the config on a disk of this machine, and `tasktransfer merge` later"
-    return Check("file system", "slow", f"{kind}: results lie on another machine", remedy)
+    return Check("file system", "slow", f"{kind}: results are on another machine", remedy)
 
 
 def kernel_locks(results: Path) -> Check:
-    """Whether the kernel's locks work where results are made, and where devices are leased."""
+    """Check that kernel locks work in the results folder and in the folder of device leases."""
     for folder in (_there(results), lock_folder()):
         try:
             with TemporaryFile(dir=folder) as file:
@@ -269,20 +276,20 @@ def kernel_locks(results: Path) -> Check:
 
 
 def snakemake_lock(folder: Path) -> Check:
-    """Snakemake's own lock stays behind when it is killed."""
+    """Check for a stale Snakemake lock, which remains if Snakemake is killed."""
     held = sorted((folder / ".snakemake" / "locks").glob("*.lock"))
     if not held:
         return Check("Snakemake's lock", "fine", "free")
     if running := _snakemakes_in(folder):
-        text = f"held by process {running[0]}, which runs here"
+        text = f"held by running process {running[0]}"
         return Check("Snakemake's lock", "fine", text)
-    remedy = "`snakemake --unlock` here, once you are sure that none runs on another machine"
-    text = "held, and no Snakemake runs here: one was killed"
+    remedy = "`snakemake --unlock` here, if no Snakemake runs on another machine"
+    text = "held, but no Snakemake runs here: one was killed"
     return Check("Snakemake's lock", "wrong", text, remedy, TaskTransferError.exit_code)
 
 
 def _snakemakes_in(folder: Path) -> list[int]:
-    """Processes of Snakemake that were started in a folder."""
+    """Return the ids of Snakemake processes that were started in a folder."""
     if find_spec("psutil") is None:
         return []
     import psutil  # noqa: PLC0415
@@ -299,21 +306,21 @@ def _snakemakes_in(folder: Path) -> list[int]:
 
 
 def profile(folder: Path) -> Check:
-    """The profile that a plain ``snakemake`` takes by itself (docs/running.md)."""
+    """Check the profile that a plain ``snakemake`` uses by default (docs/running.md)."""
     chosen = os.environ.get("SNAKEMAKE_PROFILE")
     beside = [folder / "profiles/default", folder / "workflow/profiles/default"]
     found = next((each for each in beside if (each / "config.yaml").is_file()), None)
     if found is None and chosen is None:
         packaged = Path(__file__).parents[1] / "workflow/profiles/default"
-        remedy = f"snakemake --workflow-profile {packaged}: its scheduler waits for no solver"
-        return Check("profile", "slow", "none is in force", remedy)
+        remedy = f"snakemake --workflow-profile {packaged}: its scheduler does not run a solver"
+        return Check("profile", "slow", "none is active", remedy)
     parts = [f"SNAKEMAKE_PROFILE={chosen}"] * (chosen is not None)
     parts += [f"{found} ({_settings(found)})"] if found is not None else []
     return Check("profile", "fine", ", then ".join(parts))
 
 
 def _settings(path: Path) -> str:
-    """The settings of a profile that decide where and how jobs run."""
+    """Format the settings of a profile that decide where and how jobs run."""
     try:
         values = yaml_file.read(path / "config.yaml").value or {}
     except ConfigError as error:
@@ -321,50 +328,50 @@ def _settings(path: Path) -> str:
     named = [
         key for key in ("executor", "scheduler", "cores", "jobs", "keep-going") if key in values
     ]
-    return ", ".join(f"{key}: {str(values[key]).lower()}" for key in named) or "no setting of these"
+    return ", ".join(f"{key}: {str(values[key]).lower()}" for key in named) or "default settings"
 
 
 def refused(error: TaskTransferError) -> Check:
-    """A study that cannot be opened."""
+    """Return the check for a study that cannot be opened."""
     return Check(
         "study",
         "wrong",
         str(error),
-        "mend it; `tasktransfer validate` says it too",
+        "fix it; `tasktransfer validate` checks it again",
         error.exit_code,
     )
 
 
 def inputs(study: Study) -> Iterator[Check]:
-    """Data and models of a study."""
+    """Check that the data and models of a study exist."""
     for text in study.absent:
-        yield Check("inputs", "lacking", text, "needed to train; tables and figures do without")
+        yield Check("inputs", "lacking", text, "needed for training, not for tables and figures")
     if not study.absent:
-        yield Check("inputs", "fine", f"data and models of {study.config_file} are there")
+        yield Check("inputs", "fine", f"data and models of {study.config_file} exist")
 
 
-# --- what is said -------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------
 
 
 def exit_code(seen: Sequence[Check]) -> int:
-    """That of the first thing that is wrong; 0: nothing is."""
+    """Return the exit code of the first check that is wrong, else 0."""
     return next((check.exit_code for check in seen if check.state == "wrong"), 0)
 
 
 def as_json(seen: Sequence[Check]) -> dict[str, Any]:
-    """All checks as plain data."""
+    """Return all checks as plain data."""
     return {"exit_code": exit_code(seen), "checks": [asdict(check) for check in seen]}
 
 
 def line(check: Check) -> str:
-    """One check for people, and below it what to do."""
+    """Format one check, with its remedy on the next line."""
     state = coloured(f"{check.state:<8}", COLOURS[check.state])
     text = f"{state}{check.name:<18}{check.text}"
     return f"{text}\n{'':<26}{check.remedy}" if check.remedy else text
 
 
 def total(seen: Sequence[Check]) -> str:
-    """How many there are of each state."""
+    """Return the number of checks in each state, as text."""
     states = [check.state for check in seen]
     counts = (f"{states.count(state)} {state}" for state in COLOURS if state in states)
     return ", ".join(counts)

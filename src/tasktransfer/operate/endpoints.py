@@ -1,4 +1,4 @@
-"""Where a study prompts models that run elsewhere: host, key, and what the endpoint can do."""
+"""Endpoints that serve a study's prompted models: host, key and capabilities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasktransfer.evaluation.prompting.probes import Probes, answers_folder
 
 
 def describe_endpoints(config: CommonConfig) -> list[dict[str, Any]]:
-    """Return for each prompted model behind an endpoint what is sent where, as plain data."""
+    """Return the endpoint, key and capabilities of each served model as plain data."""
     return [
         {
             "model": model,
@@ -29,9 +29,9 @@ def describe_endpoints(config: CommonConfig) -> list[dict[str, Any]]:
 
 
 def format_endpoints(endpoints: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield the lines that ``plan`` and ``validate`` print of endpoints."""
+    """Yield the lines about endpoints that ``plan`` and ``validate`` print."""
     for each in endpoints:
-        yield f"prompted model {each['model']}: asked at {each['endpoint']} {each['key']}"
+        yield f"prompted model {each['model']}: served at {each['endpoint']} {each['key']}"
         yield from (f"  NOT ALLOWED: {text}" for text in each["refusals"])
         yield from (f"  {text}" for text in each["probes"] or ["not probed yet"])
 
@@ -40,7 +40,8 @@ def refuse_endpoints(config: CommonConfig) -> None:
     """Raise if the user has not allowed an endpoint or its key.
 
     Raises:
-        ConfigError: which, why, and how to allow it; or a key that cannot be one.
+        ConfigError: an endpoint is not allowed, or a key is invalid. The message says why, and how
+            to allow it.
     """
     refused = [
         f"prompted model {model}: {text}"
@@ -54,12 +55,12 @@ def refuse_endpoints(config: CommonConfig) -> None:
 
 
 def forget_probes(config: CommonConfig) -> Iterator[str]:
-    """Remove what probes of the endpoints saw, and yield a line about each."""
+    """Delete the cached probes of the endpoints, and yield a line about each."""
     for model, probes in _probes(config):
         if probes.forget():
             yield (
-                f"prompted model {model}: probe forgotten; its endpoint is probed again before the "
-                "next evaluation. Finished evaluations stay as they are"
+                f"prompted model {model}: probe deleted; its endpoint is probed again before the "
+                "next evaluation. Finished evaluations are kept"
             )
         else:
             yield f"prompted model {model}: not probed yet"

@@ -1,4 +1,4 @@
-"""What made a node: its state, its record, what it uses, who uses it, and how to make it again."""
+"""Facts about a node: its state, record, dependencies, dependents and commands to recompute it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ Facts = dict[str, Any]
 
 
 def explain(study: Study, word: str, instance: int = 0) -> Facts:
-    """Everything about a node of a study, or of its results folder.
+    """Return all facts about a node of a study or of its results folder.
 
     Args:
         word: 6 or more hex digits of the node's digest, or its folder.
-        instance: of an evaluation that asks a model, the number of the test instance whose prompt
-            is shown.
+        instance: number of the test instance whose prompt is shown, for a prompted model.
 
     Raises:
-        ConfigError: there is no such node, or there are several.
+        ConfigError: no node or several nodes match.
     """
     folder = Path(word)
     digest = folder.name[-SHORT:] if folder.is_dir() else word
@@ -48,14 +47,18 @@ def explain(study: Study, word: str, instance: int = 0) -> Facts:
         return {**_unplanned(of_digest[0]), "uses": [], "users": []}
     several = [node.path for node in planned] or [node_folder.path for node_folder in of_digest]
     raise ConfigError(
-        f"{word}: {'several nodes' if several else 'no node'} of {study.config_file} or of "
+        f"{word}: {'several nodes' if several else 'no node'} in {study.config_file} or in "
         f"{results}/ with this digest or folder"
-        + (f": {', '.join(several)}; give more digits" if several else "; was the config changed?")
+        + (
+            f": {', '.join(several)}; give more digits"
+            if several
+            else "; check whether the config was changed"
+        )
     )
 
 
 def _asked(study: Study, node: Node, instance: int) -> Facts:
-    """What a model that is only asked is given to read, where data and tokenizer are here."""
+    """Return the prompt of a prompted model, if data and tokenizer are available."""
     if not isinstance(node, Evaluation) or node.asked is None:
         return {}
     from tasktransfer.jobs.asked_job import shown  # noqa: PLC0415  # imports transformers
@@ -67,10 +70,10 @@ def _asked(study: Study, node: Node, instance: int) -> Facts:
 
 
 def facts_of(study: Study, node: Node, instance: int = 0) -> Facts:
-    """Everything about a node of a study's plan. ``instance``: see ``explain``."""
+    """Return all facts about a node of a study's plan. ``instance``: see ``explain``."""
     results = Path(study.config.results)
     facts = _in_folder(NodeFolder(results, node.path, node.digest[:SHORT]))
-    # What the plan says comes last: the record may be damaged, or another's.
+    # The plan overrides the record, which may be damaged or belong to another node.
     return {
         **facts,
         **_planned(study, node),
@@ -84,8 +87,10 @@ def facts_of(study: Study, node: Node, instance: int = 0) -> Facts:
 
 
 def snakemake(study: Study, *targets: str) -> str:
-    """A command that makes files. Targets come first: ``--config`` and ``--configfile`` take every
-    word that follows for their own."""
+    """Return a Snakemake command that creates files.
+
+    Targets come first, because ``--config`` and ``--configfile`` consume all following words.
+    """
     words = ["snakemake", *targets, "--cores", "1"]
     if study.overrides:
         values = (f"{key}={json.dumps(value)}" for key, value in study.overrides.items())
@@ -94,8 +99,10 @@ def snakemake(study: Study, *targets: str) -> str:
 
 
 def again(study: Study, node: Node) -> list[str]:
-    """The commands that make a node once more. Its record is deleted first, since what is there is
-    done, whatever its age."""
+    """Return the commands that compute a node again.
+
+    The record is deleted first, since a node with a record counts as done regardless of its age.
+    """
     record = study.record(node)
     return [shlex.join(["rm", "-f", record]), snakemake(study, record)]
 
@@ -120,7 +127,7 @@ def _named(study: Study, node: Node) -> Facts:
     return {**_planned(study, node), "folder": str(folder), "state": state}
 
 
-# --- what a folder tells ------------------------------------------------------------------------
+# --- facts from a folder ------------------------------------------------------------------------
 
 
 def _in_folder(node_folder: NodeFolder) -> Facts:
@@ -192,16 +199,16 @@ def _of_stage(record: Record) -> Facts:
 
 
 def _unplanned(node_folder: NodeFolder) -> Facts:
-    """Everything that the folder of a node tells by itself."""
+    """Return the facts that a node's folder contains by itself."""
     return {**_in_folder(node_folder), "commands": [], "in_plan": False}
 
 
 def chain(results: Path, path: str, paths: Iterable[str]) -> list[Facts]:
-    """A training that is in no plan and those before it, as far as records tell: first to last.
+    """Return a training outside the plan and its ancestors found in records, first to last.
 
     Args:
-        path: its folder, relative to the results folder.
-        paths: the folders where those before it may be.
+        path: the training's folder, relative to the results folder.
+        paths: candidate folders of its ancestors.
     """
     by_digest = {each[-SHORT:]: each for each in paths if each.startswith(f"{STAGES}/")}
     trainings = [_unplanned(NodeFolder(results, path, path[-SHORT:]))]

@@ -1,4 +1,4 @@
-"""What made a node, for people."""
+"""Text of ``tasktransfer explain`` for a node."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ Facts = Mapping[str, Any]
 
 
 def as_text(facts: Facts) -> str:
-    """What ``explain`` gathered of a node, in sections: results, nodes around it, what made it,
-    its identity, what to run."""
+    """Format a node's facts in sections: results, related nodes, provenance, identity, commands."""
     lines = section(f"{name(facts)}: {facts['state']}", pairs(about(facts)))
     for title, key in (("Uses", "uses"), ("Used by", "users")):
         lines += section(title, [_line(node) for node in facts[key]])
@@ -25,7 +24,7 @@ def as_text(facts: Facts) -> str:
 
 
 def asked(facts: Facts) -> list[str]:
-    """What a model that is only asked is given to read of an instance; nothing of other nodes."""
+    """Return the lines of a prompted model's prompt; empty for other nodes."""
     question = facts.get("asked")
     if not question:
         return []
@@ -34,23 +33,23 @@ def asked(facts: Facts) -> list[str]:
     lines: list[str] = []
     for prompt, choices in zip(question["prompts"], question["choices"], strict=True):
         lines += [*prompt.splitlines(), ""]
-        lines += pairs([("choices", "; ".join(choices) or "none: the answer is written")])
-    lines += pairs([("right", ", ".join(question["right"]))])
+        lines += pairs([("choices", "; ".join(choices) or "none: the answer is generated")])
+    lines += pairs([("gold", ", ".join(question["right"]))])
     return section(f"Prompt of instance {question['instance']} ({question['id']})", lines)
 
 
 def section(heading: str, lines: Sequence[str]) -> list[str]:
-    """Lines below a heading; nothing where there are none."""
+    """Return indented lines below a heading; empty if there are no lines."""
     return [heading, *(f"  {line}" for line in lines), ""] if lines else []
 
 
 def pairs(items: Iterable[tuple[str, str]]) -> list[str]:
-    """Names and values, one below the other."""
+    """Return one aligned line per name and value."""
     return [f"{name:<14}{value}" for name, value in items]
 
 
 def name(facts: Facts) -> str:
-    """A node's kind and label."""
+    """Return a node's kind and label."""
     return f"{facts.get('kind') or facts.get('node', 'training')} {facts.get('label', '')}".rstrip()
 
 
@@ -59,7 +58,7 @@ def _line(facts: Facts) -> str:
 
 
 def about(facts: Facts) -> list[tuple[str, str]]:
-    """Where a node is and what its record says."""
+    """Return rows about a node's paths and the content of its record."""
     rows = [("digest", facts.get("digest", "unknown"))]
     if facts.get("node", "stage") == "stage":
         rows.append(("starts from", ", ".join(facts.get("parents", ())) or "the base model"))
@@ -69,7 +68,7 @@ def about(facts: Facts) -> list[tuple[str, str]]:
     if "commit" in facts:
         rows += _result(facts)
     if not facts["in_plan"]:
-        rows.append(("plan", "this study's plan does not have it"))
+        rows.append(("plan", "not in this study's plan"))
     return rows
 
 
@@ -120,7 +119,7 @@ def _spelled(measures: Mapping[str, float]) -> str:
 
 
 def made_with(facts: Facts) -> dict[str, str]:
-    """What made a finished node, by the name of the line."""
+    """Return the provenance of a finished node: name of the line → text."""
     if "commit" not in facts:
         return {}
     dirty = {True: ", with uncommitted changes", False: "", None: ""}[facts["dirty"]]

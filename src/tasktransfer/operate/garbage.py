@@ -1,10 +1,10 @@
 """Find files that no run of the given studies needs, list them, and remove them on request.
 
-Records and predictions are small, and cannot be made again without the hardware and the hours that
-they took: those of other studies and settings stay unless they are asked for. What is removed is
-named below, file by file: nothing else in the results folder is touched, links are neither followed
-nor removed, and nothing where a job runs. If a job runs that none of the given studies wants,
-another workflow uses the folder: then everything that is not of these studies stays.
+Records and predictions are small but expensive to recompute. Those of other studies and settings
+are kept unless their removal is requested. Only the files named below are removed. Links are
+neither followed nor removed, and folders in which a job runs are left alone. If a job runs that is
+not in any of the given studies, another workflow uses the folder. In that case, all files of other
+studies are kept.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ _CACHES = {
 }
 _CACHE_KINDS: dict[str, GarbageKind] = {"models": "models of other settings"}
 _ENCODED_OF = re.compile(r"^\w+-[0-9a-f]{12}(-few|-full)?$")
-"""Of instances that are read, or derived."""
+"""Name of a folder of encoded instances, read or derived."""
 _ENCODED = re.compile(r"^.+-[0-9a-f]{12}$")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something to remove: paths that belong together and lie in one folder, and their bytes.
+    """Something to remove: related paths in one folder, and their bytes.
 
-    ``held_by``: the node's folder, or the cache, that must not be in use meanwhile.
+    ``held_by``: the node's folder or the cache that must not be in use during removal.
     """
 
     kind: GarbageKind
@@ -84,8 +84,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """``kept``: what is not needed and stays all the same, with its bytes; ``remarks``: what was
-    left alone, and why."""
+    """Files that can be removed.
+
+    ``kept``: folders of unneeded records that are kept, with their bytes. ``remarks``: skipped
+    files, with reasons.
+    """
 
     results: str
     items: tuple[Item, ...]
@@ -108,7 +111,7 @@ class Garbage:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What a removal came to."""
+    """Result of a removal."""
 
     items: int
     bytes: int
@@ -120,11 +123,11 @@ class Removed:
 
 
 def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
-    """What none of the studies needs in the results folder that they share.
+    """Find the files in a shared results folder that none of the studies needs.
 
     Args:
-        studies: every study that uses the folder; their inputs must be known.
-        records: also records and predictions of other settings.
+        studies: all studies that use the folder; their inputs must be known.
+        records: include records and predictions of other settings.
 
     Raises:
         ConfigError: the studies have different results folders.
@@ -137,13 +140,13 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
     settled = not any(study.pending_choices for study in studies)
     if foreign:
         remarks.append(
-            f"{foreign[0].folder} is being made, and is of none of these studies: what is of "
-            "other studies is left alone; give their configs too (--config FIRST SECOND)"
+            f"{foreign[0].folder} is in use, but not by these studies, so files of other studies "
+            "are kept; give their configs too (--config FIRST SECOND)"
         )
     if not settled:
         remarks.append(
-            "a choice that the plan depends on is not made yet: what is of other settings is left "
-            "alone, since some may be chosen again"
+            "a choice that the plan depends on is still pending, so files of other settings are "
+            "kept, since some may be chosen again"
         )
     items: list[Item] = []
     kept: list[tuple[str, int]] = []
@@ -162,23 +165,28 @@ def _shared_folder(studies: Sequence[Study]) -> Path:
     folders = {Path(study.config.results).resolve() for study in studies}
     if len(folders) > 1:
         named = ", ".join(f"{s.config_file}: {s.config.results}" for s in studies)
-        raise ConfigError(f"these studies have different results folders ({named}): one at a time")
+        raise ConfigError(
+            f"--config: the studies have different results folders ({named}); give them one by one"
+        )
     return Path(studies[0].config.results)
 
 
 def _links(results: Path) -> Iterator[str]:
-    """Links in the layout's upper folders; what they lead to is not looked at."""
+    """Yield remarks about links in the layout's upper folders, which are not followed."""
     for name in (*LAYOUT, *_CACHES, "data/encoded"):
         if (results / name).is_symlink():
-            yield f"{results / name} is a link: what it leads to is not looked at"
+            yield f"{results / name} is a link, which is not followed"
 
 
 # --- nodes --------------------------------------------------------------------------------------
 
 
 def _of_wanted(node_folder: NodeFolder, node: Node, studies: Sequence[Study]) -> Iterator[Item]:
-    """Of a node that a study wants: states and half-written files, and a stage's parameters if
-    they neither stay nor are needed, in any of the studies."""
+    """Yield the removable files of a planned node.
+
+    These are resume states and half-written files, and a stage's parameters if no study keeps or
+    needs them.
+    """
     if is_in_use(node_folder.folder):
         return
     names = _names(node_folder.folder)
@@ -194,7 +202,7 @@ def _of_wanted(node_folder: NodeFolder, node: Node, studies: Sequence[Study]) ->
 def _of_unwanted(
     node_folder: NodeFolder, *, records: bool
 ) -> tuple[list[Item], list[tuple[str, int]]]:
-    """Of a node that no study wants: what is removed, and what stays."""
+    """Return the removable and the kept files of a node that is not in any plan."""
     if is_in_use(node_folder.folder):
         return [], []
     names = _names(node_folder.folder)
@@ -203,7 +211,7 @@ def _of_unwanted(
     try:
         parts = parts_of(read_record(node_folder.folder / RECORD))
     except RecordError:
-        # Of a node that is not finished, what its kind leaves by the same name everywhere.
+        # The node is unfinished: only files with the fixed names of its kind are recognized.
         parts = [name for name in sorted(names) if _ARROW.match(name)]
     small += [*parts, HISTORY, CLAIM]
     if RECORD in names and not records:
@@ -219,7 +227,7 @@ def _of_unwanted(
 
 
 def _names(folder: Path) -> frozenset[str]:
-    """What lies in a folder, links left out."""
+    """Return the names in a folder, without links."""
     try:
         return frozenset(e.name for e in os.scandir(folder) if not e.is_symlink())
     except OSError:
@@ -243,7 +251,7 @@ def _item(
 
 
 def _caches(results: Path, studies: Sequence[Study], *, leave_whole: bool) -> Iterator[Item]:
-    """Caches and built models that no study reads, and what killed processes left half-made."""
+    """Yield caches and built models that no study reads, and leftovers of killed processes."""
     needed = {
         results / Path(path).relative_to(study.config.results)
         for study in studies
@@ -261,7 +269,7 @@ def _caches(results: Path, studies: Sequence[Study], *, leave_whole: bool) -> It
 
 
 def _cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
-    """Folders of caches, with the names that caches have in them. Links are left out."""
+    """Yield the folders of caches and the pattern of cache names in them, without links."""
     for below, pattern in _CACHES.items():
         if not through_link(results, below):
             yield results / below, pattern
@@ -272,7 +280,7 @@ def _cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
 
 
 def _needed(study: Study) -> Iterator[str]:
-    """The caches and built models that a study reads, or is made from."""
+    """Yield the caches and built models that a study reads or is computed from."""
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
     if study.reads_tiny_world or tiny:
         yield study.tiny_world
@@ -290,8 +298,11 @@ def _needed(study: Study) -> Iterator[str]:
 
 
 def remove(garbage: Garbage) -> Removed:
-    """Remove what was found. Each folder is locked meanwhile, as a job that makes it would lock it.
-    What is in use by now is left alone."""
+    """Remove the files found.
+
+    Each folder is locked during its removal, like a job would lock it. Folders now in use are left
+    alone.
+    """
     count, freed, left = 0, 0, []
     for item in with_progress(garbage.items, "removing"):
         with _held(item) as held:
@@ -322,7 +333,10 @@ def _held(item: Item) -> Iterator[bool]:
 
 
 def _remove(path: Path) -> None:
-    """Never through a link, and never a link: both are the user's own doing."""
+    """Remove a file or folder, but never a link or anything through a link.
+
+    Links are created by users.
+    """
     if path.is_symlink():
         raise OSError(0, "has become a link", str(path))
     if path.is_dir():
@@ -332,7 +346,10 @@ def _remove(path: Path) -> None:
 
 
 def _drop_empty(folder: Path) -> None:
-    """Folders of a node that are empty now, up to its kind. One with files of others stays."""
+    """Remove a node's empty folders, up to the folder of its kind.
+
+    Folders with other files are kept.
+    """
     names = _names(folder)
     if names <= {CLAIM} and not any(e.is_symlink() for e in os.scandir(folder)):
         with suppress(OSError):
@@ -343,11 +360,11 @@ def _drop_empty(folder: Path) -> None:
                 path.rmdir()
 
 
-# --- what is said -------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------
 
 
 def as_text(garbage: Garbage) -> str:
-    """What would be removed, for people: every path, and the bytes by kind and in all."""
+    """Format the list of removable files: every path, and the bytes by kind and in total."""
     lines = []
     kinds = sorted({item.kind for item in garbage.items})
     for kind in kinds:
@@ -359,17 +376,17 @@ def as_text(garbage: Garbage) -> str:
     if garbage.kept:
         size = in_words(sum(size for _, size in garbage.kept))
         lines.append(
-            f"kept: {len(garbage.kept):,} records with their predictions, of other settings, "
+            f"kept: {len(garbage.kept):,} records of other settings with their predictions, "
             f"{size} (--records removes them too)"
         )
         lines += [f"  {in_words(size):>9}  {path}" for path, size in garbage.kept]
-    total = f"{len(garbage.items):,} things to remove, {in_words(garbage.bytes)}"
+    total = f"{len(garbage.items):,} items to remove, {in_words(garbage.bytes)}"
     lines.append(f"{garbage.results}: {total if garbage.items else 'nothing to remove'}")
     return "\n".join(lines) + "\n"
 
 
 def _shown(item: Item) -> tuple[str, ...]:
-    """A whole folder as one line."""
+    """Return the lines for an item, one line for files of one folder."""
     if len(item.paths) == 1:
         return item.paths
     names = ", ".join(Path(path).name for path in item.paths)

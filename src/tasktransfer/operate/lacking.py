@@ -1,8 +1,8 @@
-"""What the data of a study lacks, told before anything is run.
+"""Data that a study needs but does not find, reported before anything runs.
 
-Asked at every start of Snakemake: light and fast. What the prepared instances hold
-stands in their manifest. A release that is not prepared yet is read for it once, as far as the
-study needs it, and what it holds is remembered by its content in ``<results>/data/holdings.json``.
+This runs at every start of Snakemake, so it is fast. The content of prepared instances is read from
+their manifest. A release that is not prepared yet is read once, as far as the study needs it, and
+its content is cached in ``<results>/data/holdings.json``.
 """
 
 from __future__ import annotations
@@ -26,35 +26,34 @@ from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS
 
 Held = Mapping[str, list[str] | None]
-"""Task → the splits on which there is an instance of it; None: it is not annotated."""
+"""Task → splits with at least one instance; None if the task is not annotated."""
 
 Needed = Mapping[str, set[str]]
-"""Task → splits."""
+"""Task → splits that are needed."""
 
 
 def lacking(study: Study, dataset: str | None = None) -> tuple[str, ...]:
-    """What nodes that are not finished need of the data and do not find there: a message with its
-    remedy for each task, or for the release as a whole if it is gone or cannot be read; and other
-    files that the config names and that are not there. Of prepared data also what is too few
-    (``shortages``).
+    """Return messages, with remedies, about missing data that unfinished nodes need.
 
-    What is tokenised already, and studies whose records are all there, need no data.
+    There is one message per missing task, or one per release that is missing or unreadable. Missing
+    files that the config names are reported too. For prepared data, so are splits that are too
+    small (``shortages``). Tokenized data, and studies with all of their records, need no release.
 
     Args:
-        study: any study; of one whose data is not known the release is all that is missed.
-        dataset: look at this one only.
+        study: any study; if its data is unknown, only the release is reported.
+        dataset: check only this dataset.
     """
     names = [name for name in study.config.dataset_names if dataset in (None, name)]
     absent = [] if dataset else _absent_files(study.config.files_read)
-    # One file may lack what several tasks need.
+    # Several tasks may need the same missing file.
     messages = [*(m for name in names for m in _lacking(study, name)), *absent]
     return tuple(dict.fromkeys([*messages, *find_shortages(study, dataset)]))
 
 
 def refuse_lacking(study: Study, dataset: str | None = None) -> None:
-    """Raise DataError with all that ``lacking`` finds in data that is on this disk.
+    """Raise DataError with everything that ``lacking`` finds in data on this disk.
 
-    A release that is elsewhere is no reason: tables and figures are drawn without it.
+    A release that is not on this disk is not an error: tables and figures do not need it.
     """
     messages = [text for text in lacking(study, dataset) if text not in study.absent]
     if messages:
@@ -65,8 +64,8 @@ def refuse_absent(study: Study) -> None:
     """Raise if data or models that unfinished nodes need are not on this disk.
 
     Raises:
-        DataError: data are absent, and perhaps models.
-        ModelError: models alone are.
+        DataError: data are missing, and possibly models.
+        ModelError: only models are missing.
     """
     data = [text for text in lacking(study) if text in study.absent]
     models = [str(error) for error in _absent_models(study)]
@@ -92,9 +91,9 @@ def _absent_files(named: Mapping[str, str]) -> Iterator[str]:
     for key, path in named.items():
         file = Path(on_disk(path))
         if not file.exists():
-            yield f"{path}: is missing, and {key} names it: put it there, or change {key}"
+            yield f"{path}: file not found ({key} names it): put it there, or change {key}"
         elif file.is_file() and not file.stat().st_size:
-            yield f"{path}: is empty, and {key} names it: give the whole file, or change {key}"
+            yield f"{path}: is empty ({key} names it): give the complete file, or change {key}"
 
 
 def _lacking(study: Study, dataset: str) -> Iterator[str]:
@@ -120,7 +119,7 @@ def _lacking(study: Study, dataset: str) -> Iterator[str]:
 
 
 def _absent(needed: Needed, held: Held) -> dict[str, list[str]]:
-    """Task → the splits that lack it, of those that do; none: it is not annotated at all."""
+    """Return task → splits without it, for incomplete tasks; no splits if it is not annotated."""
     absent: dict[str, list[str]] = {}
     for task, splits in needed.items():
         there = held.get(task)
@@ -131,11 +130,11 @@ def _absent(needed: Needed, held: Held) -> dict[str, list[str]]:
     return absent
 
 
-# --- what is needed -----------------------------------------------------------------------------
+# --- required data ------------------------------------------------------------------------------
 
 
 def _needed(study: Study, dataset: str, nodes: Iterable[Node]) -> Needed:
-    """What nodes read of a dataset's instances, tokenised ones left out."""
+    """Return the tasks and splits of a dataset that nodes read, without tokenized ones."""
     needed: dict[str, set[str]] = {}
     for node in nodes:
         for data, task, split in _reads(study, node):
@@ -145,7 +144,7 @@ def _needed(study: Study, dataset: str, nodes: Iterable[Node]) -> Needed:
 
 
 def _reads(study: Study, node: Node) -> Iterator[tuple[Data, str, str]]:
-    """Data, task and split of what a node reads."""
+    """Yield data, task and split of everything that a node reads."""
     match node:
         case Stage():
             if not _tokenised(study, node.data, (node.model.name,)):
@@ -166,9 +165,12 @@ def _reads(study: Study, node: Node) -> Iterator[tuple[Data, str, str]]:
 
 
 def _derived_from(study: Study, node: Data) -> Iterator[tuple[Data, str, str]]:
-    """What derived data read of a release: the tasks that their settings name or that others read
-    of them; all, if none is named. Nothing where the dataset does not say what its releases have,
-    or where they read other derived data."""
+    """Yield data, task and split that derived data read from a release.
+
+    These are the tasks in their settings and the tasks that other nodes read from them, or else all
+    tasks. Nothing is yielded if the dataset does not list the content of its releases, or if the
+    derived data read other derived data.
+    """
     has = DATASETS[node.name].reader.splits
     if not node.recipe or has is None:
         return
@@ -181,7 +183,7 @@ def _derived_from(study: Study, node: Data) -> Iterator[tuple[Data, str, str]]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in plain values."""
+    """Yield all strings in nested plain values."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -195,11 +197,11 @@ def _tokenised(study: Study, data: Data, models: Iterable[str]) -> bool:
     return all(Path(folder, "manifest.json").exists() for folder in folders)
 
 
-# --- what the data holds ------------------------------------------------------------------------
+# --- available data -----------------------------------------------------------------------------
 
 
 def _prepared(study: Study, dataset: str) -> Held | None:
-    """By the manifest of the prepared instances; None where there is none that can be read."""
+    """Read the content of prepared instances from their manifest; None if it cannot be read."""
     try:
         return {
             task: [split for split, count in splits.items() if count["samples"]]
@@ -210,10 +212,10 @@ def _prepared(study: Study, dataset: str) -> Held | None:
 
 
 def _released(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Held, list[str]]:
-    """By the release itself, or by what is remembered of it; and what of it cannot be read."""
+    """Return the content of a release, from the cache or the release itself, and its errors."""
     memo = Path(study.config.results, "data", "holdings.json")
     reader = DATASETS[dataset].reader
-    reader.find(Path(study.release_of(dataset)))  # remembered or not, it has to be there
+    reader.find(Path(study.release_of(dataset)))  # must exist even if its content is cached
     key = f"{Path(study.instances(dataset)).name}, reader {reader.version}"
     remembered: dict[str, Held] = json_text.read_object(memo)
     held, damaged = dict(remembered.get(key, {})), list[str]()
@@ -226,22 +228,26 @@ def _released(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Held, l
                 damaged.append(str(error))
         with replacing(memo) as part:
             part.write_text(json.dumps({**remembered, key: held}, indent=1) + "\n")
-    # What cannot be read is told as such, and not as missing.
+    # Unreadable tasks are reported as errors, not as missing.
     return {task: held.get(task, list(SPLITS)) for task in tasks}, damaged
 
 
 def _held(release: Release, task: str) -> list[str] | None:
-    """The first instance of a task on each split tells, and no further one is read."""
+    """Return the splits that contain a task, reading only the first instance of each split."""
     if task not in release.tasks:
         return None
     return [split for split in SPLITS if any(True for _ in release.instances(task, split))]
 
 
-# --- what is said -------------------------------------------------------------------------------
+# --- messages -----------------------------------------------------------------------------------
 
 
 def _message(study: Study, dataset: str, task: str, splits: list[str] | None) -> str:
-    """``splits``: those without an instance; None: the release does not annotate the task."""
+    """Return the message about a missing task.
+
+    Args:
+        splits: splits without an instance; None if the release does not annotate the task.
+    """
     reader = DATASETS[dataset].reader
     try:
         where = reader.find(Path(study.release_of(dataset)))

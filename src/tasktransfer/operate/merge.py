@@ -1,9 +1,9 @@
-"""Taking the finished nodes of another machine or lab, by digest.
+"""Copying finished nodes from another machine or lab, identified by digest.
 
-Equal digests are equal work, whoever did it: data, model, tasks, hyperparameters and seed are in
-the digest, names and paths are not. Nothing that is here is ever overwritten. A node is taken file
-by file under its claim, its record last, so that whatever ends the process half-way leaves an
-unfinished node that the next merge, or its job, completes.
+Equal digests mean equal computations: the digest covers data, model, tasks, hyperparameters and
+seed, but not names and paths. Existing local files are never overwritten. A node is copied file by
+file under its claim, with the record last. An interrupted copy is therefore an unfinished node,
+which the next merge or the node's job completes.
 """
 
 from __future__ import annotations
@@ -45,29 +45,31 @@ from tasktransfer.results.study import Study
 MergeOutcome = Literal["taken", "completed", "there already", "busy", "conflict", "refused"]
 OUTCOMES: dict[MergeOutcome, str] = {
     "taken": "",
-    "completed": " (files or checkpoint added to a record that was here)",
-    "there already": " (equal)",
-    "busy": " (being made here now; left alone)",
-    "conflict": " (same digest, other numbers; what is here stays)",
-    "refused": " (damaged, or not what it says; not taken)",
+    "completed": " (files or checkpoint added to an existing record)",
+    "there already": " (identical)",
+    "busy": " (being computed here; left alone)",
+    "conflict": " (same digest but different numbers; your record is kept)",
+    "refused": " (damaged or inconsistent; not copied)",
 }
-"""What may become of a node, and how that is explained."""
+"""Outcome of merging a node → its explanation."""
 
 
 COMPARED = [
     *("task", "index", "instance_id", "prediction", "gold", "score"),
     *("predicted_value", "gold_value"),
 ]
-"""Columns of rows that have to be equal."""
+"""Columns of rows that must be equal."""
 
 SHOWN_DIFFERENCES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class MergeStep:
-    """One node that is offered: where from, where to, and the node that this study expects.
+    """One node to merge.
 
-    ``takes_parameters`` is asked when a stage is taken, after those that start from it.
+    ``node_folder``: its source folder. ``out``: its destination. ``node``: the planned node, or
+    None. ``takes_parameters``: returns whether to copy a stage's parameters; it is called when the
+    stage is copied, after the stages that start from it.
     """
 
     node_folder: NodeFolder
@@ -85,26 +87,26 @@ def merge_results(
     dry_run: bool = False,
     tables: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Take the finished nodes of ``other`` into the study's results folder.
+    """Copy the finished nodes of ``other`` into the study's results folder.
 
     Args:
-        study: whose plan says what is wanted; its inputs must be known.
-        other: a results folder. It is only read.
-        everything: all nodes there, for whatever study, and not those of the plan alone.
-        checkpoints: also those that this study keeps, or has trainings to start from.
-        dry_run: tell what would happen.
-        tables: files of tables that are made of dialogues, relative to a results folder; those that
-            are there and not here are taken.
+        study: study whose plan selects the nodes; its inputs must be known.
+        other: a results folder, which is only read.
+        everything: copy all nodes, not only those in the plan.
+        checkpoints: copy checkpoints that this study keeps or that its trainings start from.
+        dry_run: report the outcome without copying.
+        tables: files of tables computed from dialogues, relative to a results folder; those missing
+            here are copied.
 
     Returns:
-        Counts by outcome; ``stages``: outcome, reasons and maker of each node offered;
-        ``unfinished``: offered nodes without a record; ``elsewhere``: offered nodes that this study
-        does not want; ``rekeyed``: how many records of older releases were taken as how many nodes
-        of today, and which were refused; ``tables`` taken; ``lacking``: nodes of the study that are
-        neither here nor offered.
+        ``counts``: number of nodes by outcome. ``stages``: outcome, reasons and author of each
+        node in ``other``. ``unfinished``: number of nodes without a record there. ``elsewhere``:
+        number of nodes there that are not in the plan. ``rekeyed``: counts of records from older
+        releases and of the nodes that they became, and the refused ones. ``tables``: copied tables.
+        ``lacking``: number of planned nodes missing in both folders.
 
     Raises:
-        ConfigError: ``other`` is no results folder, or is the study's own.
+        ConfigError: ``other`` is not a results folder, or is the study's own.
     """
     _check_other(study, other)
     with rekeyed(study, other) as older:
@@ -127,10 +129,10 @@ def _merged(
     dry_run: bool,
     tables: Iterable[str],
 ) -> dict[str, Any]:
-    """Take what is offered and wanted, what others use last."""
+    """Copy the nodes, in reverse order so that dependencies come last."""
     _in_order(steps, study)
     outcomes: list[dict[str, Any]] = []
-    for step in with_progress([*reversed(steps)], f"taking records of {other}"):
+    for step in with_progress([*reversed(steps)], f"copying records of {other}"):
         outcome, reasons, by = _merge_one(step, dry_run=dry_run)
         outcomes.insert(
             0,
@@ -160,11 +162,13 @@ def _check_other(study: Study, other: Path) -> None:
     rooms = [room for room in LAYOUT if (other / room).is_dir()]
     if not rooms:
         raise ConfigError(
-            f"{other}: no results folder: it has none of {', '.join(LAYOUT)}; give the folder that "
-            "`results` of the other study names"
+            f"{other}: not a results folder, since it has none of {', '.join(LAYOUT)}; give the "
+            "folder that `results` of the other study names"
         )
     if any((other / room).resolve() == (own / room).resolve() for room in rooms):
-        raise ConfigError(f"{other}: is the results folder of {study.config_file} itself")
+        raise ConfigError(
+            f"{other}: is the results folder of {study.config_file} itself; give another one"
+        )
 
 
 def _steps(
@@ -174,10 +178,10 @@ def _steps(
     checkpoints: bool,
     older: Rekeyed | None = None,
 ) -> tuple[list[MergeStep], int, int]:
-    """What is offered and wanted; how many have no record; how many are not wanted. Records of
-    ``older`` releases are offered as what they are today.
+    """Return the nodes to merge, the number without a record, and the number not in the plan.
 
-    Nodes of the plan are recognised by digest: the other study may call its models otherwise.
+    Nodes of the plan are recognized by digest, since the other study may use other model names.
+    Records that ``older`` contains under new digests are skipped.
     """
     wanted = study.plan.by_digest
     steps, unfinished, elsewhere = [], 0, 0
@@ -195,7 +199,7 @@ def _steps(
 
 
 def _in_order(steps: list[MergeStep], study: Study) -> None:
-    """Used nodes first."""
+    """Sort the steps in place, dependencies first."""
     order = {digest: number for number, digest in enumerate(study.plan.by_digest)}
     steps.sort(
         key=lambda step: (order.get(step.node_folder.digest, len(order)), step.node_folder.path)
@@ -208,7 +212,7 @@ def _step(study: Study, node_folder: NodeFolder, node: Node | None, checkpoints:
         return MergeStep(node_folder, out, None, lambda: checkpoints)
 
     def takes_parameters() -> bool:
-        """Those that do not stay are taken only if something is still to start from them."""
+        """Return whether to copy the parameters: if they are kept, or a node starts from them."""
         if not checkpoints or not isinstance(node, Stage):
             return False
         if not study.makes_checkpoint(node.kind):
@@ -222,7 +226,7 @@ def _step(study: Study, node_folder: NodeFolder, node: Node | None, checkpoints:
 
 
 def _merge_one(step: MergeStep, *, dry_run: bool) -> tuple[MergeOutcome, list[str], str | None]:
-    """What becomes of a node, why, and who made it, where its record says so."""
+    """Merge a node, and return outcome, reasons and the author named in its record, if any."""
     try:
         theirs = offered(step.node_folder, step.node)
     except RecordError as error:
@@ -239,19 +243,19 @@ def _merge_record(
     ours = _ours(step, theirs)
     if ours is None:
         return _take(step, theirs, "taken", dry_run=dry_run)
-    # What is here stays, whatever is there; only what is missing here is added.
+    # Local files are always kept; only missing files are added.
     differing = differences(ours, theirs) or _other_rows(step, ours, theirs)
     if differing:
         more = len(differing) - SHOWN_DIFFERENCES
         return "conflict", [*differing[:SHOWN_DIFFERENCES], *[f"and {more} more"] * (more > 0)]
     if not _missing(step, theirs):
         lacks = without_selection(step.node, ours) if isinstance(step.node, Stage) else None
-        return "there already", [f"here {lacks}: trained once more"] if lacks else []
+        return "there already", [f"here {lacks}, so it is trained again"] if lacks else []
     return _take(step, theirs, "completed", dry_run=dry_run)
 
 
 def _ours(step: MergeStep, theirs: Record) -> Record | None:
-    """The record of this node that is here; None if there is none, or a damaged one."""
+    """Return the local record of this node, or None if it is missing or damaged."""
     try:
         ours = read_record(step.out / RECORD)
     except RecordError:
@@ -260,29 +264,32 @@ def _ours(step: MergeStep, theirs: Record) -> Record | None:
 
 
 def _other_rows(step: MergeStep, ours: Record, theirs: Record) -> list[str]:
-    """Equal rows may be packed into different files, by other versions of the library."""
+    """Return the difference between local and offered rows, if any.
+
+    Other versions of the library may pack equal rows into different files, so content is compared.
+    """
     mine, other = ours["rows"], theirs["rows"]
     if mine is None or other is None or mine["sha256"] == other["sha256"]:
         return []
     try:
-        # Older files do not have the dialogues; instances and answers are what is compared.
+        # Older files have no cluster column; only instances and answers are compared.
         shared = shared_tasks(ours, theirs)
         here, there = (
             _compared(read_rows(folder / rows["file"], rows), shared)
             for folder, rows in ((step.out, mine), (step.node_folder.folder, other))
         )
     except RecordError as error:
-        return [f"{mine['file']}: the SHA-256 differ, and cannot be compared: {error}"]
+        return [f"{mine['file']}: the SHA-256 differ, and the rows cannot be compared: {error}"]
     if here.equals(there):
         return []
-    # A pack has codes where answers are words of a dialogue.
+    # A pack contains codes if answers quote a dialogue.
     in_codes = [_in_codes(step.out, ours, rows) for rows in (here, there)]
     alike = in_codes[0].equals(in_codes[1])
     return [] if alike else [f"{mine['file']}: the rows differ"]
 
 
 def _in_codes(folder: Path, record: Record, rows: pa.Table) -> pa.Table:
-    """The rows as a pack has them; as they are where they cannot be passed on."""
+    """Encode the rows as in a pack; return them unchanged if they cannot be shared."""
     try:
         return shareable(folder, record, rows)
     except RecordError:
@@ -290,8 +297,7 @@ def _in_codes(folder: Path, record: Record, rows: pa.Table) -> pa.Table:
 
 
 def _compared(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
-    """What of rows has to be equal; of some tasks alone where others were not asked for both here
-    and there."""
+    """Return the part of rows that must be equal, limited to the shared tasks if given."""
     compared = rows.select(COMPARED).replace_schema_metadata()
     if tasks is None:
         return compared
@@ -300,8 +306,10 @@ def _compared(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
 
 
 def _missing(step: MergeStep, theirs: Record) -> list[str]:
-    """What a node lacks here that is offered. Files without a record are those of a job that was
-    killed, and no result."""
+    """Return the offered files that are missing or damaged here.
+
+    Local files without a record were left by a killed job and do not count.
+    """
     rows = [theirs["rows"]["file"]] if theirs["rows"] else []
     left = what_is_left(theirs["node"], theirs["sizes"])
     beside = [name for name in left if (step.node_folder.folder / name).exists()]
@@ -332,7 +340,7 @@ def _take(
     wanted = [name for name in _missing(step, theirs) if name in PARAMETERS]
     problems = [parameters_problem(step.node_folder.folder / name, digest) for name in wanted]
     if any(problems):
-        remarks = [f"without its checkpoint: {problem}" for problem in problems if problem]
+        remarks = [f"copied without checkpoint: {problem}" for problem in problems if problem]
         step = replace(step, takes_parameters=lambda: False)
         if outcome == "completed" and not _missing(step, theirs):
             return "refused", remarks
@@ -340,7 +348,7 @@ def _take(
         return outcome, remarks
     with held_if_free(step.out) as held:
         if not held:
-            return "busy", ["it is being made here now"]
+            return "busy", ["it is being computed here"]
         try:
             remarks += _copy(step, theirs)
         except RecordError as error:
@@ -350,14 +358,16 @@ def _take(
 
 
 def _copy(step: MergeStep, theirs: Record) -> list[str]:
-    """What is missing, the record last; gives a remark on what was damaged here. It is looked at
-    again: the node is held only now."""
+    """Copy the missing files, the record last, and return remarks about damaged local files.
+
+    Missing files are determined again, since the node is locked only now.
+    """
     lacks, folder = _missing(step, theirs), step.node_folder.folder
     sweep(step.out)
-    # Of a node without record nothing is damaged: it was never finished.
+    # Without a record nothing is damaged, because the node was never finished.
     damaged = lacks if (step.out / RECORD).exists() else []
     kept = set_aside(step.out, [name for name in damaged if name not in PARAMETERS])
-    remarks = [f"was damaged here, kept as {file}" for file in kept]
+    remarks = [f"damaged here; the damaged file is kept as {file}" for file in kept]
     for name in lacks:
         if (folder / name).is_dir():
             _copy_folder(folder / name, step.out / name)
@@ -372,21 +382,21 @@ def _copy(step: MergeStep, theirs: Record) -> list[str]:
         if source.is_file() and not source.is_symlink() and not out.exists():
             _copy_file(source, out)
     write_record(step.out / RECORD, theirs)
-    # The state of a training of this stage that was interrupted here.
+    # Delete the resume state of a training of this stage that was interrupted here.
     shutil.rmtree(step.out / RESUME, ignore_errors=True)
     return remarks
 
 
 def _copy_file(source: Path, out: Path, sha256: str | None = None) -> None:
-    # With the time of now: tables are made again when records are newer than they.
+    # The current time as mtime, since tables are rebuilt when records are newer.
     with replacing(out) as part:
         shutil.copyfile(source, part)
         if sha256 not in (None, sha256_of(part)):
-            raise RecordError(f"{source}: changed, or damaged on the way, while it was copied")
+            raise RecordError(f"{source}: changed or was damaged while it was copied; merge again")
 
 
 def _copy_folder(source: Path, out: Path) -> None:
-    """All or nothing, as its job writes it; in place of what a job that was killed left."""
+    """Copy a folder atomically, replacing the leftovers of a killed job."""
     building = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
         shutil.copytree(source, building, symlinks=True, copy_function=shutil.copyfile)

@@ -1,4 +1,4 @@
-"""What a merge did, for people, and what makes it fail."""
+"""Text and failure of ``tasktransfer merge``."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from tasktransfer.tables.numbers import counted
 
 
 def failure(seen: dict[str, Any]) -> RecordError | None:
-    """What makes the command fail: conflicts, and what had to be refused."""
+    """Return the error for conflicts and refused records, or None."""
     conflicts, refused = seen["counts"]["conflict"], seen["counts"]["refused"]
     refused += len(seen["rekeyed"]["refused"])
     if not conflicts and not refused:
         return None
     return RecordError(
-        f"{seen['other']}: {counted(conflicts, 'record')} with other numbers than here, "
-        f"{refused:,} refused; nothing here was changed by them"
+        f"{seen['other']}: {counted(conflicts, 'record')} in conflict with your numbers, "
+        f"{refused:,} refused; your records are unchanged"
     )
 
 
 def as_text(seen: dict[str, Any]) -> str:
-    """What a merge did, for people."""
+    """Format the result of a merge."""
     mark = " (dry run: nothing is copied)" * seen["dry_run"]
     lines = [f"{seen['other']} -> {seen['results']}{mark}"]
     counts = [(f"{name}{note}", seen["counts"][name]) for name, note in OUTCOMES.items()]
     counts += [
-        ("not finished there", seen["unfinished"]),
-        ("not of this study (--all takes them)", seen["elsewhere"]),
-        ("of this study are neither here nor there", seen["lacking"]),
+        ("unfinished there", seen["unfinished"]),
+        ("from other studies (use --all to copy them)", seen["elsewhere"]),
+        ("needed by this study but missing in both folders", seen["lacking"]),
     ]
     for name, count in counts:
         if count or name == "taken":
@@ -37,8 +37,8 @@ def as_text(seen: dict[str, Any]) -> str:
     older = seen["rekeyed"]
     if older["records"]:
         lines.append(
-            f"{counted(older['records'], 'record')} of an older release re-keyed as "
-            f"{counted(older['nodes'], 'node')} of today: their numbers are the same"
+            f"{counted(older['records'], 'record')} from an older release re-keyed as "
+            f"{counted(older['nodes'], 'node')} with new digests; their numbers are unchanged"
         )
     lines += [f"not re-keyed: {reason}" for reason in dict.fromkeys(older["refused"].values())]
     for item in seen["stages"]:

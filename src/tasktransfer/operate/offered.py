@@ -1,4 +1,4 @@
-"""What a results folder offers: records of its nodes, checked before any is taken."""
+"""Checks of the records in another results folder before they are copied."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 
 PARAMETERS = (CHECKPOINT, ROUNDS)
-"""What a stage leaves for others to start from; not part of its record."""
+"""Folders of a stage's parameters, from which other nodes start; not part of its record."""
 
 
 def offered(node_folder: NodeFolder, node: Node | None) -> Record:
-    """The record of a place, after everything that can be checked about it alone.
+    """Read the record in a folder and check it.
 
     Args:
-        node: what this study expects there; None: anything.
+        node: the planned node; None to accept any node.
 
     Raises:
-        RecordError: damaged, of another schema or digest, at odds with its place, or not what this
-            study calls by that digest.
+        RecordError: the record is damaged, has another schema or digest, is in the wrong folder, or
+            does not match the planned node.
     """
     file = node_folder.folder / RECORD
     record = read_record(file)
     try:
         path, _ = path_of(record), parts_of(record)
     except (KeyError, TypeError, AttributeError) as error:
-        raise RecordError(f"{file}: node.identity: is not that of any node ({error!r})") from error
+        raise RecordError(f"{file}: node.identity: does not describe a node ({error!r})") from error
     digest, problem = record["node"]["digest"], None
     if path != node_folder.path:
-        problem = f"is the record of {path}, but lies under {node_folder.path}"
+        problem = f"is the record of {path}, but is in {node_folder.path}"
     elif node is not None and digest != node.digest:
         problem = f"digest is {digest}, expected {node.digest}"
     elif isinstance(node, Stage):
@@ -59,12 +59,12 @@ def offered(node_folder: NodeFolder, node: Node | None) -> Record:
 
 
 def check_files(node_folder: NodeFolder, record: Record) -> None:
-    """Refuse what a record names beside it unless it is there, whole, and of this node.
+    """Check that the files a record names exist, are undamaged, and belong to its node.
 
     Raises:
-        RecordError: a file is absent, damaged, a link, or not the one the record was written with.
+        RecordError: a file is missing, damaged, a link, or not the file that the record describes.
     """
-    # A stage's weights are another matter: its record is right without them (parameters_problem).
+    # A stage's weights are optional: its record is valid without them (parameters_problem).
     content: Artefacts = "none" if node_folder.is_stage else "all"
     digest, rows = record["node"]["digest"], record["rows"]
     problem = damage(node_folder.folder, digest, content)
@@ -72,26 +72,28 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
     parts = (*files, *what_is_left(record["node"], record["sizes"]))
     odd = [file for part in parts for file in _irregular(node_folder.folder / part)]
     if problem or odd:
-        raise RecordError(problem or f"{odd[0]}: is a link or no file; give the file itself")
+        raise RecordError(problem or f"{odd[0]}: not a regular file; give the file itself")
     if rows is not None:
         file = node_folder.folder / rows["file"]
         maker = made_by(read_rows(file, rows))
         if maker != digest:
-            raise RecordError(f"{file}: is of {maker or 'no node'}, its record is of another")
+            raise RecordError(
+                f"{file}: belongs to node {maker or '?'}, but its record belongs to {digest}"
+            )
 
 
 def parameters_problem(folder: Path, digest: str) -> str | None:
-    """What is wrong with a stage's folder of parameters; None: nothing, or there is none."""
+    """Return the problem with a stage's folder of parameters; None if valid or missing."""
     if odd := _irregular(folder):
-        return f"{odd[0]}: is a link or no file"
+        return f"{odd[0]}: not a regular file"
     if not folder.is_dir():
         return None
     weights = sorted(folder.rglob("*.safetensors"))
     if not weights:
-        return f"{folder}: holds no *.safetensors"
+        return f"{folder}: contains no *.safetensors"
     cut = [file for file in weights if tensor_shapes(file) is None]
     if cut:
-        return f"{cut[0]}: damaged or cut off"
+        return f"{cut[0]}: damaged or truncated"
     try:
         checked_artefacts(folder.parent, digest, [folder.name])
     except RecordError as error:
@@ -100,7 +102,7 @@ def parameters_problem(folder: Path, digest: str) -> str | None:
 
 
 def _irregular(path: Path) -> list[Path]:
-    """Return what is neither a file nor a folder, or is a link, of a path and what it holds."""
+    """Return the links and special files at and below a path."""
     inner = [] if path.is_symlink() or not path.is_dir() else sorted(path.rglob("*"))
     return [each for each in (path, *inner) if os.path.lexists(each) and not _is_plain(each)]
 
@@ -110,7 +112,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def renamed(record: Record, model: str) -> Record:
-    """A stage's record as this study would have it, where the other calls the model otherwise."""
+    """Return a stage's record with this study's model name, if the other study uses another."""
     node = record["node"]
     if node["kind"] != "stage" or node["model"] == model:
         return record

@@ -1,6 +1,7 @@
-"""What a study amounts to, counted and estimated: for ``tasktransfer plan``.
+"""Counts and estimates for a study, for ``tasktransfer plan``.
 
-What is left agrees with ``snakemake -n``: both ask what is finished in the same way.
+The remaining work agrees with ``snakemake -n``, because both determine finished nodes in the same
+way.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tasktransfer.training.device import device_pool
 NOTHING = OnDisk({}, frozenset(), {}, frozenset())
 
 SEVERAL = "(several)"
-"""Stands for the target of a training on several sources before the target is known."""
+"""Placeholder for the target of a training that several tasks select."""
 
 
 def overview(
@@ -36,17 +37,15 @@ def overview(
     rates: Rates | None = None,
     device: Device | None = None,
 ) -> dict[str, Any]:
-    """Counts of runs and distinct trainings, what is there already, what the data lacks for the
-    rest, and what that will take.
+    """Count runs and trainings, finished work and missing data, and estimate the remaining work.
 
-    ``done``, ``left`` and ``again`` are None where inputs are absent and not remembered, since then
-    the digests, and with them the places of the records, are not known; hours and disk then count
-    everything as left.
+    ``done``, ``left`` and ``again`` are None if inputs are missing and not cached, because digests
+    and thus the paths of records are unknown. Hours and disk then count everything as remaining.
 
     Args:
-        devices: how many trainings run side by side; None: the GPUs that are there, else the cores.
-        rates: of the device; None: what is remembered of this machine, else assumed.
-        device: what it will run on; None: what its records were made on, else what is here.
+        devices: number of parallel trainings; None for the available GPUs, or else cores.
+        rates: speed of the device; None for the cached rates of this machine, or else defaults.
+        device: device of the runs; None for the device in the records, or else the one here.
     """
     there = NOTHING if study.unknown else look(study)
     return {
@@ -69,7 +68,7 @@ def overview(
 
 
 def _synthetic(study: Study) -> bool | None:
-    """Whether dialogues of the study are generated; None: not known before they are prepared."""
+    """Return whether any dialogues are generated; None if unknown before they are prepared."""
     synthetic = [study.synthetic(dataset) for dataset in study.config.dataset_names]
     return None if None in synthetic and True not in synthetic else True in synthetic
 
@@ -78,7 +77,7 @@ def _synthetic(study: Study) -> bool | None:
 
 
 def others(study: Study, there: OnDisk) -> list[dict[str, Any]]:
-    """What is no training, by kind of node: how many there are, are done and left."""
+    """Count the nodes other than trainings by kind: total, done and left."""
     nodes = [node for node in study.plan.nodes if not isinstance(node, Stage)]
     counts = Counter(NOUNS[type(node)] for node in nodes)
     done = Counter(NOUNS[type(node)] for node in nodes if node.digest in there.finished)
@@ -128,13 +127,15 @@ def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
 
 
 def _pairs(study: Study) -> product[tuple[str, str]]:
-    """Every dataset with every model."""
+    """Return all pairs of dataset and model."""
     return product(study.config.dataset_names, [model.name for model in study.config.models])
 
 
 def stages_by_group(study: Study) -> dict[tuple[str, str], list[Stage]]:
-    """The trainings by model and algorithm (a kind of stage where no run ends with it), in the
-    order of the config; groups without any are left out."""
+    """Group the trainings by model and algorithm, in the order of the config.
+
+    A kind of stage replaces the algorithm if no run ends with it. Empty groups are left out.
+    """
     pairs = product([model.name for model in study.config.models], study.plan.groups)
     groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in pairs}
     for stage in study.plan.stages:
@@ -164,19 +165,19 @@ def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> dict[
 
 
 def _devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
-    """How many trainings run side by side, and who says so."""
+    """Return the number of parallel trainings and its source."""
     if asked is not None:
-        return asked, "asked for"
+        return asked, "given by --devices"
     if estimates.device == "cuda":
         pool = device_pool()
         return (len(pool), "GPUs here") if pool else (1, "no GPU here")
     usable = getattr(os, "sched_getaffinity", None)
     cores = len(usable(0)) if usable else os.cpu_count() or 1
-    return cores, "cores here, a training on each"
+    return cores, "cores here, one training on each"
 
 
 def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
-    """Per model: its size, and what its speed stands on."""
+    """Return each model's size, and the basis of its estimated speed."""
     sources = {}
     for model in estimates.study.config.models:
         precision = estimates.precision(model.name, estimates.study.config.training.precision)
@@ -192,18 +193,21 @@ def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
 
 
 def _others_left(study: Study, there: OnDisk) -> list[Node]:
-    """Nodes that are no trainings and have no record."""
+    """Return unfinished nodes other than trainings."""
     others = (node for node in study.plan.nodes if not isinstance(node, Stage))
     return [node for node in others if node.digest not in there.finished]
 
 
 def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> dict[str, Any]:
-    """Totals of some nodes; wall time is that of ``devices`` busy to the end, but never less than
-    the longest chain of nodes that use each other."""
+    """Sum up the cost of some nodes.
+
+    Wall time assumes that all ``devices`` are busy until the end. It is at least the time of the
+    longest chain of dependent nodes.
+    """
     costs = [estimates.of(node) for node in nodes if isinstance(node, Stage)]
     ends: dict[str, float] = {}
     took = {node.digest: estimates.seconds(node) for node in nodes}
-    for node in nodes:  # what they use comes first
+    for node in nodes:  # dependencies come first
         begins = max((ends.get(used.digest, 0.0) for used in node.uses), default=0.0)
         ends[node.digest] = begins + took[node.digest]
     seconds = sum(took.values())
@@ -221,8 +225,11 @@ def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> dict[str,
 
 
 def _by_target(estimates: Estimates, there: OnDisk) -> list[dict[str, Any]]:
-    """Trainings, done and hours of every target; a training belongs to the task that selects its
-    best epoch, a source's baseline therefore to the source; one that several select, to none."""
+    """Return trainings, finished trainings and hours per target.
+
+    A training belongs to the task that selects its best epoch. A source's baseline therefore
+    belongs to the source, and a training that several tasks select belongs to no single task.
+    """
     study = estimates.study
     groups: dict[tuple[str, str], list[Stage]] = defaultdict(list)
     for stage in study.plan.stages:

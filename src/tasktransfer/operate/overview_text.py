@@ -1,4 +1,4 @@
-"""An overview of a study for people: the text of ``tasktransfer plan``."""
+"""Text of ``tasktransfer plan``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tasktransfer.tables.text import text_table
 
 SYNTHETIC = " (synthetic data: the tiny world)"
 
-AGAIN = "once more, since others start from their checkpoint, which is gone"
+AGAIN = "again, since other trainings start from their checkpoint, which is missing"
 
 SHOWN = 12
-"""Things of one kind that are listed; the others are counted. ``--json`` has them all."""
+"""Largest number of items of one kind that are listed; ``--json`` contains all of them."""
 
 PAIRS = {name: name for name in ("dataset", "model", "tasks", "trainings")}
 TARGETS = {
@@ -32,15 +32,15 @@ TARGETS = {
 
 BASES = {
     "measured": "the study's own records",
-    "measured with another model": "records of another model of its family",
-    "calibrated": "the operations it needs and the rate below: mostly right within a factor of 1.5",
-    "by name": "the operations it needs and the rate below: may be off two or three times",
-    "reference values": "the operations it needs and the rate below: may be off several times",
+    "measured with another model": "records of another model in its family",
+    "calibrated": "its operations and the rate below, mostly correct within a factor of 1.5",
+    "by name": "its operations and the rate below, possibly off by a factor of 2 or 3",
+    "reference values": "its operations and the rate below, possibly off by a larger factor",
 }
 
 
 def as_text(seen: dict[str, Any]) -> str:
-    """An overview for people."""
+    """Format an overview."""
     lines = [
         f"study {seen['study']}{SYNTHETIC if seen['synthetic'] else ''}: "
         f"{seen['config']} -> {seen['results']}/",
@@ -66,7 +66,7 @@ def _counted(seen: dict[str, Any]) -> list[str]:
     lines = [f"runs: {runs['total']:,}"]
     lines += _counts(runs["by_method"])
     if runs["choice_pending"]:
-        lines.append("  and those that are chosen when the trainings below are done")
+        lines.append("  plus runs that are selected when the trainings below are done")
     total, others = trainings["total"], trainings["without_variants"]
     names = ", ".join(name.partition(", ")[2] for name in runs["by_method"] if ", " in name)
     variant = names.split(", ")[0]
@@ -74,10 +74,9 @@ def _counted(seen: dict[str, Any]) -> list[str]:
     lines += ["", f"distinct trainings: {total:,}{share}"]
     if spared := trainings["spared"]:
         lines.append(
-            f"  {spared:,} fewer than there are best rounds: tasks that are trained together and "
-            "selected on each"
+            f"  {spared:,} fewer than best rounds: jointly trained tasks share one training, which"
         )
-        lines.append("  of them in turn are one training, which leaves a best round for each")
+        lines.append("  keeps a best round for each task")
     return lines + _counts(trainings["by_kind"])
 
 
@@ -86,7 +85,7 @@ def _counts(counts: dict[str, int]) -> list[str]:
 
 
 def table(rows: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> list[str]:
-    """``text_table``, indented. ``columns``: title → key of the rows."""
+    """Return the indented lines of a ``text_table``. ``columns``: title → key of the rows."""
     shown = [{title: row[key] for title, key in columns.items()} for row in rows]
     return [f"  {line}" for line in text_table(shown)]
 
@@ -94,7 +93,7 @@ def table(rows: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> list[st
 def _estimated(estimate: dict[str, Any]) -> list[str]:
     rows = [
         {**estimate[key], "name": name, "wall_time": hours(estimate[key]["wall_hours"])}
-        for name, key in (("in all", "total"), ("left", "left"))
+        for name, key in (("total", "total"), ("left", "left"))
     ]
     columns = {
         "estimate": "name",
@@ -107,7 +106,7 @@ def _estimated(estimate: dict[str, Any]) -> list[str]:
     }
     return [
         *table(rows, columns),
-        f"  {estimate['devices']} side by side: {estimate['devices_from']} "
+        f"  {estimate['devices']} in parallel: {estimate['devices_from']} "
         "(--devices N --on cpu|gpu)",
         f"  sizes from {', '.join(estimate['sizes_from'])}; samples and tokens over all epochs",
         *_besides(estimate),
@@ -120,11 +119,11 @@ def _besides(estimate: dict[str, Any]) -> list[str]:
     besides = estimate["total"]["device_hours_besides"]
     lines = []
     if besides:
-        lines.append(f"  in it for evaluations, fits and derived data: {besides:.2g} hours")
+        lines.append(f"  including {besides:.2g} hours for evaluations, fits and derived data")
     if served := estimate["total"]["answered_by_endpoints"]:
         lines.append(
-            f"  not in it: {counted(served, 'evaluation')} answered by endpoints, "
-            "whose speed nothing here tells"
+            f"  not included: {counted(served, 'evaluation')} answered by endpoints, "
+            "whose speed is unknown"
         )
     return lines
 
@@ -139,7 +138,7 @@ def _basis(name: str, basis: dict[str, Any]) -> str:
 
 
 def hours(value: float) -> str:
-    """A time for people: 40 s, 12 min, 3.5 h, 12 days."""
+    """Format a time in hours as 40 s, 12 min, 3.5 h or 12 days."""
     if value * 3600 < 100:
         return f"{value * 3600:.0f} s"
     if value < 2:
@@ -149,14 +148,14 @@ def hours(value: float) -> str:
 
 def _disk(space: dict[str, Any]) -> list[str]:
     parts = (
-        f"{in_words(space['there'])} there, {in_words(space['kept_checkpoints'])} kept checkpoints "
-        f"to come, {in_words(space['temporary'])} temporary, "
-        f"{in_words(space['records_and_predictions'])} records and predictions to come"
+        f"{in_words(space['there'])} existing, {in_words(space['kept_checkpoints'])} further kept "
+        f"checkpoints, {in_words(space['temporary'])} temporary, "
+        f"{in_words(space['records_and_predictions'])} further records and predictions"
     )
     free = "" if space["free"] is None else f"; {in_words(space['free'])} free"
     lines = [f"disk, at most: {in_words(space['peak'])} ({parts}){free}"]
     if space["short"]:
-        lines.append("  NOT ENOUGH: free some, or put `results` of the config elsewhere")
+        lines.append("  NOT ENOUGH: free some space, or put `results` of the config elsewhere")
     return lines
 
 
@@ -165,7 +164,7 @@ def _progress(seen: dict[str, Any]) -> list[str]:
     absent += [f"CANNOT BE RUN: {text}" for text in seen["lacking"]]
     done, left, again = (seen["trainings"][key] for key in ("done", "left", "again"))
     if done is None:
-        return [*absent, "what exists already cannot be told without it"]
+        return [*absent, "finished work is unknown without these inputs"]
     more = f" ({again:,} of them {AGAIN})" if again else ""
     return [
         *absent,
@@ -176,23 +175,23 @@ def _progress(seen: dict[str, Any]) -> list[str]:
 
 
 def others(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """What is no training, on a line."""
+    """Return one line with the counts of nodes other than trainings."""
     counts = (f"{row['done']:,} of {row['total']:,} {PLURALS[row['kind']]}" for row in rows)
-    return [f"made besides: {', '.join(counts)}"] if rows else []
+    return [f"other nodes done: {', '.join(counts)}"] if rows else []
 
 
 def damaged(problems: Sequence[str]) -> list[str]:
-    """Records that count as left, and why; the first few."""
+    """Return lines about the first damaged records, which count as left, with reasons."""
     if not problems:
         return []
     return [
         f"{counted(len(problems), 'damaged record')}: snakemake sets each aside "
-        "(metrics.json.damaged-1) and makes its node once more",
+        "(metrics.json.damaged-1) and computes its node again",
         *first_of(problems),
     ]
 
 
 def first_of(texts: Sequence[str]) -> list[str]:
-    """The first ``SHOWN`` of some texts, indented, and how many more there are."""
+    """Return the first ``SHOWN`` texts, indented, and a line with the number of further ones."""
     more = [f"and {len(texts) - SHOWN:,} more"] if len(texts) > SHOWN else []
     return [f"  {text}" for text in (*texts[:SHOWN], *more)]

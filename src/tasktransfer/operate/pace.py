@@ -1,7 +1,7 @@
-"""How fast a study goes, and how long the rest takes.
+"""Speed of a running study and its remaining time.
 
-The pace is taken in estimated work, not in trainings, since these differ in length. So how right
-the estimates are as absolute numbers does not matter for the time that is left.
+The speed is measured in estimated work, since trainings differ in length. Only relative errors of
+the estimates therefore affect the remaining time.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from typing import Any
 from tasktransfer.files import json_text
 
 WINDOW_SECONDS = 3600.0
-"""The while over which the pace is taken."""
+"""Window over which the speed is measured."""
 
 EARLY_SECONDS = 60.0
-"""Before that, what the first trainings have done tells more of their start than of their pace."""
+"""Time before which the progress of the first trainings reflects their start, not their speed."""
 
 NEWEST = 500
-"""Records that are read for it at most."""
+"""Largest number of records to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A training, or the part of it that is done: estimated seconds of work, and when it was
-    worked on (seconds since the epoch)."""
+    """A training, or the finished part of it.
+
+    ``start``, ``end``: period of the work, in seconds since 1970. ``work``: estimated seconds.
+    """
 
     digest: str
     start: float
@@ -36,7 +38,7 @@ class Piece:
     work: float
 
     def within(self, start: float) -> float:
-        """The work that was done after ``start``."""
+        """Return the work done after ``start``."""
         if self.end <= start:
             return 0.0
         length = self.end - self.start
@@ -46,14 +48,14 @@ class Piece:
 def ended_lately(
     records: Iterable[tuple[str, Path]], work: Mapping[str, float], now: float
 ) -> list[Piece]:
-    """The trainings that ended within the window.
+    """Return the trainings that ended within the window.
 
-    The time of change of a record says which to read, the record itself when the training ended:
-    records may have been copied here. A training that ended in the future, by a clock that is
-    ahead, counts as if it had ended now.
+    The mtime of a record decides whether it is read. The end time comes from its content, because
+    records may have been copied. If a clock is ahead and the end is in the future, it counts as
+    now.
 
     Args:
-        records: (digest, record) of trainings that have one.
+        records: (digest, record's path) of trainings that have one.
         work: digest → estimated seconds.
     """
     lately = []
@@ -73,7 +75,7 @@ def ended_lately(
 
 
 def count_future_records(records: Iterable[tuple[str, Path]], now: float) -> int:
-    """Return the number of records that are dated in the future: a clock is ahead of this one."""
+    """Return the number of records dated in the future, by a clock ahead of this machine's."""
     count = 0
     for _, file in records:
         with suppress(OSError):
@@ -82,23 +84,23 @@ def count_future_records(records: Iterable[tuple[str, Path]], now: float) -> int
 
 
 def pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> dict[str, Any]:
-    """What is said of the speed.
+    """Estimate the speed and the remaining time.
 
     Args:
-        ended: from ``ended_lately``.
-        running: what the running trainings have done so far.
-        left: estimated seconds of work still to do.
+        ended: result of ``ended_lately``.
+        running: finished parts of the running trainings.
+        left: estimated seconds of remaining work.
 
     Returns:
-        ``finished_last_hour``, ``per_hour``, ``seconds_left`` (None where nothing runs and there is
-        something left), ``device_seconds_left``.
+        ``finished_last_hour``, ``per_hour``, ``seconds_left`` (None if nothing runs but work is
+        left), ``device_seconds_left``.
     """
     begun = [piece.start for piece in (*ended, *running)]
     window = max(now - WINDOW_SECONDS, min(begun, default=now))
     span = max(1.0, now - window)
     done = sum(piece.within(window) for piece in (*ended, *running))
     reliable = done and (ended or span > EARLY_SECONDS)
-    # Too early to tell: as if each of those that run did a second of work a second.
+    # Too early to measure: assume that each running training does one second of work per second.
     speed = done / span if reliable else float(len(running))
     return {
         "finished_last_hour": len(ended),
@@ -109,7 +111,7 @@ def pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> d
 
 
 def _times(record: Path) -> tuple[float, float] | None:
-    """Start and end of a training by its record."""
+    """Return start and end of a training from its record, or None."""
     try:
         provenance = json_text.loads(record.read_bytes())["provenance"]
         start = seconds(provenance["started"])
@@ -119,7 +121,7 @@ def _times(record: Path) -> tuple[float, float] | None:
 
 
 def seconds(time_of_day: Any) -> float | None:
-    """ISO 8601 as seconds since the epoch."""
+    """Convert an ISO 8601 time to seconds since 1970; None if it is invalid."""
     try:
         return datetime.fromisoformat(str(time_of_day)).timestamp()
     except ValueError:

@@ -1,10 +1,10 @@
-"""A study's records and rows in one Parquet file, for a repository or an archive.
+"""Packing of a study's records and rows into one Parquet file, for a repository or an archive.
 
-One row per node: its place below the results folder, its digest, its record as JSON, its rows as a
-list, and the small files beside it that tables are made of. Tables that are made of the dialogues
-themselves are in it too, as they are. Weights, fits, derived data and logs stay behind. The footer
-says of which study and inputs they are, so that tables and figures can be made where neither data
-nor models are.
+It has one row per node: its path below the results folder, its digest, its record as JSON, its rows
+as a list, and the small files that tables are built from. Tables computed from the dialogues
+themselves are included unchanged. Weights, fits, derived data and logs are not included. The footer
+identifies the study and its inputs, so that tables and figures can be built without data and
+models.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ SCHEMA = pa.schema(
         pa.field("files", pa.list_(_FILE), nullable=False),
     ]
 )
-"""``digest`` and ``record`` are empty where the row is no node but a table."""
-AGAIN = "get the file again from whoever packed it"
-"""The remedy for a damaged pack."""
+"""Schema of a pack. ``digest`` and ``record`` are empty if the row is a table, not a node."""
+AGAIN = "get the file again from its author"
+"""Remedy for a damaged pack."""
 SMALL = (PROJECTION,)
-"""Files beside a record that tables are made of."""
+"""Files beside a record that tables are built from."""
 
 
 def pack_results(
@@ -64,23 +64,23 @@ def pack_results(
     """Write the finished nodes of a study into one file, atomically.
 
     Args:
-        study: its inputs must be known, or remembered.
+        study: study whose inputs are known or cached.
         out: the Parquet file.
-        tables: files of tables that are made of dialogues, relative to the results folder; those
-            that are there are packed.
-        provenance: where the data come from and under which licences, kept in the footer.
-        by: who made the records, a lab or a person; those that name their maker keep it.
-        with_text: take answers that are text, and no label, of a task. Otherwise those of spans
-            have codes in place of their words, which score the same (``coded_answers``), and
-            others are refused, since they may quote the dialogues.
-        say: told what is left out.
+        tables: files of tables computed from dialogues, relative to the results folder; existing
+            ones are packed.
+        provenance: sources and licences of the data, stored in the footer.
+        by: author of the records (a lab or a person); records that name an author keep it.
+        with_text: include answers that are text instead of labels. Otherwise the words of spans are
+            replaced by codes with the same scores (``coded_answers``), and other texts are refused,
+            since they may quote the dialogues.
+        say: called with a message about the nodes left out.
 
     Returns:
-        ``file``, ``packed`` by kind of node, ``lacking`` of the study's nodes, ``tables`` packed,
-        ``bytes``.
+        ``file``, ``packed`` nodes by kind, number of the study's nodes that are ``lacking``, number
+        of packed ``tables``, ``bytes``.
 
     Raises:
-        RecordError: nothing is finished, a record is damaged, or an answer is no label.
+        RecordError: nothing is finished, a record is damaged, or an answer is not a label.
     """
     wanted, results = study.plan.by_digest, Path(study.config.results)
     rows, packed = [], dict[str, int]()
@@ -96,10 +96,10 @@ def pack_results(
         kind = record["node"]["kind"]
         packed[kind] = packed.get(kind, 0) + 1
     if not rows:
-        raise RecordError(f"{study.config.results}: nothing of {study.config_file} is finished")
+        raise RecordError(f"{study.config.results}: no node of {study.config_file} is finished")
     lacking = len(study.plan.nodes) - len(rows)
     if lacking:
-        say(f"{counted(lacking, 'node')} of {study.config_file} not finished, and left out")
+        say(f"left out: {counted(lacking, 'unfinished node')} of {study.config_file}")
     there = [name for name in tables if (results / name).is_file()]
     rows += [_table(results, name) for name in there]
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
@@ -128,7 +128,7 @@ def pack_results(
 
 
 def as_text(seen: Mapping[str, Any]) -> str:
-    """What was packed, for people."""
+    """Format the result of packing."""
     names = {"stage": "training", "data": "derived dataset"}
     nodes = [counted(count, names.get(kind, kind)) for kind, count in seen["packed"].items()]
     tables = [counted(seen["tables"], "table") + " of dialogues"] * (seen["tables"] > 0)
@@ -153,7 +153,7 @@ def _row(folder: Path, path: str, record: Record, *, with_text: bool) -> dict[st
 
 
 def made_by(record: Record, by: str) -> Record:
-    """A record that names who made it; one that does so already stays."""
+    """Return a record that names its author; an existing author is kept."""
     if not by or record["provenance"].get("made_by"):
         return record
     return {**record, "provenance": {**record["provenance"], "made_by": by}}
@@ -171,7 +171,7 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def content_digest(row: Mapping[str, Any]) -> str:
-    """SHA-256 of a row of a pack, whatever file it lies in."""
+    """Return the SHA-256 of a pack's row, which does not depend on the file."""
     files = [
         {**each, "content": hashlib.sha256(each["content"]).hexdigest()} for each in row["files"]
     ]

@@ -1,9 +1,9 @@
 """Batch scripts that run a study in a few large jobs instead of thousands of small ones.
 
-A job for every training costs a cluster's scheduler seconds each. A pilot is one job with several
-GPUs in which Snakemake's local executor trains one shard: all nodes of one model and seed. Shards
-share nothing but what is prepared before them, so they run side by side on one results folder.
-Standard library only.
+With one job per training, a cluster's scheduler spends seconds on each. A pilot is one job with
+several GPUs in which Snakemake's local executor trains one shard: all nodes of one model and seed.
+Shards share only the inputs prepared before them, so they can run in parallel on one results
+folder. Standard library only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study
 
 Shard = tuple[str, int]
-"""model, seed"""
+"""Model and seed of a shard."""
 
 PREPARE, FINISH = "prepare", "finish"
 
@@ -35,17 +35,19 @@ _JOB_LINES = (
     re.compile(r"(\d{1,10});\S+"),
     re.compile(r"(\d{1,10})"),
 )
-"""Lines of sbatch with a job number, the most explicit first: without ``--parsable``, with it on
-a cluster of several, with it alone."""
+"""Output lines of sbatch with a job number, the most explicit first.
+
+They are the forms without ``--parsable``, with it on a multi-cluster system, and with it alone.
+"""
 PROFILE = "workflow/profiles/slurm-pilot"
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one pilot job asks for.
+    """Resources of one pilot job.
 
-    ``slots`` trainings share a GPU; ``sbatch`` are further words for it, as they are. ``cpus`` and
-    ``memory``: None for so much a training that is typical.
+    ``slots``: trainings that share a GPU. ``sbatch``: further options for sbatch, passed unchanged.
+    ``cpus``, ``memory``: None for typical values per training.
     """
 
     gpus: int
@@ -59,15 +61,21 @@ class Resources:
 
 
 def left_by_shard(study: Study) -> dict[Shard | None, int]:
-    """How many nodes each shard has left, in the order of the plan; None: those of no shard."""
+    """Return the number of unfinished nodes per shard, in the order of the plan.
+
+    The key None counts the nodes outside any shard.
+    """
     finished = look(study).finished
     left = [node for node in study.plan.nodes if node.digest not in finished]
     return dict(Counter(shard_of(node) for node in left))
 
 
 def shard_of(node: Node) -> Shard | None:
-    """The shard that makes a node: that of the trainings it is made from. None where these are of
-    several or none: ``prepare`` makes it if token ids are made of it, else ``finish``."""
+    """Return the shard that computes a node, which is the shard of the trainings it depends on.
+
+    None if it depends on several shards or on no training. ``prepare`` then computes it if it is
+    needed for token ids, and ``finish`` otherwise.
+    """
     if isinstance(node, Stage):
         return node.model.name, node.seed
     stages = [each for each in with_ancestors((node,)) if isinstance(each, Stage)]
@@ -76,31 +84,31 @@ def shard_of(node: Node) -> Shard | None:
 
 
 def name_of(shard: Shard) -> str:
-    """A shard's name, for scripts, logs and the queue."""
+    """Return a shard's name for scripts, logs and the queue."""
     return f"{shard[0]}-seed{shard[1]}"
 
 
 def scripts(
     study: Study, resources: Resources, folder: Path, chosen: Iterable[Shard]
 ) -> dict[str, str]:
-    """The batch scripts by name: prepare, one per shard, finish.
+    """Return the batch scripts by name: prepare, one per shard, finish.
 
-    ``prepare`` makes what shards share (data, token ids, tiny models); ``finish`` runs the whole
-    study once more: what is of no shard or was left by one, what is chosen only now, tables,
-    figures.
+    ``prepare`` creates the shared inputs (data, token ids, tiny models). ``finish`` runs the whole
+    study: nodes outside the shards, nodes that a shard left unfinished, runs selected only now,
+    tables and figures.
 
     Raises:
-        ConfigError: the current folder, in which the jobs run, does not hold the workflow.
+        ConfigError: the current folder, in which the jobs run, does not contain the workflow.
     """
     if not (Path("Snakefile").exists() and Path(PROFILE).is_dir()):
         raise ConfigError(
-            f"{Path.cwd()}: no Snakefile with {PROFILE} here, and here the jobs would run; "
-            "call it where the Snakefile is"
+            f"{Path.cwd()}: no Snakefile with {PROFILE} in this folder, where the jobs would run; "
+            "run the command in the folder of the Snakefile"
         )
     targets, listings = {PREPARE: "data"}, {}
     for model, seed in chosen:
         name = name_of((model, seed))
-        # Thousands of paths: listed by the job itself, and held in an array for names with spaces.
+        # The job itself lists its thousands of paths. The array allows spaces in names.
         shard = f"{study.arguments()} --model {shlex.quote(model)} --seed {seed}"
         listing = [f"listed=$(tasktransfer records {shard})", 'mapfile -t targets <<< "$listed"']
         targets[name], listings[name] = '"${targets[@]}"', listing
@@ -125,7 +133,7 @@ def _script(
         f"--cpus-per-task={cpus}",
         f"--mem={resources.memory or f'{16 * at_once}G'}",
         f"--time={resources.time}",
-        # Preempted or on a node that was lost: queued again, and goes on where it was.
+        # A job that is preempted or loses its node is queued again and resumes.
         "--requeue",
         "--open-mode=append",
         *([f"--gpus={gpus}"] if gpus else []),
@@ -157,7 +165,7 @@ def _script(
 
 
 def write_scripts(texts: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write ``<folder>/<name>.sh`` each."""
+    """Write each script to ``<folder>/<name>.sh``."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, text in texts.items():
@@ -168,29 +176,29 @@ def write_scripts(texts: Mapping[str, str], folder: Path) -> list[Path]:
 
 
 def submit(paths: Sequence[Path]) -> dict[str, str]:
-    """Hand the scripts to sbatch: the shards after ``prepare``, ``finish`` after all of them.
+    """Submit the scripts with sbatch: the shards after ``prepare``, ``finish`` after all of them.
 
     Returns:
         Script name → job id.
 
     Raises:
-        ConfigError: there is no sbatch, it refuses a script, or it prints no job number; what was
-            submitted before is named.
+        ConfigError: there is no sbatch, it refuses a script, or it prints no job number. The
+            message names the jobs submitted before.
     """
     by_name = {path.stem: path for path in paths}
     ids = {PREPARE: _sbatch(by_name[PREPARE], ["singleton"], {})}
     for name, path in by_name.items():
         if name not in (PREPARE, FINISH):
             ids[name] = _sbatch(path, [f"afterok:{ids[PREPARE]}", "singleton"], ids)
-    # Whatever became of the shards: what is there is worth tables and figures.
+    # `finish` runs even if shards fail, to build tables and figures from the existing results.
     others = ":".join(ids.values())
     ids[FINISH] = _sbatch(by_name[FINISH], [f"afterany:{others}", "singleton"], ids)
     return ids
 
 
 def _sbatch(path: Path, after: list[str], before: Mapping[str, str]) -> str:
-    # `singleton`: a pilot that is in the queue already comes first, and leaves nothing to do.
-    # Shards of a `prepare` that failed leave the queue.
+    # `singleton`: a pilot already in the queue runs first and leaves nothing to do.
+    # If `prepare` fails, its shards are removed from the queue.
     options = [f"--dependency={','.join(after)}", "--kill-on-invalid-dep=yes"]
     command = ["sbatch", "--parsable", *options, str(path)]
     submitted = ", ".join(f"{name} {number}" for name, number in before.items()) or "nothing"
@@ -206,7 +214,7 @@ def _sbatch(path: Path, after: list[str], before: Mapping[str, str]) -> str:
         )
     except FileNotFoundError as error:
         raise ConfigError(
-            f"{path}: no sbatch on this machine; submit the scripts where there is one"
+            f"{path}: no sbatch on this machine; submit the scripts on a machine that has it"
         ) from error
     except (OSError, subprocess.SubprocessError) as error:
         message = getattr(error, "stderr", None) or str(error)

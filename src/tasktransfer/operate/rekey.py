@@ -1,9 +1,9 @@
-"""Records of older releases under the digests of today, where their numbers are the same.
+"""Conversion of records from older releases to current digests, if their numbers are unchanged.
 
-A release may change what stands in identities, and with it every digest, while nothing that was
-computed changes (``core.former``, ADR 0029). Such records are written once more, as of the nodes
-of today, into a folder that is merged as any other. Two former trainings that differ only in what
-chose their round become one. What cannot be known is refused, and said.
+A release may change the content of identities, and thus every digest, without changing any computed
+number (``core.former``, ADR 0029). Such records are written again for the current nodes, into a
+folder that is then merged like any other. Two former trainings that differ only in their selection
+become one. Records whose equality cannot be established are refused and reported.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Tasks = tuple[str, ...]
 
 
 class Half(NamedTuple):
-    """A former record of a node, and the tasks that chose its round."""
+    """A former record of a node, and the tasks that selected its round."""
 
     node_folder: NodeFolder
     record: Record
@@ -46,8 +46,12 @@ class Half(NamedTuple):
 
 @dataclass
 class Rekeyed:
-    """What was written under digests of today. ``taken``: former digests (12 hex digits) that are
-    in it or were refused; ``refused``: path there → why."""
+    """Records written under current digests.
+
+    ``folder``: results folder with them. ``nodes``, ``records``: number of current nodes and of
+    former records. ``taken``: former digests (12 hex digits) that were converted or refused.
+    ``refused``: path in the other folder → reason.
+    """
 
     folder: Path
     nodes: int = 0
@@ -58,8 +62,7 @@ class Rekeyed:
 
 @contextmanager
 def rekeyed(study: Study, other: Path) -> Iterator[Rekeyed]:
-    """The records of older releases in a results folder that are nodes of a study today, as a
-    results folder of today, for as long as it is open."""
+    """Convert a results folder's old records of planned nodes into a temporary results folder."""
     with tempfile.TemporaryDirectory(prefix="tasktransfer-") as folder:
         outcome = Rekeyed(Path(folder))
         for node, halves in _former_places(study, other):
@@ -76,7 +79,7 @@ def rekeyed(study: Study, other: Path) -> Iterator[Rekeyed]:
 def _former_places(
     study: Study, other: Path
 ) -> Iterator[tuple[Node, list[tuple[NodeFolder, Tasks]]]]:
-    """Nodes of the plan that have records there under former digests, with these."""
+    """Yield planned nodes that have records under former digests, with these records."""
     now = study.plan.by_digest
     there = {
         node_folder.digest: node_folder
@@ -101,8 +104,8 @@ def _refuse_other_cards(node: Node) -> None:
     for one in with_ancestors((node,)):
         if changed := changed_cards(one):
             raise RecordError(
-                f"{node.path}: the card of {changed[0]} is not that of the release whose records "
-                "are re-keyed, so that its numbers may be others"
+                f"{node.path}: the task card of {changed[0]} has changed since these records were "
+                "written, so their numbers may differ"
             )
 
 
@@ -115,7 +118,7 @@ def _record(node_folder: NodeFolder) -> Record:
 
 
 def _write(node: Node, halves: Sequence[Half], folder: Path) -> None:
-    """The record of a node of today, its rows, and its weights where they are there."""
+    """Write the record of a current node, its rows, and its weights if available."""
     if isinstance(node, Stage):
         _refuse_unequal(node, halves)
     out, first = folder / node.path, halves[0]
@@ -147,16 +150,16 @@ def _write(node: Node, halves: Sequence[Half], folder: Path) -> None:
 
 
 def _refuse_unequal(stage: Stage, halves: Sequence[Half]) -> None:
-    """One training has one course: its losses, and dev measures where both have them."""
+    """Raise RecordError unless the former trainings have equal losses and complete selections."""
     for half in halves:
         if selected_on(half.record) != [half.select_on]:
-            raise RecordError(f"{half.node_folder.path}: its round was chosen on other tasks")
+            raise RecordError(f"{half.node_folder.path}: its round was selected on other tasks")
     lacks = {entry.tasks for entry in stage.selections} - {half.select_on for half in halves}
     if lacks:
         tasks = ", ".join("+".join(each) for each in sorted(lacks))
         raise RecordError(
-            f"{halves[0].node_folder.path}: the training is one with that which chose its round on "
-            f"{tasks}, and no record of this is there: it has to be trained once more"
+            f"{halves[0].node_folder.path}: this training now includes the selection on {tasks}, "
+            "which has no record, so it must be trained again"
         )
     losses = [
         [entry["train_loss"] for entry in half.record["training"]["rounds"]] for half in halves
@@ -164,20 +167,22 @@ def _refuse_unequal(stage: Stage, halves: Sequence[Half]) -> None:
     rounds = min(map(len, losses))
     if any(course[:rounds] != losses[0][:rounds] for course in losses):
         paths = " and ".join(half.node_folder.path for half in halves)
-        raise RecordError(f"{paths}: are one training today, and their losses differ")
+        raise RecordError(f"{paths}: now count as one training, but their losses differ")
 
 
 def _course(halves: Sequence[Half]) -> TrainingResult:
-    """The rounds of the training that went on for longest, with the dev measures of all.
+    """Return the rounds of the longest training, with the dev measures of all.
 
     Raises:
-        RecordError: a selection's training ended earlier than another's, so that it lacks scores.
+        RecordError: one training ended earlier than another, so its selection has fewer scores.
     """
     longest = max((half.record["training"]["rounds"] for half in halves), key=len)
     selections = [entry for half in halves for entry in half.record["training"]["selections"]]
     if any(len(entry["scores"]) != len(longest) for entry in selections):
         paths = " and ".join(half.node_folder.path for half in halves)
-        raise RecordError(f"{paths}: are one training today, and went on for different times")
+        raise RecordError(
+            f"{paths}: now count as one training, but have different numbers of rounds"
+        )
     dev = [
         _united(half.record["training"]["rounds"][index]["dev"] for half in halves)
         for index in range(len(longest))
@@ -187,13 +192,13 @@ def _course(halves: Sequence[Half]) -> TrainingResult:
 
 
 def _united(parts: Any) -> dict[str, Any]:
-    """Mappings by task as one, sorted by task."""
+    """Merge mappings by task into one, sorted by task."""
     united = {task: value for part in parts for task, value in part.items()}
     return {task: united[task] for task in sorted(united)}
 
 
 def _largest_sizes(halves: Sequence[Half]) -> dict[str, dict[str, int]]:
-    """Instances by task and split: a training that did not read a split says 0."""
+    """Return the largest sizes by task and split; a training records 0 for an unread split."""
     sizes: dict[str, dict[str, int]] = defaultdict(dict)
     for half in halves:
         for task, of_task in half.record["sizes"].items():
@@ -203,8 +208,10 @@ def _largest_sizes(halves: Sequence[Half]) -> dict[str, dict[str, int]]:
 
 
 def _weights(node: Node, halves: Sequence[Half], out: Path) -> Mapping[str, Artefact]:
-    """Copy the weights of a stage's best rounds to where they are today; what of their checksums is
-    known. A round by its number is the same for all selections."""
+    """Copy the weights of a stage's best rounds to their current paths; return known checksums.
+
+    Numbered rounds are the same for all selections.
+    """
     artefacts: dict[str, Artefact] = {}
     if not isinstance(node, Stage):
         return artefacts

@@ -1,7 +1,7 @@
-"""Prepared data that are too few for what a study asks of them, found before anything is trained.
+"""Prepared data that are too small for a study, found before anything is trained.
 
-Without these checks the job that uses the data would find it out, often after every training. What
-recipes need of their data they check themselves: derived data are made before the first training
+Without these checks, the job that uses the data would fail, often after every training. Recipes
+check their own data, since derived data are computed before the first training
 (``jobs.needs.first_data``).
 """
 
@@ -18,10 +18,10 @@ from tasktransfer.results.study import Study
 
 
 def find_shortages(study: Study, dataset: str | None = None) -> list[str]:
-    """Return a message with its remedy for everything that unfinished nodes need more of.
+    """Return messages, with remedies, about data that are too small for unfinished nodes.
 
     Args:
-        dataset: look at this dataset only.
+        dataset: check only this dataset.
     """
     counts = _Counts(study)
     found = {
@@ -37,14 +37,16 @@ def find_shortages(study: Study, dataset: str | None = None) -> list[str]:
 
 
 class _Counts:
-    """Instances of splits by the manifests of prepared data, each of which is read once."""
+    """Sizes of splits from the manifests of prepared data, each of which is read once."""
 
     def __init__(self, study: Study) -> None:
         self._manifest = cache(lambda data: read_manifest(study.cache(data)))
 
     def of(self, data: Data, task: str, split: str) -> int | None:
-        """Return the instances of a split, by the data that it is derived from where these alone
-        are prepared; None if the number is not known."""
+        """Return the size of a split; None if unknown.
+
+        If derived data are not prepared, the size comes from the data that they are derived from.
+        """
         for each in (data, *_derived_from(data)):
             try:
                 return int(self._manifest(each)["tasks"][task][split]["samples"])
@@ -72,29 +74,29 @@ def _find(counts: _Counts, node: Node) -> Iterator[str]:
 
 
 def _small_block(counts: _Counts, node: Evaluation) -> Iterator[str]:
-    """Yield that P@1,k has fewer than k replies (``metrics.retrieval``)."""
+    """Yield a message if P@1,k has fewer than k replies (``metrics.retrieval``)."""
     size, rows = int(node.settings["block"]), counts.of(node.data, node.task, node.split)
     drops_last = bool(node.settings.get("drop_last_block", False))
     if rows is not None and (rows < size or (drops_last and rows <= size)):
         left = f", and release_compat leaves the last {size} out" if rows >= size else ""
         yield (
-            f"{node.data.name}: {node.task} has {rows:,} {node.split} rows, and P@1,{size} chooses "
+            f"{node.data.name}: {node.task} has {rows:,} {node.split} rows, but P@1,{size} chooses "
             f"among {size}{left}. Give a larger {node.split} split, or lower evaluation.block"
         )
 
 
 def _few_examples(counts: _Counts, node: Evaluation, shots: int) -> Iterator[str]:
-    """Yield that a prompt asks for more examples than the training split has."""
+    """Yield a message if a prompt needs more examples than the training split has."""
     rows = counts.of(node.data, node.task, "train")
     if rows is not None and rows < shots:
         yield (
-            f"{node.data.name}: {node.task} has {rows:,} training instances, and prompts with "
-            f"{shots} shots are asked for. Lower prompted[].shots, or give more"
+            f"{node.data.name}: {node.task} has {rows:,} training instances, but prompts need "
+            f"{shots} shots. Lower prompted[].shots, or give more training instances"
         )
 
 
 def _few_batches(counts: _Counts, stage: Stage) -> Iterator[str]:
-    """Yield that an epoch has too few batches for an update (``training.samplers``)."""
+    """Yield a message if an epoch has too few batches for an update (``training.samplers``)."""
     training, per_update = stage.training, stage.training.fidelity.batches_per_update
     if training.fidelity.leftover_batches != "next_epoch" or per_update == 1:
         return
@@ -104,7 +106,7 @@ def _few_batches(counts: _Counts, stage: Stage) -> Iterator[str]:
     batches = sum(ceil(count / size) for count in known)
     if len(known) == len(rows) and batches < per_update:
         yield (
-            f"{stage.data.name}: {', '.join(stage.train_tasks)}: {batches} batches an epoch, and "
+            f"{stage.data.name}: {', '.join(stage.train_tasks)}: {batches} batches per epoch, but "
             f"an update takes {per_update}. Set training.fidelity.leftover_batches to own_update, "
             "or leave the task out"
         )

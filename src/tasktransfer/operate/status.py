@@ -1,8 +1,8 @@
-"""How far a study is: what is done, running, waiting or failed, how fast it goes, how long still.
+"""Progress of a study: finished, running, waiting and failed nodes, speed, and remaining time.
 
-Read off the nodes' folders, so it works while Snakemake runs, on this machine or on others that
-share the results folder, and when nothing runs. It looks at each folder once, reads more only of
-nodes that have begun and are not finished, and of the few trainings that ended lately.
+All of it is read from the nodes' folders. It therefore works whether or not Snakemake runs, on this
+machine or on another one that shares the results folder. Each folder is listed once. More is read
+only for started, unfinished nodes and for the few trainings that ended recently.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PROGRESS = re.compile(r"\] +(\d+) % (\S+)/s, (\S+) gone, (\S+) left")
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A node that has begun and is not finished."""
+    """A node that has started and is not finished."""
 
     node: Node
     state: Unfinished
@@ -58,25 +58,29 @@ class Begun:
 
 
 class Watcher:
-    """Looks at a study again and again; what does not change is read once.
+    """Repeated observation of a study; unchanged files are read once.
 
     Args:
-        study: its inputs must be known, or no place of a result is.
+        study: study whose inputs are known; otherwise result paths are unknown.
     """
 
     def __init__(self, study: Study) -> None:
         self.study = study
         self._estimates = Estimates(study)
         self._tries: dict[str, tuple[int, int, int]] = {}
-        """Digest → bytes of a history, starts and errors in it."""
+        """Digest → bytes of a history, number of starts and of errors in it."""
 
     def look(self) -> dict[str, Any]:
-        """How far the study is, as plain data: ``totals`` and ``groups`` (per model and algorithm;
-        a kind of stage where no run ends with it), counted by state; ``others``: what is no
-        training, by kind; ``left``: nodes of all kinds; ``running`` with device, progress and time
-        left; ``dated_in_the_future``: records of trainings; ``inputs``: data, token ids and tiny
-        models that are being made or could not be; ``failed`` with the last line of the error and
-        the log; throughput; ``seconds_left``, None where nothing tells."""
+        """Return the progress of the study as plain data.
+
+        ``totals`` and ``groups`` count trainings by state; groups are per model and algorithm (or
+        kind of stage, if no run ends with it). ``others``: other nodes by kind. ``left``: number of
+        unfinished nodes of all kinds. ``running``: nodes with device, progress and remaining time.
+        ``dated_in_the_future``: number of records from the future. ``inputs``: data, token ids and
+        tiny models that are being created or failed. ``failed``: nodes with the last line of the
+        error and the log. ``seconds_left``: remaining time, None if unknown. Throughput is included
+        too, see ``pace``.
+        """
         self.study = self.study.with_choices()
         study, now, there = self.study, time.time(), look(self.study)
         left = len(study.plan.nodes) - len(there.finished)
@@ -100,7 +104,7 @@ class Watcher:
             "started_again": self._started_again(there),
             "groups": groups,
             "others": others(study, there),
-            # What is finished needs them no more: they may have been deleted.
+            # A finished study no longer needs its inputs, which may have been deleted.
             "inputs": unfinished_inputs(study) if left else [],
             "running": running,
             "failed": [_failed(study, each) for each in begun if each.state.state == "failed"],
@@ -137,8 +141,10 @@ class Watcher:
         }
 
     def _started_again(self, there: OnDisk) -> dict[str, int]:
-        """How many trainings were started more than once, how often in all, and how many of these
-        starts came after an error (the others after a kill)."""
+        """Count restarted trainings, their restarts, and the restarts after an error.
+
+        The other restarts followed a kill.
+        """
         for stage in self.study.plan.stages:
             if HISTORY in there.names.get(stage.digest, ()):
                 file = Path(self.study.folder(stage), HISTORY)
@@ -160,7 +166,7 @@ class Watcher:
 
 
 def _begun(study: Study, there: OnDisk) -> list[Begun]:
-    """What has a folder, and is not finished. Folders of finished nodes are not opened."""
+    """Return the unfinished nodes that have a folder; folders of finished nodes are not opened."""
     begun = []
     for node in with_progress(study.plan.nodes, "looking at nodes"):
         if there.names.get(node.digest) and node.digest not in there.finished:
@@ -170,7 +176,7 @@ def _begun(study: Study, there: OnDisk) -> list[Begun]:
 
 
 def _groups(study: Study, there: OnDisk, states: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Trainings by state, per model and algorithm, in the order of the config."""
+    """Count trainings by state, per model and algorithm, in the order of the config."""
     states = {**states, **dict.fromkeys(there.finished, "done")}
     rows = []
     for (model, what), stages in stages_by_group(study).items():
@@ -181,12 +187,15 @@ def _groups(study: Study, there: OnDisk, states: Mapping[str, str]) -> list[dict
     return rows
 
 
-# --- what trainings are made from: dialogues, token ids, tiny models -----------------------------
+# --- inputs of trainings: dialogues, token ids, tiny models --------------------------------------
 
 
 def unfinished_inputs(study: Study) -> list[dict[str, Any]]:
-    """Inputs that a job has begun and not finished, as plain data: ``label``, ``state`` ("running",
-    "failed" or "interrupted"), ``error`` (the last line of a failed one's) and ``log``."""
+    """Return the inputs that a job has started but not finished, as plain data.
+
+    Keys are ``label``, ``state`` ("running", "failed" or "interrupted"), ``error`` (the last line,
+    if failed) and ``log``.
+    """
     begun = []
     for label, folder, whole, log in _inputs(study):
         if whole.exists() or not log.exists():
@@ -200,8 +209,10 @@ def unfinished_inputs(study: Study) -> list[dict[str, Any]]:
 
 
 def _inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
-    """Label, folder, what a complete one holds and the log of the job that makes it, in the order
-    in which they are made; logs as the rules of data.smk name them."""
+    """Yield label, folder, a file that only a complete folder has, and log of each input.
+
+    They are in the order of their creation. Logs are named as in the rules of data.smk.
+    """
     logs = Path(study.config.results, "logs")
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
     if study.reads_tiny_world or tiny:
@@ -250,7 +261,7 @@ def _failed(study: Study, begun: Begun) -> dict[str, Any]:
 
 
 def _named(study: Study, begun: Begun) -> dict[str, Any]:
-    """``model`` and ``seed`` are None where a node has none of its own."""
+    """Return the names of a node; ``model`` and ``seed`` are None if it has none."""
     node = begun.node
     return {
         "dataset": node.data.name if isinstance(node, Stage | Fit | Evaluation) else node.name,
@@ -264,8 +275,10 @@ def _named(study: Study, begun: Begun) -> dict[str, Any]:
 
 
 def progress(log: Path) -> dict[str, Any]:
-    """How far a running training is, by the last line with a bar in its log: percent, and time
-    left as it says; None where it has not said yet."""
+    """Return percent, speed and remaining time from the last progress bar in a training's log.
+
+    The values are None before the first progress bar.
+    """
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, log.stat().st_size - 8192))

@@ -1,4 +1,4 @@
-"""The state of a study for people: the text of ``tasktransfer status``."""
+"""Text of ``tasktransfer status``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ WIDEST = 160
 
 
 def as_text(seen: dict[str, Any]) -> str:
-    """The state of a study for people."""
+    """Format the state of a study."""
     lines = [f"study {seen['study']} ({seen['results']}/)", "", *_groups(seen), "", *_speed(seen)]
     for title, items in (
         ("running", [*_inputs(seen, "running"), *map(_running, seen["running"])]),
         ("failed", [*_inputs(seen, "failed"), *map(_failed, seen["failed"])]),
         (
-            "interrupted (go on when started again)",
+            "interrupted (resumed at the next start)",
             [*_inputs(seen, "interrupted"), *map(_name, seen["interrupted"])],
         ),
     ):
@@ -41,32 +41,32 @@ def _speed(seen: dict[str, Any]) -> list[str]:
     lines = [f"{done:,} of {total:,} trainings done ({share:.1f} %)"]
     if seen["finished_last_hour"]:
         lines[0] += (
-            f", {seen['finished_last_hour']:,} in the last hour ({seen['per_hour']:,.0f} an hour)"
+            f", {seen['finished_last_hour']:,} in the last hour ({seen['per_hour']:,.0f} per hour)"
         )
     lines += others(seen["others"])
     if not seen["left"]:
-        lines.append("nothing is left to make")
+        lines.append("nothing is left to compute")
     elif done == total and seen["running"]:
         lines.append("nothing is left to train")
     elif done == total or seen["seconds_left"] is None:
-        lines.append("nothing runs; start snakemake to go on")
+        lines.append("nothing runs; start snakemake to continue")
     else:
-        lines.append(f"about {hours(seen['seconds_left'] / 3600)} left at this pace")
+        lines.append(f"about {hours(seen['seconds_left'] / 3600)} left at this speed")
     if seen["again"]:
         lines.append(f"{seen['again']:,} are trained {AGAIN}")
     if ahead := seen["dated_in_the_future"]:
         lines.append(
-            f"{counted(ahead, 'record')} dated in the future, by a clock that is ahead or a copy; "
-            "the next start of snakemake dates them now"
+            f"{counted(ahead, 'record')} dated in the future, because a clock is ahead or files "
+            "were copied; the next start of snakemake sets their time to now"
         )
     lines += damaged(seen["damaged"])
     if seen["choice_pending"]:
-        lines.append("further multi-source trainings follow when their sources are picked")
+        lines.append("further multi-source trainings follow when their sources are selected")
     again = seen["started_again"]
     if again["trainings"]:
         killed = again["times"] - again["after_errors"]
         lines.append(
-            f"{counted(again['times'], 'further start')} of "
+            f"{counted(again['times'], 'restart')} of "
             f"{counted(again['trainings'], 'training')}: {again['after_errors']:,} after an error, "
             f"{killed:,} after a kill"
         )
@@ -79,7 +79,7 @@ def _name(item: dict[str, Any]) -> str:
 
 
 def _inputs(seen: dict[str, Any], state: str) -> list[str]:
-    """Data, token ids and tiny models of a state; of those that failed, the error and the log."""
+    """Return lines about inputs in a state; for failed ones, with the error and the log."""
     chosen = [item for item in seen["inputs"] if item["state"] == state]
     if state != "failed":
         return [item["label"] for item in chosen]
