@@ -112,10 +112,10 @@ def test_a_damaged_shard_is_left_out_and_named(
     assert cli.main(["import", str(SHARDS), "--config", "study.yaml"]) == 6
     printed = capsys.readouterr()
     assert "Lab A: 4 trainings; models tiny-bert; seeds 1" in printed.out
-    assert "lab-b.parquet, shards/lab-c.parquet: not taken" in printed.err
+    assert "lab-b.parquet, shards/lab-c.parquet: not copied" in printed.err
     assert len(list(Path("all").rglob("metrics.json"))) == 4
     spoil(shards / "lab-a.parquet", lambda rows: rows.pop())
-    assert "was packed and is not there" in imported(capsys, code=6)["shards"][0]["problem"]
+    assert "was packed but is missing" in imported(capsys, code=6)["shards"][0]["problem"]
 
 
 def spoil(file: Path, change: Any) -> None:
@@ -181,9 +181,9 @@ def test_a_checkout_tells_its_commit(shards: Path, capsys: pytest.CaptureFixture
 
 
 def test_no_shards(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no folder; clone the repository"):
+    with pytest.raises(ConfigError, match="not a folder; clone the repository"):
         find_shards(tmp_path / "none", PackReader())
-    with pytest.raises(ConfigError, match=r"holds no shard.*pack --by"):
+    with pytest.raises(ConfigError, match=r"contains no shard.*pack --by"):
         find_shards(tmp_path, PackReader())
 
 

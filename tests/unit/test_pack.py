@@ -196,8 +196,8 @@ def test_a_damaged_record_is_not_packed(theirs: Study) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda row: row.update(path="../../escaped"), "leads out of the results folder"),
-        (lambda row: row.update(path="/tmp/escaped"), "leads out of the results folder"),
+        (lambda row: row.update(path="../../escaped"), "is outside the results folder"),
+        (lambda row: row.update(path="/tmp/escaped"), "is outside the results folder"),
         (lambda row: row.update(record="{"), "not valid JSON"),
         (lambda row: row["rows"].pop(0), "expected instance 0"),
     ],

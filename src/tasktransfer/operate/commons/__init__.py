@@ -1,1 +1,1 @@
-"""Results that several labs share: shards of one study, and records for everybody."""
+"""Results shared between labs: shards of one study, and exports to public collections."""

@@ -1,7 +1,7 @@
-"""Read the commit of a checkout that somebody else made, without git.
+"""Reading the commit of an untrusted checkout without git.
 
-Git runs what a checkout's configuration names (``core.fsmonitor``, filters, hooks). The files that
-say which commit is checked out are a few bytes of text.
+Git would run programs named in the checkout's configuration (``core.fsmonitor``, filters, hooks).
+The commit itself is in a few small text files.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BRANCH = re.compile(r"refs/heads/[^\s\x00-\x1f\x7f]+")
 MOST_REF = 1000
 MOST_PACKED = 16 * 2**20
-"""Most bytes of a list of branches and tags."""
+"""Largest size in bytes of a list of branches and tags."""
 
 
 def read_commit(folder: Path) -> str:
-    """Return the hash of the commit that a folder's checkout is at; empty if it is in none."""
+    """Return the hash of the commit checked out in a folder; empty outside a checkout."""
     place = folder.resolve()
     for parent in (place, *place.parents):
         if (git := parent / ".git").is_dir():

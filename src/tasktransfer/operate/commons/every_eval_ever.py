@@ -1,9 +1,10 @@
-"""Runs in the schema of Every Eval Ever (version 0.3.0), for its public collection.
+"""Export of runs in the schema of Every Eval Ever (version 0.3.0), for its public collection.
 
-A run is an aggregate file ``data/<collection>/<developer>/<model>/<uuid>.json`` with its measures
-on the test splits, and beside it ``<uuid>_samples.jsonl`` with a line a test instance. Dialogues
-are not in them: an instance is named by its place in its dataset's revision, and answers that are
-pieces of a dialogue are in codes (``coded_answers``). The same run gives the same files.
+A run becomes an aggregate file ``data/<collection>/<developer>/<model>/<uuid>.json`` with its
+measures on the test splits, and ``<uuid>_samples.jsonl`` with one line per test instance. The files
+contain no dialogues: an instance is identified by its position in its dataset's revision, and
+answers that quote a dialogue are replaced by codes (``coded_answers``). Equal runs give equal
+files.
 
 Source: Every Eval Ever, arXiv 2606.14516; the schemas are those of the package every-eval-ever.
 """
@@ -41,14 +42,14 @@ from tasktransfer.tables.numbers import counted
 
 SCHEMA_VERSION = "0.3.0"
 _HIGHEST = 100.0 - 1e-6
-"""A score that counts as right, but for rounding."""
+"""Lowest score that counts as correct, allowing for rounding."""
 _MOST_LETTERS = 120
-"""Of a name that becomes a folder."""
+"""Largest length of a folder name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A node of a run with its record, and the tasks of it that are the run's."""
+    """A node of a run, its record, the tasks that belong to the run, and the split."""
 
     node: Node
     record: Record
@@ -62,18 +63,18 @@ def export(
     """Write every finished run of a study.
 
     Args:
-        out: a folder; files of equal runs in it are replaced, others stay.
-        by: who made the runs.
-        collection: the first folder in ``data/``.
-        with_text: write answers that are text of dialogues too, as they are. Otherwise those of
-            spans are in codes, and runs with other free text have no instances.
+        out: a folder; files of equal runs in it are replaced, others are kept.
+        by: author of the runs.
+        collection: name of the first folder in ``data/``.
+        with_text: write answers that quote dialogues unchanged. Otherwise spans are written as
+            codes, and runs with other free text have no instances.
 
     Returns:
-        ``runs`` written, ``instances`` lines, ``without_instances`` runs whose answers are free
-        text, ``lacking`` runs that are not finished, ``folder``.
+        Numbers of written ``runs``, of ``instances`` (lines), of runs ``without_instances`` because
+        their answers are free text, and of unfinished runs (``lacking``); and the ``folder``.
 
     Raises:
-        RecordError: no run is finished, or records must not be compared.
+        RecordError: no run is finished, or some records are incompatible.
     """
     collected = gather(study)
     if not collected.runs:
@@ -95,7 +96,7 @@ def export(
 
 
 def as_text(seen: Mapping[str, Any]) -> str:
-    """What was written, for people."""
+    """Format the result of an export."""
     lines = [
         f"{seen['folder']}: {counted(seen['runs'], 'run')}, "
         f"{counted(seen['instances'], 'test instance')}, schema {SCHEMA_VERSION}"
@@ -103,18 +104,18 @@ def as_text(seen: Mapping[str, Any]) -> str:
     if seen["without_instances"]:
         lines.append(
             f"{counted(seen['without_instances'], 'run')} without instances: the answers are free "
-            "text, which may quote a dialogue; where that may be passed on: --with-text"
+            "text, which may quote a dialogue; if you may share it, add --with-text"
         )
     if seen["lacking"]:
-        lines.append(f"{counted(seen['lacking'], 'run')} not finished, and left out")
+        lines.append(f"left out: {counted(seen['lacking'], 'unfinished run')}")
     return "\n".join(lines) + "\n"
 
 
 def slug(name: str) -> str:
-    """A name as the name of a folder on any system."""
+    """Convert a name to a folder name that is valid on any system."""
     plain = re.sub(r"[^A-Za-z0-9_.+-]+", "-", name).strip("-.") or "unnamed"
     short = plain[:_MOST_LETTERS].rstrip("-.")
-    return f"{short}-results" if short.lower() == "data" else short  # a name that the schema keeps
+    return f"{short}-results" if short.lower() == "data" else short  # the schema reserves "data"
 
 
 def _judged(collected: Collected, run: Run) -> Iterator[Judged]:
@@ -126,7 +127,7 @@ def _judged(collected: Collected, run: Run) -> Iterator[Judged]:
 
 
 def _write(out: Path, log: _Log, lines: Sequence[Mapping[str, Any]] | None) -> None:
-    """The instances first: the aggregate names them with their checksum."""
+    """Write the instances, then the aggregate file, which contains their checksum."""
     file = out / log.path
     file.parent.mkdir(parents=True, exist_ok=True)
     aggregate = log.aggregate()
@@ -149,7 +150,7 @@ def _write(out: Path, log: _Log, lines: Sequence[Mapping[str, Any]] | None) -> N
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """One run as the schema has it."""
+    """One run in the form of the schema."""
 
     study: Study
     run: Run
@@ -165,14 +166,14 @@ class _Log:
 
     @property
     def path(self) -> str:
-        """Relative to the folder of the export."""
+        """Path of the aggregate file, relative to the folder of the export."""
         developer, _, model = self.model_id.partition("/")
         name = uuid.UUID(bytes=bytes.fromhex(self.digest)[:16], version=4)
         return f"data/{self.collection}/{developer}/{model}/{name}.json"
 
     @property
     def model_id(self) -> str:
-        """A model that was asked is its checkpoint; one that was trained is of who trained it."""
+        """Developer and name of the model: of the checkpoint if prompted, else of the trainer."""
         if self._is_asked and self._hub_name:
             developer, _, name = self._hub_name.rpartition("/")
             return f"{slug(developer or 'unnamed')}/{slug(name)}"
@@ -183,7 +184,7 @@ class _Log:
 
     @property
     def _hub_name(self) -> str:
-        """Of the model that the run begins with; empty: it is none of the hub."""
+        """Hub name of the run's base model; empty if it is not on the hub."""
         names = {model.name: model.checkpoint for model in self.study.config.models}
         checkpoint = names.get(self.run.model, "")
         return checkpoint if checkpoint and is_hub_name(checkpoint) else ""
@@ -206,7 +207,7 @@ class _Log:
 
     @property
     def _finished(self) -> int:
-        """When the last of its records was made, in seconds since 1970."""
+        """Time at which the last of its records was finished, in seconds since 1970."""
         ends = [
             datetime.fromisoformat(made["started"]).timestamp() + made["seconds"].get("total", 0.0)
             for made in (each.record["provenance"] for each in self.judged)
@@ -214,7 +215,7 @@ class _Log:
         return int(max(ends))
 
     def aggregate(self) -> dict[str, Any]:
-        """The aggregate file, without its reference to the instances."""
+        """Return the aggregate file's content, without its reference to the instances."""
         made = self.judged[0].record["provenance"]
         return {
             "schema_version": SCHEMA_VERSION,
@@ -271,7 +272,7 @@ class _Log:
                     }
 
     def instances(self, *, with_text: bool) -> list[dict[str, Any]] | None:
-        """A line each judged instance that has a score; None where answers are free text."""
+        """Return one line per instance with a score, or None if answers are free text."""
         lines: list[dict[str, Any]] = []
         for judged in self.judged:
             named = judged.record["rows"]
@@ -327,7 +328,7 @@ def _result_id(judged: Judged, task: str, measure: str) -> str:
 
 
 def _of_tasks(rows: pa.Table, judged: Judged) -> pa.Table:
-    """The scored rows of a run's tasks, on the split that its numbers are of."""
+    """Return the scored rows of a run's tasks, on the split of its measures."""
     kept = pc.and_(
         pc.is_in(rows["task"], pa.array(judged.tasks, pa.string())),
         pc.and_(
@@ -374,7 +375,7 @@ def _bound(value: float) -> float | str:
 
 
 def _settings(node: Node) -> dict[str, str]:
-    """What a node is made with, name → value as text."""
+    """Return a node's settings as name → text."""
     identity = node.identity
     settings = identity.get("training") or identity.get("settings") or {}
     return {"digest": node.digest, **{key: json.dumps(value) for key, value in settings.items()}}

@@ -1,8 +1,8 @@
-"""Unpack packs that others wrote in a process of its own.
+"""Unpacking of untrusted packs in a separate process.
 
-Whatever a pack does to the libraries that read it (a crash, an endless loop, gigabytes) ends that
-process and refuses that pack. The parent sends a line of JSON per pack and gets one back; what was
-unpacked lies in a folder.
+If a pack crashes the libraries that read it, hangs, or takes gigabytes, only that process ends, and
+the pack is refused. The parent sends one line of JSON per pack and receives one line. Unpacked
+nodes are written into a folder.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ from tasktransfer.errors import RecordError, StorageError, storage_error
 from tasktransfer.results.revisions import remember_revisions
 
 MOST_MEMORY = 288 * 2**20
-"""Most bytes of data that the process may hold, on Linux: with the libraries, less than 400 MiB."""
+"""Memory limit of the process in bytes, on Linux; with the libraries, less than 400 MiB."""
 SECONDS = 10
 SECONDS_PER_MIB = 10
-"""Processor time for a pack, and for each MiB of its file. The shipped matrix (1.9 MiB): 16 s."""
+"""Processor time per pack, and per MiB of its file. The shipped matrix (1.9 MiB) takes 16 s."""
 TOLD = ("by", "data", "models", "parameters")
-"""Keys of a footer that the parent is told."""
+"""Keys of a footer that are sent to the parent."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 @dataclass(frozen=True, slots=True)
 class PackFacts:
-    """The SHA-256 of a pack and what its footer says (``TOLD``). ``problem``: why it cannot be
-    read; empty if it can."""
+    """The SHA-256 of a pack and the entries of its footer (``TOLD``).
+
+    ``problem``: reason why it cannot be read; empty if it can.
+    """
 
     sha256: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -46,8 +48,9 @@ class PackFacts:
 
 
 class PackReader:
-    """The process that reads packs. It starts with the first pack, and again after one that ended
-    it. To be used as a context.
+    """Process that reads packs; use it as a context manager.
+
+    It starts with the first pack, and starts again after a pack that ended it.
 
     Args:
         follow_links: whether a pack may be a symbolic link.
@@ -97,11 +100,11 @@ class PackReader:
         except (OSError, ValueError):
             answer = {"problem": f"{file}: {self._stop()}"}
         if answer.pop("exhausted", False):
-            self._stop()  # what is left of its memory is not the next pack's
+            self._stop()  # so that the next pack starts with all of the memory
         return dict(answer)
 
     def _stop(self) -> str:
-        """End the process; why it ended by itself."""
+        """End the process, and return the reason why it had ended by itself."""
         process, self._process = self._process, None
         if process is None:
             return ""
@@ -112,16 +115,17 @@ class PackReader:
         code = process.wait()
         if code == -signal.SIGPROF:
             return "takes too long to read; pack less into one file"
-        return f"ends the process that reads it (exit code {code}); it is damaged, or made to do so"
+        return f"crashed the process that reads it (exit code {code}); it is damaged or malicious"
 
 
 @contextmanager
 def unpacked(file: Path, config: CommonConfig) -> Iterator[Path]:
-    """A results folder with the nodes of a pack, for as long as the context lasts. The revisions of
-    its inputs are remembered for the config's study, unless they are known.
+    """Unpack a pack into a temporary results folder.
+
+    The revisions of its inputs are cached for the config's study, unless they are known.
 
     Raises:
-        RecordError: the pack, a record or rows in it are damaged, or of another place.
+        RecordError: the pack, or a record or rows in it, are damaged or in the wrong folder.
     """
     with PackReader() as reader, TemporaryDirectory(prefix="tasktransfer-") as folder:
         read = reader.read_facts(file)
@@ -137,8 +141,8 @@ def unpacked(file: Path, config: CommonConfig) -> Iterator[Path]:
 
 
 def _start() -> subprocess.Popen[str]:
-    # -P: a folder of shards may be the working directory, and hold modules. The system's memory
-    # pool takes from what the limit counts.
+    # -P: the working directory may be a folder of shards that contains modules.
+    # The system memory pool is covered by the memory limit.
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "tasktransfer.operate.commons.isolated"],
         stdin=subprocess.PIPE,
@@ -182,7 +186,7 @@ def _answered(file: str, folder: str | None, *, follow_links: bool) -> dict[str,
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
             return {"full": str(storage_error(error))}
-        # Libraries raise errors of any class on bytes that they were not made for.
+        # Libraries may raise any exception on invalid bytes.
         what = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         return {"sha256": sha256, "problem": f"{file}: cannot be read ({what:.200})"}
     finally:

@@ -1,8 +1,7 @@
-"""Read a pack that somebody else wrote, within limits, and write its nodes as a results folder.
+"""Reading of untrusted packs within limits, and writing of their nodes to a results folder.
 
-Nothing in the file is believed: its size, footer, columns, paths and checksums are checked, and it
-is read row by row. What is left is a library that meets foreign bytes, so the product calls this in
-a process of its own (``isolated``).
+Size, footer, columns, paths and checksums are checked, and the file is read row by row. The Parquet
+library itself still parses untrusted bytes, so this code runs in a separate process (``isolated``).
 """
 
 from __future__ import annotations
@@ -38,26 +37,26 @@ from tasktransfer.results.rows import COLUMNS, write_table
 from tasktransfer.results.state import RECORD
 
 MOST_BYTES = 64 * 2**20
-"""Largest pack that is opened. The shipped matrix of 1,176 nodes has 2 MiB."""
+"""Largest size of a pack in bytes. The shipped matrix of 1,176 nodes has 2 MiB."""
 MOST_UNPACKED = 2**29
-"""Most bytes of all rows of a pack, unpacked. The shipped matrix has 140 MB."""
+"""Largest size of all rows of a pack in bytes, unpacked. The shipped matrix has 140 MB."""
 MOST_ROWS = 100_000
-"""Nodes and tables of a pack."""
+"""Largest number of nodes and tables in a pack."""
 MOST_TEXT = 16 * 2**20
-"""Most bytes of a text in the footer: the SHA-256 of 100,000 rows."""
+"""Largest size of a text in the footer in bytes: the SHA-256 of 100,000 rows."""
 MOST_INPUTS = 1000
-"""Most datasets and models that a footer names."""
+"""Largest number of datasets and models in a footer."""
 MOST_LETTERS = 1000
-"""Of a name or revision in the footer."""
+"""Largest length of a name or revision in the footer."""
 _OLD_NAMES = ["path", "digest", "record", "predictions"]
-"""Columns of schema 1, which holds trainings alone."""
+"""Columns of schema 1, which contains only trainings."""
 _SHA256 = re.compile("[0-9a-f]{64}")
 _LESS = "pack less into one file"
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """An open pack. ``sha256``: of the file; ``facts``: its footer, checked."""
+    """An open pack. ``sha256``: SHA-256 of the file. ``facts``: its validated footer."""
 
     file: Path
     sha256: str
@@ -66,7 +65,7 @@ class Pack:
 
     @property
     def table(self) -> pa.Table:
-        """All rows at once, for packs that are known to be small."""
+        """All rows at once, for small packs."""
         return self.parquet.read(use_threads=False)
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -124,7 +123,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _facts(file: Path, schema: pa.Schema) -> dict[str, Any]:
-    """Return the footer. What older packs do not say is empty; ``sha256`` is None then."""
+    """Return the footer. Entries missing from older packs are empty; ``sha256`` is None."""
     try:
         facts = json_text.loads((schema.metadata or {})[FOOTER])
     except (KeyError, ValueError) as error:
@@ -132,8 +131,8 @@ def _facts(file: Path, schema: pa.Schema) -> dict[str, Any]:
     if not isinstance(facts, dict) or facts.get("schema") not in (1, SCHEMA_VERSION):
         version = facts.get("schema") if isinstance(facts, dict) else None
         raise RecordError(
-            f"{file}: schema {version!r:.40}, expected 1 or {SCHEMA_VERSION}: it was "
-            "packed by another version of tasktransfer"
+            f"{file}: schema {version!r:.40}, expected 1 or {SCHEMA_VERSION}; it was packed by "
+            "another version of tasktransfer"
         )
     known: dict[str, Any] = {key: facts.get(key, default) for key, (default, _) in _FACTS.items()}
     for key, (_, is_right) in _FACTS.items():
@@ -151,7 +150,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _are_sha256(value: Any) -> bool:
-    """Return whether rows have checksums, or the pack is of an older release and has none."""
+    """Return whether the rows have checksums, or the pack is from an older release without any."""
     if value is None:
         return True
     return isinstance(value, dict) and all(
@@ -160,7 +159,7 @@ def _are_sha256(value: Any) -> bool:
 
 
 def _are_revisions(value: Any) -> bool:
-    """Return whether names of datasets or models have revisions that a config could have."""
+    """Return whether the value maps names to revisions that a config could have."""
     if not isinstance(value, dict) or len(value) > MOST_INPUTS:
         return False
     texts = [*value.keys(), *value.values()]
@@ -176,7 +175,7 @@ _FACTS: dict[str, tuple[Any, Callable[[Any], bool]]] = {
     "provenance": ("", _is_text),
     "sha256": (None, _are_sha256),
 }
-"""Key of a footer → its value if an older release left it out, and the check."""
+"""Key of a footer → its default for older releases, and its check."""
 
 
 def _check_columns(file: Path, schema: pa.Schema, version: int) -> None:
@@ -197,14 +196,14 @@ def write_nodes(pack: Pack, results: Path) -> None:
     """Write the nodes and tables of a pack into an empty results folder.
 
     Raises:
-        RecordError: a row is damaged, missing, there twice, or belongs elsewhere.
+        RecordError: a row is damaged, missing, duplicated, or belongs in another folder.
     """
     seen = set[str]()
     with without_sync():
         for row in pack.rows():
             place = results / _inner(pack.file, row["path"])
             if row["path"] in seen:
-                raise RecordError(f"{pack.file}: {row['path']}: is in it twice; {AGAIN}")
+                raise RecordError(f"{pack.file}: {row['path']}: packed twice; {AGAIN}")
             seen.add(row["path"])
             _check_content(pack, row)
             if row["record"]:
@@ -213,24 +212,24 @@ def write_nodes(pack: Pack, results: Path) -> None:
                 _write_table(pack.file, place, row)
     lost = [path for path in pack.facts["sha256"] or () if path not in seen]
     if lost:
-        raise RecordError(f"{pack.file}: {lost[0]}: was packed and is not there any more; {AGAIN}")
+        raise RecordError(f"{pack.file}: {lost[0]}: was packed but is missing now; {AGAIN}")
 
 
 def _check_content(pack: Pack, row: Mapping[str, Any]) -> None:
-    """Refuse what is not as it was packed. Older packs do not tell."""
+    """Raise RecordError if a row has changed since it was packed; older packs have no checksums."""
     expected = pack.facts["sha256"]
     if expected is not None and expected.get(row["path"]) != content_digest(row):
         raise RecordError(
-            f"{pack.file}: {row['path']}: its SHA-256 is not the one that was packed: damaged, or "
-            f"changed since; {AGAIN}"
+            f"{pack.file}: {row['path']}: its SHA-256 is not the one that was packed, so it is "
+            f"damaged or was changed; {AGAIN}"
         )
 
 
 def _inner(file: Path, path: str) -> PurePosixPath:
-    """Return a row's path, which leads to a place within the results folder."""
+    """Return a row's path after checking that it stays within the results folder."""
     inner = PurePosixPath(path)
     if inner.is_absolute() or not inner.parts or ".." in inner.parts or str(inner) != path:
-        raise RecordError(f"{file}: {path!r}: leads out of the results folder; {AGAIN}")
+        raise RecordError(f"{file}: {path!r}: is outside the results folder; {AGAIN}")
     if not path.isprintable() or any(len(part.encode()) > 255 for part in inner.parts):
         raise RecordError(f"{file}: {path!r:.80}: is not a path that `pack` writes; {AGAIN}")
     return inner
@@ -247,7 +246,7 @@ def _write_table(file: Path, place: Path, row: Mapping[str, Any]) -> None:
 
 
 def _check_table(where: str, content: bytes) -> None:
-    """Refuse a table that is not a Parquet file, or takes too much memory."""
+    """Read a table completely, and raise RecordError if it is not valid Parquet."""
     try:
         parquet = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
         for _ in parquet.iter_batches(batch_size=1000, use_threads=False):
@@ -258,11 +257,11 @@ def _check_table(where: str, content: bytes) -> None:
 
 def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
     record = parse_record(file / row["path"], row["record"].encode())
-    path_of(record)  # has all parts; whether they are those of its folder, ``merge`` checks
+    path_of(record)  # checks that all parts exist; ``merge`` compares them with its folder
     folder.mkdir(parents=True)
     for beside in row.get("files", ()):
         if beside["name"] not in SMALL:
-            raise RecordError(f"{file}: {row['path']}: holds {beside['name']!r:.40}; {AGAIN}")
+            raise RecordError(f"{file}: {row['path']}: contains {beside['name']!r:.40}; {AGAIN}")
         _check_arrays(f"{file}: {row['path']}", beside["content"])
         (folder / beside["name"]).write_bytes(beside["content"])
     if record["rows"] is not None:
@@ -275,7 +274,7 @@ def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
 
 
 def _check_arrays(where: str, content: bytes) -> None:
-    """Refuse a file of arrays that numpy cannot read without pickle."""
+    """Raise RecordError for a file of arrays that numpy cannot read without pickle."""
     import numpy as np  # noqa: PLC0415
 
     try:
@@ -288,7 +287,7 @@ def _check_arrays(where: str, content: bytes) -> None:
 
 
 def _table_of_rows(row: Mapping[str, Any]) -> pa.Table:
-    """The rows that are packed of a node; older files call them predictions, all of test splits."""
+    """Return a node's packed rows; in older packs they are predictions, all from test splits."""
     rows = row["rows"] if "rows" in row else [_older(each) for each in row["predictions"]]
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 

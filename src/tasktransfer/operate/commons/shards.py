@@ -1,8 +1,7 @@
-"""Shards: packed parts of one study, each by a lab, in a folder that a git repository may hold.
+"""Import of shards: packed parts of one study from several labs, in a folder or git repository.
 
-What is taken of them is checked as in any merge: a record against its own identity, its rows
-against the checksums of the pack, and both against what is here already. Nothing that is here is
-replaced.
+Imported nodes are checked as in any merge: records against their own identity, rows against the
+pack's checksums, and both against existing local results. Local results are never replaced.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted
 
 NOBODY = "unnamed"
-"""Stands for who made records whose pack names nobody."""
+"""Placeholder for the author of records whose pack names none."""
 LOST = ("conflict", "refused")
-"""Outcomes that somebody has to look at."""
+"""Outcomes that need attention."""
 MOST_SHARDS = 10_000
-"""Of a folder, and its files and folders in all."""
+"""Largest number of files and folders in a folder of shards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A file in a folder of shards, and what it says."""
+    """A file in a folder of shards, and the content of its footer."""
 
     file: Path
     says: PackFacts
@@ -54,31 +53,33 @@ def find_shards(folder: Path, reader: PackReader) -> list[Shard]:
     """Return every Parquet file below a folder, sorted by name.
 
     Raises:
-        ConfigError: it is no folder, holds no Parquet file, or far too many files.
+        ConfigError: it is not a folder, contains no Parquet file, or contains too many files.
     """
     if not folder.is_dir():
         raise ConfigError(
-            f"{folder}: no folder; clone the repository with the shards and give its folder "
-            "(`tasktransfer merge` takes a single file)"
+            f"{folder}: not a folder; clone the repository with the shards and give its folder "
+            "(for a single file, use `tasktransfer merge`)"
         )
     files = sorted(_parquet_files(folder))
     if not files:
         raise ConfigError(
-            f"{folder}: holds no shard (*.parquet); `tasktransfer pack --by NAME` writes one"
+            f"{folder}: contains no shard (*.parquet); write one with `tasktransfer pack --by NAME`"
         )
-    return [Shard(file, reader.read_facts(file)) for file in with_progress(files, "looking")]
+    return [Shard(file, reader.read_facts(file)) for file in with_progress(files, "reading shards")]
 
 
 def _parquet_files(folder: Path) -> Iterator[Path]:
-    """Yield what is called ``*.parquet``, whatever it is. Links to folders are not followed, and
-    folders that cannot be listed are passed over."""
+    """Yield all paths named ``*.parquet``, of any type.
+
+    Links to folders are not followed, and folders that cannot be listed are skipped.
+    """
     folders, count = [folder], 0
     while folders:
         for entry in _entries(folders.pop()):
             count += 1
             if count > MOST_SHARDS:
                 raise ConfigError(
-                    f"{folder}: holds more than {MOST_SHARDS:,} files; give the folder of shards"
+                    f"{folder}: contains more than {MOST_SHARDS:,} files; give the folder of shards"
                 )
             if entry.name.endswith(".parquet"):
                 yield Path(entry.path)
@@ -95,8 +96,11 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def remember_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
-    """Remember the revisions of inputs that are not on this machine, unless they are known: those
-    that most shards name, so that a wrong shard does not decide for the others."""
+    """Cache the revisions of inputs that are not on this machine, unless they are known.
+
+    For each input, the revision named by most shards is used, so that a single wrong shard does not
+    decide.
+    """
     agreed: dict[str, dict[str, str]] = {}
     for kind in ("data", "models", "parameters"):
         votes: dict[str, Counter[str]] = {}
@@ -118,28 +122,29 @@ def import_shards(
     tables: Iterable[str] = (),
     dry_run: bool = False,
 ) -> dict[str, Any]:
-    """Take the nodes of a study from shards, one after the other. A shard that is damaged is left
-    out whole, and the others are taken.
+    """Copy the nodes of a study from shards, one shard after the other.
+
+    A damaged shard is left out completely, and the others are copied.
 
     Args:
-        study: its inputs must be known, or remembered (``results.revisions``).
-        folder: where the shards were found.
-        reader: unpacks them.
-        tables: as of ``merge_results``.
-        dry_run: tell what would happen.
+        study: study whose inputs are known or cached (``results.revisions``).
+        folder: folder with the shards.
+        shards: shards from ``find_shards``.
+        reader: process that unpacks them.
+        tables: as in ``merge_results``.
+        dry_run: report the outcome without copying.
 
     Returns:
-        ``commit``: that the folder's checkout is at; empty if it is in none;
-        ``shards``: of each the file, its SHA-256, ``by`` (who packed it), ``made``
-        (digest of a node, as in paths → who made it), ``counts`` by outcome, how many nodes are of
-        other studies (``elsewhere``) and on which other ``inputs``, ``problem`` and ``reasons``;
-        ``by``: who made what of the study; ``lacking``: its nodes that are neither here nor in a
-        shard.
+        ``commit``: commit of the folder's checkout; empty if there is none. ``shards``: for each
+        shard, its file, SHA-256, author (``by``), authors of nodes (``made``: digest as in paths →
+        author), ``counts`` by outcome, number of nodes from other studies (``elsewhere``), other
+        ``inputs``, ``problem`` and ``reasons``. ``by``: nodes of the study per author. ``lacking``:
+        number of the study's nodes that are neither here nor in a shard.
     """
     tables = list(tables)
     seen = [
         _imported(study, reader, shard, tables, dry_run=dry_run)
-        for shard in with_progress(shards, "taking shards")
+        for shard in with_progress(shards, "copying shards")
     ]
     offered = {digest for shard in seen for digest in shard["made"]}
     lacking = [node for node in study.plan.nodes if node.digest[:SHORT] not in offered]
@@ -193,7 +198,7 @@ def _imported(
 
 
 def _other_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
-    """The datasets and models that were other ones there than here: their nodes are not ours."""
+    """Return the datasets and models whose revisions differ, so that their nodes do not match."""
     models = {name: model.weights for name, model in study.revisions.models.items()}
     pairs = ((study.revisions.data, facts.get("data", {})), (models, facts.get("models", {})))
     return sorted(
@@ -205,8 +210,10 @@ def _other_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
 
 
 def _who_made_what(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Lab → its nodes of this study by kind, and their models and seeds. Where several labs have
-    made a node, the first of them counts."""
+    """Return lab → its nodes of this study by kind, and their models and seeds.
+
+    If several labs computed the same node, the first one counts.
+    """
     nodes = dict(study.plan.by_digest)
     labs: dict[str, list[Node]] = {}
     for shard in seen:
@@ -224,26 +231,26 @@ def _who_made_what(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str,
 
 
 def failure(seen: Mapping[str, Any]) -> RecordError | None:
-    """What makes the command fail: shards that cannot be read, conflicts, what was refused."""
+    """Return the error for unreadable shards, conflicts and refused records, or None."""
     damaged = [escape_line(shard["file"]) for shard in seen["shards"] if shard["problem"]]
     lost = sum(shard["counts"][name] for shard in seen["shards"] for name in LOST)
     if not damaged and not lost:
         return None
-    named = f"{', '.join(damaged)}: not taken; " if damaged else ""
+    named = f"{', '.join(damaged)}: not copied; " if damaged else ""
     return RecordError(
-        f"{named}{counted(lost, 'record')} refused or with other numbers than here; everything "
-        "else was taken, and nothing here was changed by them"
+        f"{named}{counted(lost, 'record')} refused or in conflict with your numbers; everything "
+        "else was copied, and your records are unchanged"
     )
 
 
 def as_text(seen: Mapping[str, Any]) -> str:
-    """What came of the shards, and who made what, for people."""
+    """Format the result of an import, and the contributions of each lab."""
     mark = " (dry run: nothing is copied)" * seen["dry_run"]
     commit = f", commit {seen['commit'][:SHORT]}" * bool(seen["commit"])
     lines = [f"{counted(len(seen['shards']), 'shard')}{commit} -> {seen['results']}{mark}"]
     for shard in seen["shards"]:
         lines += _shard_text(shard)
-    lines.append("who made what of this study")
+    lines.append("contributions to this study:")
     for by, lab in seen["by"].items():
         names = {"stage": "training", "data": "derived dataset"}
         nodes = [counted(count, names.get(kind, kind)) for kind, count in lab["nodes"].items()]
@@ -251,21 +258,21 @@ def as_text(seen: Mapping[str, Any]) -> str:
         of += [f"seeds {', '.join(map(str, lab['seeds']))}"] * bool(lab["seeds"])
         lines.append(f"  {by}: {'; '.join([', '.join(nodes), *of])}")
     if not seen["by"]:
-        lines.append("  nobody: no shard has a node of it")
+        lines.append("  none: no shard contains a node of it")
     if seen["lacking"]:
-        lines.append(f"  still nobody: {counted(seen['lacking'], 'node')}")
+        lines.append(f"  still missing: {counted(seen['lacking'], 'node')}")
     return "".join(f"{escape_line(line)}\n" for line in lines)
 
 
 def _shard_text(shard: Mapping[str, Any]) -> list[str]:
-    by = ", ".join(dict.fromkeys(shard["made"].values())) or shard["by"] or "nobody can tell"
+    by = ", ".join(dict.fromkeys(shard["made"].values())) or shard["by"] or "unknown"
     sha256 = f"; sha256 {shard['sha256'][:12]}" * bool(shard["sha256"])
     lines = [f"  {shard['file']}: by {by}{sha256}"]
     counts = [f"{count:,} {name}" for name, count in shard["counts"].items() if count]
     if shard["elsewhere"]:
-        counts.append(f"{shard['elsewhere']:,} not of this study")
+        counts.append(f"{shard['elsewhere']:,} from other studies")
     lines += [f"    {', '.join(counts)}"] * bool(counts)
     if shard["inputs"]:
-        lines.append(f"    made with another {', '.join(shard['inputs'])} than here")
-    lines += [f"    not taken: {shard['problem']}"] * bool(shard["problem"])
+        lines.append(f"    computed with another {', '.join(shard['inputs'])} than here")
+    lines += [f"    not copied: {shard['problem']}"] * bool(shard["problem"])
     return [*lines, *(f"    {reason}" for reason in shard["reasons"])]

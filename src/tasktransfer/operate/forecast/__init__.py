@@ -1,4 +1,4 @@
-"""What a study will take, before it is run: instances, tokens, hours, memory, disk.
+"""Forecast of a study's cost before it runs: instances, tokens, hours, memory, disk.
 
-Standard library only and fast: the Snakefile asks it for thousands of jobs.
+Standard library only and fast, because the Snakefile calls it for thousands of jobs.
 """

@@ -1,7 +1,7 @@
-"""What takes time besides trainings: evaluations, fits and derived data.
+"""Estimated time of evaluations, fits and derived data.
 
-Coarser than trainings, of which most studies are made: what a model reads is counted, the rest is
-seconds that the demos and the laptops' studies have taken.
+These estimates are coarser than those of trainings, which dominate most studies. Tokens that a
+model reads are counted. Other constants were measured in the demos and the laptop studies.
 """
 
 from __future__ import annotations
@@ -17,48 +17,54 @@ from tasktransfer.tasks.asking import chosen_from
 from tasktransfer.tasks.card import SPLITS
 
 JOB_SECONDS = 1.5
-"""Of any job: the command's start, reading, writing."""
+"""Seconds of any job for starting the command, reading and writing."""
 DATA_SECONDS = 5.0
-"""Of derived data, beside what a model reads for them."""
+"""Seconds of derived data, without the tokens that a model reads for them."""
 FIT_SECONDS = 0.15
-"""Of a task that is fitted, however small."""
+"""Least seconds per fitted task."""
 FIT_A_NUMBER = 18.6e-9
-"""Of a row, feature and label: ``python -m benchmarks.probe_fits``."""
+"""Seconds per row, feature and label of a fit: ``python -m benchmarks.probe_fits``."""
 LABELS = 30
-"""Of a task, where nothing says how many."""
+"""Assumed number of labels per fitted task."""
 TEXT_FEATURES = 1_000
-"""Of a text's words, for fits without a model."""
+"""Assumed number of word features per text, for fits without a model."""
 ASKED_TOKENS = 70
-"""Of a question to an asked model beside the dialogue: its words. What all prompts begin with,
-shots too, is read once."""
+"""Tokens of a prompt in addition to the dialogue. The common prefix, with shots, is read once."""
 CHOICE_TOKENS = 60
-"""What a choice costs, in tokens read: its own are few, and what was read before it is copied."""
+"""Cost of scoring a choice in tokens read: its tokens are few, but the prompt's cache is copied."""
 OPTIONS = 4
-"""Choices of a task without labels."""
+"""Assumed number of choices for a task without labels."""
 WRITTEN_TOKENS = 25
-"""Of an answer that an asked model writes."""
+"""Assumed number of tokens in a generated answer."""
 STEP_TOKENS = 40
-"""What writing a token costs, in tokens read: each goes through all weights alone."""
+"""Cost of generating a token in tokens read: each token passes through all weights alone."""
 
 Speeds = Callable[[ModelSpec, str], Speed]
-"""(model, precision as asked for) → its speed."""
+"""(model, precision in the config) → its speed."""
 
 
 class Besides:
-    """Seconds of nodes that are no trainings."""
+    """Estimated seconds of nodes other than trainings."""
 
     def __init__(
         self, sizes: Sizes, speed: Speeds, hidden: Callable[[str], int], precision: str
     ) -> None:
-        """``precision``: of models as they were released, as the study asks for it."""
+        """Keep the sources of the estimates.
+
+        Args:
+            sizes: sizes of the study's data.
+            speed: speed of a model.
+            hidden: hidden size of a model, by name.
+            precision: precision in the config, used for released models.
+        """
         self._sizes, self._speed, self._hidden = sizes, speed, hidden
         self._precision = precision
 
     def seconds(self, node: Node) -> float:
-        """Of one node; trainings are no business of this.
+        """Return the estimated seconds of a node other than a training.
 
         Raises:
-            TypeError: it is a training.
+            TypeError: the node is a training.
         """
         if isinstance(node, Evaluation):
             return JOB_SECONDS + sum(self._evaluated(node))
@@ -69,7 +75,7 @@ class Besides:
         raise TypeError(f"{node.label} is a training")
 
     def _evaluated(self, node: Evaluation) -> Iterator[float]:
-        """Each model of an outcome reads the split, or its part of it, and the pools."""
+        """Yield the seconds in which each model of an outcome reads its part of the data."""
         if isinstance(node.of, Fit):
             return
         limit = _rows_of(node)
@@ -94,7 +100,7 @@ class Besides:
                 yield held.tokens * speed.evaluate
 
     def _asked(self, node: Evaluation, model: ModelSpec, limit: int | None) -> float:
-        """A language model is put questions; what an endpoint takes nobody here knows."""
+        """Return the seconds of a prompted model; 0 for endpoints, whose speed is unknown."""
         if is_answered_by_endpoint(node):
             return 0.0
         read = self._sizes.read(node.data, model.name, node.task, node.split, limit)
@@ -112,7 +118,7 @@ class Besides:
             stage = node.on.stage
             features = self._hidden(stage.model.name)
             speed = self._speed(stage.model, stage.training.precision)
-            task = stage.train_tasks[0]  # its texts are those of the fit's tasks
+            task = stage.train_tasks[0]  # same texts as the fit's tasks
             for split in ("train", "test"):
                 most = limit if split == "train" else None
                 read = self._sizes.read(stage.data, stage.model.name, task, split, most)
@@ -122,7 +128,7 @@ class Besides:
             yield FIT_SECONDS + rows * features * LABELS * FIT_A_NUMBER
 
     def _labelled(self, node: Data) -> Iterator[float]:
-        """A trained model reads what it labels: as many texts as there are to be, several times."""
+        """Yield the seconds in which trained models label texts for derived data."""
         for stage in (used for used in node.uses if isinstance(used, Stage)):
             speed = self._speed(stage.model, stage.training.precision)
             task = stage.train_tasks[0]
@@ -134,13 +140,13 @@ class Besides:
 
 
 def is_answered_by_endpoint(node: Node) -> bool:
-    """Whether a forecast has no time for a node, as a server that it knows nothing of does it."""
+    """Return whether an endpoint computes a node, so that its time cannot be estimated."""
     of = node.of if isinstance(node, Evaluation) else None
     return isinstance(of, Outcome) and of.model is not None and of.model.served
 
 
 def _rows_of(node: Evaluation) -> int | None:
-    """Instances that an evaluation reads at most, as its settings say."""
+    """Return the largest number of instances that an evaluation reads; None for all."""
     settings = node.settings
     if isinstance(settings.get("blocks"), int) and isinstance(settings.get("block"), int):
         return int(settings["blocks"]) * int(settings["block"])
@@ -149,6 +155,6 @@ def _rows_of(node: Evaluation) -> int | None:
 
 
 def _is_one_model(outcome: Outcome) -> bool:
-    """Whether its stages are merged or put together into one model, or share out the rows."""
+    """Return whether the stages are merged into one model, or each row is read by one of them."""
     merged = any(start.merged or start.parts for start in outcome.starts)
     return outcome.combine == "route" or (merged and outcome.combine != "mean")

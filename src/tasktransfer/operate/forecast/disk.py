@@ -1,4 +1,4 @@
-"""Disk: what a results folder holds, and what it will hold at most."""
+"""Disk space of a results folder: its current size, and its estimated peak."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ from tasktransfer.results.finished import OnDisk
 from tasktransfer.results.rounds import CHECKPOINT
 
 RESUME_COPIES = 3
-"""Of the weights in the state of an interrupted training, the best rounds left out: they, and
-Adam's two moments."""
+"""Copies of the weights in a resume state without best rounds: weights and Adam's two moments."""
 
 TEMPORARY_A_DEVICE = 2
-"""Checkpoints that do not stay, for each device: one that is being written, and one that a
-training started from; Snakemake removes it when that is done, and starts no others before."""
+"""Temporary checkpoints per device: one being written, and one from which a training started.
+
+Snakemake deletes the latter when that training is done, and starts no other training before.
+"""
 
 
 def disk(
     estimates: Estimates, left: Collection[Stage], there: OnDisk, devices: int
 ) -> dict[str, int | None]:
-    """What the trainings that are left need, in bytes.
+    """Estimate the disk space that the remaining trainings need, in bytes.
 
     Returns:
-        ``there``: what the results folder holds now; ``kept_checkpoints``: those still to come that
-        stay; ``temporary``: the most at once of those that do not, and of states to resume from;
-        ``records_and_predictions``: still to come, with logs; ``peak``: all of these; ``free``:
-        what the file system has left, None where it cannot be told; ``short``: whether that is
-        too little.
+        ``there``: current size of the results folder. ``kept_checkpoints``: further checkpoints
+        that are kept. ``temporary``: peak size of other checkpoints and of resume states.
+        ``records_and_predictions``: further records and predictions, with logs. ``peak``: sum of
+        all these. ``free``: free space of the file system, None if unknown. ``short``: whether the
+        free space is too small.
     """
     study, results = estimates.study, Path(estimates.study.config.results)
     to_write = [
@@ -58,14 +59,16 @@ def disk(
 
 
 def _state(estimates: Estimates, stage: Stage) -> int:
-    """Bytes of a state to go on from."""
+    """Return the bytes of a resume state."""
     best = len(stage.selections)
     return (RESUME_COPIES + best) * estimates.of(stage).checkpoint // best
 
 
 def bytes_under(path: Path | str) -> int:
-    """Bytes of a file, or of everything in a folder; links are not followed, 0 if it is not there.
-    What is removed meanwhile does not count."""
+    """Return the bytes of a file, or of everything in a folder; 0 if it does not exist.
+
+    Links are not followed. Files removed meanwhile do not count.
+    """
     try:
         entries = list(os.scandir(path))
     except NotADirectoryError:
@@ -81,7 +84,7 @@ def bytes_under(path: Path | str) -> int:
 
 
 def _free(folder: Path) -> int | None:
-    """Of the file system that a folder is, or will be, on."""
+    """Return the free bytes of the file system that a folder is, or will be, on."""
     for place in (folder, *folder.absolute().parents):
         with suppress(OSError):
             return shutil.disk_usage(place).free
@@ -89,7 +92,7 @@ def _free(folder: Path) -> int | None:
 
 
 def in_words(count: float) -> str:
-    """Bytes for people: 512 B, 1.4 MiB, 120 GiB."""
+    """Format bytes as 512 B, 1.4 MiB or 120 GiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"

@@ -1,10 +1,9 @@
-"""What a node will take: seconds, memory, disk.
+"""Estimated cost of a node: seconds, memory, disk.
 
-Two users: ``tasktransfer plan`` adds it up, and the Snakefile asks a batch system for runtime and
-memory with it, for thousands of jobs; so everything is computed once for trainings that differ in
-their seed alone. Time of a training = start + tokens trained on x speed + updates x cost of an
-update + tokens evaluated x speed, the speed from ``speed``, the tokens from ``sizes``; other nodes
-are ``besides``' matter.
+``tasktransfer plan`` sums it up, and the Snakefile uses it to request runtime and memory for
+thousands of jobs. Trainings that differ only in their seed are therefore estimated once. Time of a
+training = start + training tokens x speed + updates x cost of an update + evaluated tokens x speed.
+Speeds come from ``speed``, tokens from ``sizes``. Other nodes are estimated in ``besides``.
 """
 
 from __future__ import annotations
@@ -41,35 +40,46 @@ from tasktransfer.results.study import Study
 from tasktransfer.training.device import device_pool
 
 MICRO_BATCH = 1024
-"""Tokens of a micro-batch on a CPU in float32, as ``training.run`` sets them (which imports torch).
-In bfloat16 they are twice as many and half as large."""
+"""Tokens of a micro-batch on a CPU in float32, as in ``training.run`` (which imports torch).
+
+In bfloat16 there are twice as many tokens of half the size.
+"""
 
 LEAST_GAIN, LEAST_WIDTH = 1.4, 192
-"""``auto`` is bfloat16 on a CPU that gains so much by it, for models at least as wide: a layer of
-64 takes longer in it (training/bfloat16_gain.py measures at the model's own width)."""
+"""Least speed-up and hidden size for which ``auto`` resolves to bfloat16 on a CPU.
+
+A layer of width 64 is slower in bfloat16 (training/bfloat16_gain.py measures at the model's width).
+"""
 
 MEGABYTE = 2**20
 PROCESS_MB = {"cpu": 600, "cuda": 3500}
-"""Python, torch and transformers, and on a GPU's host CUDA's libraries."""
+"""Memory of Python, torch and transformers in MiB; with a GPU, CUDA's libraries on the host too."""
 
 MARGIN = {"measured": 2.0}
 OTHER_MARGIN = 4.0
-"""What is asked of a batch system is so many times the estimate: another node may be slower, and
-what is not measured may be wrong by as much."""
+"""Factors between the estimate and the time requested from a batch system.
+
+Other cluster nodes may be slower, and unmeasured estimates may be wrong by this factor.
+"""
 
 LEAST_MINUTES = 20
 LEAST_MB = {"cpu": 1500, "cuda": 6000}
 
 RECORD_BYTES, EPOCH_BYTES, PREDICTIONS_BYTES, PREDICTION_BYTES = 3000, 700, 3000, 25
-"""Of a record, an epoch in it and in the log, a file of predictions, a prediction; as the demo and
-a study on real data have left them."""
+"""Bytes of a record, of an epoch in record and log, of a predictions file, and of a prediction.
+
+They were measured in the demo and in a study on real data.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one training takes. ``samples`` and ``tokens`` as a record counts them, over all epochs;
-    ``evaluated``: units predicted, on dev after every epoch and on test once; ``results``: bytes
-    of record, log and predictions."""
+    """Estimated cost of one training.
+
+    ``samples``, ``tokens``: totals over all epochs, as in a record. ``evaluated``: predicted units,
+    on dev after every epoch and on test once. ``checkpoint``: bytes of the checkpoint.
+    ``results``: bytes of record, log and predictions.
+    """
 
     samples: int
     tokens: int
@@ -81,14 +91,13 @@ class Cost:
 
 
 class Estimates:
-    """What the nodes of a study will take.
+    """Estimated cost of a study's nodes.
 
     Args:
-        study: inputs may be absent; sizes are then those that the paper gives.
-        device: what it is trained on; None: what most of its records were trained on, else what
-            this machine has.
-        rates: how fast that multiplies matrices; None: what is remembered of this machine, else
-            assumed.
+        study: a study; if its inputs are missing, sizes come from the paper.
+        device: training device; None for the device of most records, or else of this machine.
+        rates: speed of matrix products on the device; None for the cached rates of this machine, or
+            else assumed ones.
     """
 
     def __init__(
@@ -109,16 +118,16 @@ class Estimates:
             study.config.training.precision,
         )
 
-    # --- what it stands on ---
+    # --- basis of the estimates ---
 
     @cached_property
     def samples(self) -> list[Sample]:
-        """What some of the study's finished trainings took."""
+        """Measured speed of some of the study's finished trainings."""
         return [] if self.study.unknown else read_samples(self.study)
 
     @cached_property
     def device(self) -> Device:
-        """What the study is trained on."""
+        """Training device of the study."""
         if self._asked:
             return self._asked
         trained_on = Counter(sample.device for sample in self.samples).most_common(1)
@@ -127,13 +136,13 @@ class Estimates:
 
     @cached_property
     def rates(self) -> Rates:
-        """How fast the device multiplies matrices."""
+        """Speed of matrix products on the device."""
         if self._rates is not None and self._rates.device == self.device:
             return self._rates
         return remembered_rates(self.device) or assumed_rates(self.device)
 
     def precision(self, name: str, wanted: str) -> Precision:
-        """What ``training.precision`` comes to for a model."""
+        """Resolve ``training.precision`` for a model."""
         if wanted != "auto":
             return "bfloat16" if wanted == "bfloat16" else "float32"
         gain = self.rates.flops["bfloat16"] / self.rates.flops["float32"]
@@ -141,12 +150,14 @@ class Estimates:
         return "bfloat16" if wide and gain >= LEAST_GAIN else "float32"
 
     def _model(self, name: str) -> ModelSize:
-        """The size of a model of the study."""
+        """Return the size of a model in the study."""
         return model_size(self.study, name)
 
     def _speed(self, name: str, precision: Precision) -> Speed:
-        """The speed of a model: computed, and set right by its own records, else by those of the
-        family's nearest in size."""
+        """Return a model's computed speed, corrected by measured records.
+
+        The records are the model's own, or else those of the model nearest in size in its family.
+        """
         family = self.study.revisions.models[name].family
         mine = computed(self.model(name), family, self.rates, precision)
         size = self.model(name).parameters
@@ -164,7 +175,7 @@ class Estimates:
         return mine
 
     def _samples_of(self, name: str) -> list[Sample]:
-        """Those of a model that were taken on the study's device."""
+        """Return the samples of a model that were measured on the study's device."""
         return [
             sample
             for sample in self.samples
@@ -172,7 +183,7 @@ class Estimates:
         ]
 
     def _work_of(self, name: str) -> Iterator[Work]:
-        """What is computed for the trainings of a model that have records."""
+        """Yield the computed seconds of a model's trainings that have records."""
         family = self.study.revisions.models[name].family
         for sample in self._samples_of(name):
             stage = sample.stage
@@ -185,7 +196,7 @@ class Estimates:
     # --- a node ---
 
     def of(self, stage: Stage) -> Cost:
-        """What one training takes."""
+        """Return the estimated cost of a training."""
         key = (
             *(stage.data.digest, stage.model.name, stage.train_tasks, bool(stage.trains)),
             *(
@@ -199,7 +210,7 @@ class Estimates:
         return self._costs[key]
 
     def seconds(self, node: Node) -> float:
-        """What a node of any kind takes."""
+        """Return the estimated seconds of a node of any kind."""
         return self.of(node).seconds if isinstance(node, Stage) else self._besides.seconds(node)
 
     def _cost(self, stage: Stage) -> Cost:
@@ -244,7 +255,7 @@ class Estimates:
         return math.ceil(self._updates(stage) / (stage.selection.every or self._in_epoch(stage)))
 
     def _evaluations(self, stage: Stage) -> Iterator[tuple[Volume, int]]:
-        """(volume, how often it is predicted)."""
+        """Yield (volume, number of times that it is predicted)."""
         rounds = self._rounds(stage)
         for task in stage.measured_on:
             yield self.sizes.of(stage, task, "dev"), rounds + int(stage.keeps(0))
@@ -252,15 +263,15 @@ class Estimates:
             yield self.sizes.of(stage, task, "test"), 1
 
     def _tokens(self, stage: Stage) -> tuple[int, int]:
-        """Tokens that a stage is trained on (all passes), and evaluated on (dev and test)."""
+        """Return the training tokens of a stage (all passes) and the evaluated ones (dev, test)."""
         train = sum(self.sizes.of(stage, task, "train").tokens for task in stage.train_tasks)
         evaluated = sum(volume.tokens * times for volume, times in self._evaluations(stage))
         return round(self._passes(stage) * train), evaluated
 
-    # --- what a batch system is asked for ---
+    # --- requests to a batch system ---
 
     def runtime_minutes(self, stage: Stage, attempt: int = 1) -> int:
-        """Minutes to ask for: generous, at least ``LEAST_MINUTES``, doubled at every attempt."""
+        """Return the minutes to request: at least ``LEAST_MINUTES``, doubled per attempt."""
         margin = MARGIN.get(self._basis(stage), OTHER_MARGIN)
         minutes = math.ceil(margin * self.of(stage).seconds / 60)
         return int(max(LEAST_MINUTES, minutes) * 2 ** (max(attempt, 1) - 1))
@@ -270,7 +281,7 @@ class Estimates:
         return self.speed(stage.model.name, precision).basis
 
     def memory_mb(self, stage: Stage, attempt: int = 1) -> int:
-        """The host's memory to ask for, MiB: generous, doubled at every attempt."""
+        """Return the host memory to request in MiB: generous, doubled per attempt."""
         needed = 1.5 * (self._most_memory(stage.model.name) or self._host_mb(stage))
         rounded = math.ceil(max(needed, LEAST_MB[self.device]) / 500) * 500
         return int(rounded * 2 ** (max(attempt, 1) - 1))
@@ -279,15 +290,18 @@ class Estimates:
         return max((sample.memory for sample in self._samples_of(name)), default=None)
 
     def _host_mb(self, stage: Stage) -> float:
-        """Weights, gradients, two moments of Adam, the best epoch's weights, and one more copy
-        while loading or writing; where the GPU holds the first four, three copies on the host. Of
-        what is frozen, the weights and the copy while loading."""
+        """Estimate the host memory of a training in MiB.
+
+        On a CPU it holds weights, gradients, Adam's two moments, the best epoch's weights, and one
+        more copy while loading or writing. With a GPU, the host holds three copies of the weights.
+        Frozen parameters need only the weights and the copy while loading.
+        """
         size = self.model(stage.model.name)
         weights, moving = (4 * n / MEGABYTE for n in (size.parameters, size.trained))
         if self.device == "cuda":
             return PROCESS_MB["cuda"] + 2 * weights + moving
-        # A micro-batch's activations: about 34 values of the hidden size a token and layer, three
-        # attention maps a head, and three copies of a text-to-text model's scores of all words.
+        # A micro-batch's activations: about 34 vectors of the hidden size per token and layer,
+        # three attention maps per head, and three copies of a text-to-text model's logits.
         length = min(stage.model.max_length, MICRO_BATCH)
         a_layer = 34 * size.hidden + 3 * length * max(1, size.hidden // 64)
         words = 0 if stage.model.family == "encoder" else 3 * size.vocabulary

@@ -1,4 +1,4 @@
-"""How large a model is, read off its files, or known by name."""
+"""Size of a model, from its files or its name."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 
 OF_A_LAYER = 18
-"""Inputs and outputs of a layer's matrices, in hidden sizes: four of attention, and two between the
-hidden states and four times as many."""
+"""Inputs plus outputs of a layer's matrices, in hidden sizes: four matrices of attention, and two
+between the hidden states and the four times wider feed-forward layer."""
 
 REPLIES_SHARE = 0.3
-"""Of the tokens of a pair of context and reply; models that are built write replies."""
+"""Fraction of reply tokens in a pair of context and reply; built models generate replies."""
 
 WORDS = 10_000
-"""The vocabulary of a model that is built, before the data says it."""
+"""Assumed vocabulary size of a built model, until the data are known."""
 
 
 def model_size(study: Study, name: str) -> ModelSize:
-    """The size of a model of a study, and of its adapter: from its files where they are on this
-    disk, or its config alone, else by name."""
+    """Return the size of a model in a study, including its adapter.
+
+    It comes from the model's files, or its config, or else from its name.
+    """
     size, adapter = _size(study, name), study.revisions.models[name].adapter
     if adapter is None:
         return size
@@ -39,18 +41,18 @@ def model_size(study: Study, name: str) -> ModelSize:
 
 
 NO_LAYER = re.compile(r"emb|wte|wpe|shared|head|position|relative|predictions|^cls\.")
-"""Matrices that no adapter is laid into: embeddings and the output layer."""
+"""Pattern of matrices without adapters: embeddings and the output layer."""
 
 
 def is_adapted(adapter: LowRank, layer: str) -> bool:
-    """Whether an adapter is laid into a layer, by its name."""
+    """Return whether a layer with this name gets an adapter."""
     if not adapter.target_modules:
         return NO_LAYER.search(layer) is None
     return any(f".{layer}".endswith(f".{end}") for end in adapter.target_modules)
 
 
 def _matrices(folder: Path) -> dict[str, int]:
-    """Layer → its inputs and outputs together."""
+    """Return layer → its number of inputs plus outputs."""
     shapes: dict[str, list[int]] = {}
     for file in folder.glob("*.safetensors"):
         shapes |= tensor_shapes(file) or {}

@@ -1,5 +1,7 @@
-"""How fast a machine multiplies matrices: measured in a second and remembered, or known by a card's
-name. What every forecast without records stands on."""
+"""Speed of matrix products on a machine: measured in a second and cached, or known by GPU name.
+
+Every forecast without records is based on it.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,14 @@ Basis = Literal["measured", "by name", "reference values"]
 
 FILE = "matrix_product.json"
 REMEMBERED_SECONDS = 24 * 3600.0
-"""A day: a name of a host may be another machine's tomorrow."""
+"""Lifetime of cached rates: one day, since host names may be reassigned to other machines."""
 LONGEST = 120.0
 
 CPU: dict[Precision, float] = {"float32": 90e9, "bfloat16": 280e9}
-"""Operations a second of a core's square matrix product, where nothing can be measured: a server's
-CPU of 2023 or later, with bfloat16 units."""
+"""Operations per second of a core's square matrix product, if it cannot be measured.
+
+They are those of a server CPU from 2023 or later, with bfloat16 units.
+"""
 
 DATASHEET: dict[str, tuple[float, float]] = {
     "V100": (15.7e12, 15.7e12),
@@ -46,21 +50,24 @@ DATASHEET: dict[str, tuple[float, float]] = {
     "H100": (494e12, 989e12),
     "H200": (494e12, 989e12),
 }
-"""Card → operations a second of a dense product in float32 and in bfloat16 by its maker's
-datasheet; float32 by TF32 units where the card has them. Cards without bfloat16 units have
-float32's twice."""
+"""GPU → operations per second of a dense product in float32 and in bfloat16, from its datasheet.
+
+float32 uses TF32 units if the GPU has them. GPUs without bfloat16 units repeat the float32 rate.
+"""
 
 REACHED = 0.7
-"""The share of a datasheet's rate that large products reach. Assumed: no card was at hand."""
+"""Assumed fraction of the datasheet rate that large products reach; it was not measured."""
 
 USUAL_CARD = "A100"
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Operations a second (two a multiplication and addition) of a large matrix product, by
-    precision. ``where``: host and core, or the card, as a person reads it; ``basis``: what the
-    numbers stand on."""
+    """Operations per second of a large matrix product, by precision.
+
+    A multiplication and addition count as two operations. ``where``: readable name of the host and
+    core, or of the GPU. ``basis``: basis of the numbers.
+    """
 
     device: Device
     flops: Mapping[Precision, float]
@@ -68,21 +75,21 @@ class Rates:
     basis: Basis
 
     def sentence(self) -> str:
-        """What the numbers are and stand on."""
+        """Return the rates and their basis as text."""
         rates = " and ".join(f"{rate / 1e9:,.0f} GFLOP/s in {p}" for p, rate in self.flops.items())
         how = {
-            "measured": "this machine's matrix product, measured",
-            "by name": f"{REACHED:.0%} of the datasheet of the card by its name, not measured",
-            "reference values": "a server's core of 2023, nothing is measured",
+            "measured": "measured on this machine",
+            "by name": f"{REACHED:.0%} of the GPU's datasheet, not measured",
+            "reference values": "a server core of 2023, not measured",
         }[self.basis]
         return f"{self.where}: {rates} ({how})"
 
 
 def card_rates(name: str) -> Rates:
-    """Return the rates of a GPU by its name, as its driver or a person writes it.
+    """Return the rates of a GPU by its name, as written by its driver or a user.
 
     Raises:
-        ConfigError: no card of ``DATASHEET`` has this name.
+        ConfigError: no GPU in ``DATASHEET`` has this name.
     """
     cards = [card for card in DATASHEET if _is_named(card, name)]
     if not cards:
@@ -97,20 +104,22 @@ def card_rates(name: str) -> Rates:
 
 
 def _is_named(card: str, name: str) -> bool:
-    """Return whether a name has a card's words in it; "L40" and "RTX A1000" are other cards."""
+    """Return whether a name contains a GPU's words; "L40" and "RTX A1000" are other GPUs."""
     words = r"[\s_-]*".join(map(re.escape, card.split()))
     return re.search(rf"(?<![a-z0-9]){words}(?![a-z0-9])", name, re.IGNORECASE) is not None
 
 
 def machine_rates(device: Device, *, again: bool = False) -> Rates:
-    """The rates of a core, or of the GPU, of this machine: remembered, else measured now, which
-    takes a second and torch. Where that cannot be, those of ``assumed_rates``.
+    """Return the rates of a core or of the GPU of this machine.
+
+    They are cached, or else measured now, which takes a second and torch. If that is impossible,
+    they are those of ``assumed_rates``.
 
     Args:
-        again: measure whatever is remembered.
+        again: measure even if there are cached rates.
 
     Raises:
-        TaskTransferError: ``again``, and torch is not installed here or does not work.
+        TaskTransferError: ``again`` is set, and torch is missing or does not work.
     """
     remembered = None if again else remembered_rates(device)
     if remembered is not None:
@@ -128,14 +137,14 @@ def machine_rates(device: Device, *, again: bool = False) -> Rates:
 
 
 def assumed_rates(device: Device) -> Rates:
-    """Those of a usual core or card, where nothing is measured."""
+    """Return the rates of a typical core or GPU, without a measurement."""
     if device == "cuda":
         return card_rates(USUAL_CARD)
     return Rates("cpu", CPU, "a core", "reference values")
 
 
 def remembered_rates(device: Device) -> Rates | None:
-    """What this machine was measured to reach within the last day."""
+    """Return the rates measured on this machine within the last day, or None."""
     entry = _entries().get(_machine(device))
     if entry is None or not 0 <= time.time() - entry["at"] < REMEMBERED_SECONDS:
         return None
@@ -143,7 +152,7 @@ def remembered_rates(device: Device) -> Rates | None:
 
 
 def memory_file() -> Path:
-    """Where rates are kept, by machine: JSON in the user's cache folder."""
+    """Return the JSON file in the user's cache folder that stores rates by machine."""
     given = os.environ.get("XDG_CACHE_HOME")
     return (Path(given) if given else Path.home() / ".cache") / "tasktransfer" / FILE
 
@@ -153,11 +162,11 @@ def _machine(device: Device) -> str:
 
 
 def _entries() -> dict[str, dict[str, Any]]:
-    """What is remembered; a damaged file is as none."""
+    """Read the cached rates; a damaged file counts as empty."""
     try:
         entries = json_text.loads(memory_file().read_bytes())
         return {name: entry for name, entry in entries.items() if _is_entry(entry)}
-    except (OSError, ValueError, AttributeError, RuntimeError):  # RuntimeError: there is no home
+    except (OSError, ValueError, AttributeError, RuntimeError):  # RuntimeError: no home folder
         return {}
 
 
@@ -186,7 +195,7 @@ def _remember(rates: Rates) -> None:
 
 
 def _measured(device: Device) -> Rates:
-    """In a process of its own, since torch is heavy to import."""
+    """Measure the rates in a separate process, since torch is slow to import."""
     if find_spec("torch") is None:
         raise TaskTransferError("--calibrate: torch is not installed here; leave --calibrate out")
     command = [sys.executable, "-P", "-m", "tasktransfer.training.matrix_product", device]

@@ -1,4 +1,4 @@
-"""How much a stage reads: instances, units and tokens of a task's split."""
+"""Amount of data that a stage reads: instances, units and tokens of a task's split."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from tasktransfer.results.revisions import is_generated
 from tasktransfer.results.study import Study
 
 TEXT_TO_TEXT_TOKENS = 1.15
-"""A prompt's words, and the vocabularies of GPT-2 and T5, which are coarser than BERT's."""
+"""Factor for the words of a prompt, and for the coarser vocabularies of GPT-2 and T5."""
 
 OPTIONS_TOGETHER = 1.5
-"""Text-to-text models read all options after one context, an encoder a context per option."""
+"""Factor for text-to-text models, which read all options after one context, unlike encoders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """``units`` are what batches are made of: an instance, or (text-to-text models, tasks with
-    several outputs) one output of an instance. ``tokens`` without padding."""
+    """Amount of data.
+
+    ``units``: elements of batches, which are instances or (for text-to-text models and tasks with
+    several outputs) single outputs of an instance. ``tokens``: tokens without padding.
+    """
 
     instances: int
     units: int
@@ -34,7 +37,7 @@ class Volume:
 
 
 class Sizes:
-    """The volumes of a study's splits, each looked up once."""
+    """Volumes of a study's splits, each looked up once."""
 
     def __init__(self, study: Study) -> None:
         self._study = study
@@ -43,17 +46,17 @@ class Sizes:
         self._volume = cache(self._counted)
 
     def of(self, stage: Stage, task: str, split: str) -> Volume:
-        """What one pass over a split is for a stage's model, limits of the config included."""
+        """Return the volume of one pass over a split for a stage's model, within config limits."""
         limit = getattr(stage.training, f"limit_{split}")
         return self.read(stage.data, stage.model.name, task, split, limit)
 
     def read(
         self, data: Data, model: str, task: str, split: str, limit: int | None = None
     ) -> Volume:
-        """What one pass over a split of some data is for a model.
+        """Return the volume of one pass over a split of some data for a model.
 
         Args:
-            limit: instances at most; what a recipe leaves by its settings counts too.
+            limit: largest number of instances; limits in a recipe's settings count too.
         """
         whole = self._volume(data.name, model, task, split)
         limits = [known for known in (limit, _left_by_recipe(data, split)) if known is not None]
@@ -63,12 +66,12 @@ class Sizes:
         return Volume(min(limits), round(whole.units * share), round(whole.tokens * share))
 
     def instances(self, data: Data, task: str, split: str, limit: int | None = None) -> int:
-        """Instances of a split of some data, ``limit`` at most."""
+        """Return the number of instances in a split of some data, at most ``limit``."""
         limits = [known for known in (limit, _left_by_recipe(data, split)) if known is not None]
         return min([self._instances(data.name, task, split), *limits])
 
     def basis(self, dataset: str, model: str) -> str:
-        """Where the sizes are from, for readers; tasks whose size is assumed are named."""
+        """Return the source of the sizes as text, naming tasks whose size is assumed."""
         if self._encoded(dataset, model):
             return "the encoded data"
         if self._prepared(dataset):
@@ -81,7 +84,7 @@ class Sizes:
         ]
         if not assumed:
             return known.sizes_from
-        return f"an assumption for {', '.join(assumed)}, whose size {dataset} does not give"
+        return f"an assumption for {', '.join(assumed)}, whose size is unknown in {dataset}"
 
     def _counted(self, dataset: str, model: str, task: str, split: str) -> Volume:
         spec = self._study.revisions.models[model]
@@ -116,14 +119,14 @@ class Sizes:
 
 
 def read_manifest(folder: str) -> dict[str, Any]:
-    """The manifest of a cache; empty where there is none that can be read."""
+    """Read the manifest of a cache; empty if it is missing or unreadable."""
     return json_text.read_object(Path(folder, "manifest.json"))
 
 
 def _units_and_tokens(
     dataset: str, task: str, family: Family, max_length: int, synthetic: bool
 ) -> tuple[int, float]:
-    """(units an instance, tokens a unit), from the table of sizes."""
+    """Return (units per instance, tokens per unit) from the table of sizes."""
     known = DATASETS[dataset]
     size, card = known.size(task), known.tasks[task]
     tiny = known.tiny.sizes.get(task) if synthetic and known.tiny else None
@@ -137,10 +140,10 @@ def _units_and_tokens(
 
 
 def within(mean: float, longest: int) -> float:
-    """The mean number of tokens read of texts that are cut off at ``longest``.
+    """Return the mean number of tokens read from texts that are truncated at ``longest``.
 
-    Lengths of dialogues are taken for gamma distributed of shape 2: on five of the shipped study's
-    six tasks that gives what its records have read within 4 %, on the sixth within 8 %.
+    Dialogue lengths are assumed to follow a gamma distribution of shape 2. On five of the shipped
+    study's six tasks this agrees with the records within 4 %, on the sixth within 8 %.
     """
     x = 2 * longest / mean
     below = 1 - math.exp(-x) * (1 + x + x * x / 2)
@@ -149,8 +152,10 @@ def within(mean: float, longest: int) -> float:
 
 
 def _left_by_recipe(data: Data, split: str) -> int | None:
-    """Instances that a recipe leaves of a split at most, as its settings say: so many right
-    answers, each with its candidates (with one other for training); None: they do not say."""
+    """Return the largest number of instances that a recipe keeps of a split; None if unlimited.
+
+    Its settings limit the gold answers. Each comes with its candidates (for training, one other).
+    """
     settings: Mapping[str, Any] = data.settings
     limit = settings.get("limit_test" if split == "test" else "limit_train")
     if not data.recipe or not isinstance(limit, int):

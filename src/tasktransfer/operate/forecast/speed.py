@@ -1,8 +1,7 @@
-"""How fast a model is trained: computed from the operations that it needs and what the machine
-reaches, and set right by what the study's own records took.
+"""Training speed of a model, computed from its operations and the machine's speed.
 
-Seconds a token trained on, a token evaluated on, an update, and those that a training takes
-besides.
+The study's own records correct the computed speed. It consists of seconds per training token, per
+evaluated token, per update, and per training.
 """
 
 from __future__ import annotations
@@ -27,30 +26,37 @@ Basis = Literal[
 ]
 
 PROCESS_SECONDS: dict[Device, float] = {"cpu": 1.0, "cuda": 5.0}
-"""Before the record's clock starts: on a CPU the command, and a process forked from the workflow's
-host; as a batch system's job Python with torch and transformers."""
+"""Seconds before the record's clock starts.
+
+On a CPU they cover the command and a process forked from the workflow's host. As a batch job they
+cover importing torch and transformers.
+"""
 
 LOAD_SECONDS: dict[Device, float] = {"cpu": 0.2, "cuda": 1.0}
 LOAD_A_PARAMETER = 8e-9
-"""Reading data and weights, and (CUDA) making the device ready."""
+"""Seconds for reading data and weights, and (CUDA) initializing the device."""
 
 PRODUCTS_SHARE = 0.8
-"""Of a square product's rate that a layer's own products reach on a CPU."""
+"""Fraction of a square product's rate that a layer's own products reach on a CPU."""
 PASSES_SECONDS = 50e-9
-"""On a CPU, for a token, layer and unit of the hidden size: what is no product (softmax,
-normalisation, dropout, copies), forward and backward, side by side on all cores. On three machines
-MiniLM took 50 to 90 ns (docs/development/performance.md); a thread alone takes half."""
+"""CPU seconds per token, layer and hidden unit for operations other than matrix products.
+
+These are softmax, normalization, dropout and copies, forward and backward, with all cores busy. On
+three machines MiniLM took 50 to 90 ns (docs/development/performance.md); a single thread takes half.
+"""
 
 WORD_SECONDS = 25e-9
-"""On a CPU, for each word that a token of an answer is weighed against, forward and backward; as a
-built writer of 8,000 words took it."""
+"""CPU seconds per answer token and vocabulary word, forward and backward.
+
+Measured with a built generator with 8,000 words.
+"""
 
 BACKWARD = 2.0
-"""What the way back takes of products and passes, compared with the way there."""
+"""Cost of the backward pass relative to the forward pass."""
 BACKWARD_OF_PARTS = 1.0
-"""The same where a few parts move: no gradient of the other weights."""
+"""Cost of the backward pass if only a few parts are trained, without other weight gradients."""
 IN_BATCH = 4 / 3
-"""A dual encoder encodes its batch twice, once without a way back."""
+"""Factor for dual encoders, which encode each batch twice, once without a backward pass."""
 
 GPU_SHARE: dict[Family, float] = {
     "encoder": 0.73,
@@ -58,9 +64,11 @@ GPU_SHARE: dict[Family, float] = {
     "encoder_decoder": 0.14,
     "dual_encoder": 0.3,
 }
-"""The share of a matrix product's speed that a training reaches beside what each update costs.
-Encoders as an H200 trained BERT-base on short and on long dialogues, the rest modelled:
-docs/development/performance.md says how."""
+"""Fraction of the matrix product's speed that a training reaches, without the cost per update.
+
+Encoders were measured with BERT-base on an H200, on short and on long dialogues. The other values
+are modelled as described in docs/development/performance.md.
+"""
 
 CPU_LAYER_SECONDS: dict[Family, float] = {
     "encoder": 0.0030,
@@ -75,27 +83,32 @@ GPU_UPDATE_SECONDS: dict[Family, float] = {
     "encoder_decoder": 0.13,
     "dual_encoder": 0.09,
 }
-"""What an update costs whatever its size: launching operations, batching, clipping; on a CPU
-besides for each layer, as the tiny models take it. On a GPU as that H200 trained BERT-base: 46
-microseconds for each of the counted launches, of which other families have others."""
+"""Seconds per update of any size: launching operations, batching, clipping.
+
+On a CPU there is also a cost per layer, measured with the tiny models. GPU values are from
+BERT-base on that H200: 46 microseconds per launch, with the launches counted for each family.
+"""
 
 ADAM_SECONDS: dict[Device, float] = {"cpu": 3e-9, "cuda": 2e-11}
-"""What an update costs a parameter: gradient norm, two moments, the weight."""
+"""Seconds per update and parameter: gradient norm, two moments, the weight."""
 
 DECODING = 3.0
-"""Answers are written token by token: what an evaluated token costs a text-to-text model,
-compared with reading it."""
+"""Cost of an evaluated token for a text-to-text model relative to reading it.
+
+Answers are generated token by token.
+"""
 
 SAMPLES = 5
-"""Records that are read for each dataset, model and selecting task."""
+"""Largest number of records read for each dataset, model and selecting task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Seconds: ``train``, ``read`` (no way back, no answer) and ``evaluate`` a token, ``update`` an
-    update, ``start`` a training.
+    """Speed of a model in seconds.
 
-    ``evaluate_on``: by dataset and selecting tasks, where measured: answers differ in length.
+    ``train``, ``read`` (forward pass without an answer), ``evaluate``: seconds per token.
+    ``update``: seconds per update. ``start``: seconds per training. ``evaluate_on``: measured
+    seconds per evaluated token, by dataset and selecting tasks, since answers differ in length.
     """
 
     train: float
@@ -107,18 +120,18 @@ class Speed:
     evaluate_on: Mapping[tuple[str, tuple[str, ...]], float] = field(default_factory=dict)
 
     def evaluation(self, dataset: str, select_on: tuple[str, ...]) -> float:
-        """Seconds a token evaluated on these tasks."""
+        """Return the seconds per evaluated token of these tasks."""
         return self.evaluate_on.get((dataset, select_on), self.evaluate)
 
     def training(self, stage: Stage, tokens: int, updates: int) -> float:
-        """Seconds of the updates of a training."""
+        """Return the seconds of all updates of a training."""
         part = (1 + BACKWARD_OF_PARTS) / (1 + BACKWARD) if stage.trains else 1.0
         return tokens * self.train * part + updates * self.update
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one record says of the speed of its training. Memory in MiB."""
+    """Measured seconds of one training, from its record. Memory is in MiB."""
 
     stage: Stage
     device: str
@@ -129,7 +142,7 @@ class Sample:
 
 
 def read_samples(study: Study) -> list[Sample]:
-    """What some finished trainings of every dataset, model and selecting task took."""
+    """Read the cost of some finished trainings of every dataset, model and selecting task."""
     taken: dict[tuple[str, str, tuple[str, ...]], int] = defaultdict(int)
     samples = []
     for stage in study.plan.stages:
@@ -141,7 +154,7 @@ def read_samples(study: Study) -> list[Sample]:
 
 
 def _sample(stage: Stage, record: str) -> Sample | None:
-    """None where there is no record, or none that tells; others complain of damaged ones."""
+    """Read a sample; None if the record is missing or incomplete. Damage is reported elsewhere."""
     try:
         cost = cost_in(Path(record))
     except FileNotFoundError:
@@ -154,7 +167,7 @@ def _sample(stage: Stage, record: str) -> Sample | None:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a training took, and the seconds that are computed for its updates and evaluations."""
+    """Measured cost of a training, and the computed seconds of its updates and evaluations."""
 
     sample: Sample
     train: float
@@ -162,8 +175,11 @@ class Work:
 
 
 def set_right(speed: Speed, done: Iterable[Work]) -> Speed | None:
-    """A computed speed times what trainings of this model took of what was computed for them: the
-    median over them, of evaluations for each of their tasks; None without any that trained."""
+    """Correct a computed speed by the ratio of measured to computed seconds.
+
+    The ratio is the median over the model's trainings; for evaluations, there is one ratio per
+    task. None if there are no measured trainings.
+    """
     rows = [work for work in done if work.sample.train > 0 and work.train > 0]
     if not rows:
         return None
@@ -188,9 +204,11 @@ def set_right(speed: Speed, done: Iterable[Work]) -> Speed | None:
 
 
 def computed(size: ModelSize, family: Family, rates: Rates, precision: Precision) -> Speed:
-    """The speed from the operations that a model needs, 2 a parameter and token forward, and the
-    rate of a matrix product; on a CPU with what is no product besides. The way back takes less
-    where an adapter moves in place of the weights."""
+    """Compute the speed from a model's operations and the rate of a matrix product.
+
+    A forward pass takes 2 operations per parameter and token. On a CPU, operations other than
+    matrix products are added. The backward pass is cheaper if only an adapter is trained.
+    """
     device = rates.device
     products = 2 * size.working(family) / rates.flops[precision]
     if device == "cuda":
