@@ -1,4 +1,4 @@
 """Measurements of speed, growth and statistics; run from the root of the repository.
 
-No part of the package: nothing in ``src`` imports from here.
+They are not part of the package: nothing in ``src`` imports them.
 """

@@ -1,11 +1,11 @@
-"""How long the analysis takes on records of the paper's size, and how much memory.
+"""Time and memory of the analysis on records of the paper's size.
 
     python benchmarks/analysis_scale.py FOLDER [FACTOR [INSTANCES]]
 
-Writes constructed records (tests/scale_records.py) into FOLDER unless its stages are there, then
-runs each step in a process of its own: collect, statistics, figures with the printed tables, the
-report; and again statistics after one record has changed. FACTOR 10 makes 50 seeds of the paper's
-5. The file system has read the records before, as it has when they were just made.
+Writes constructed records (tests/scale_records.py) into FOLDER unless its stages exist. Then runs
+each step in a separate process: collect, statistics, figures with the printed tables, the report,
+and statistics again after one record has changed. FACTOR 10 means 50 seeds instead of the paper's
+5. The records are in the file system's cache, as they are right after writing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ print(f"{path.stat().st_size / 2**20:.1f} MiB", end="")
 
 
 def main(folder: Path, factor: int = 1, instances: int = INSTANCES) -> None:
-    """Make what is not there, run every step, print seconds and memory."""
+    """Write missing records, run every step, and print seconds and memory."""
     if not (folder / "stages").exists():
         began = time.perf_counter()
         write_scale_study(folder, factor, instances)
@@ -68,7 +68,7 @@ def main(folder: Path, factor: int = 1, instances: int = INSTANCES) -> None:
 
 
 def run(name: str, code: str, folder: Path, factor: int) -> float:
-    """Run Python code in a process of its own; prints and gives its seconds."""
+    """Run Python code in a separate process, print its cost, and return its seconds."""
     began = time.perf_counter()
     tests = Path(__file__).resolve().parents[1] / "tests"
     start = f"import sys\nsys.path.insert(0, {str(tests)!r})\n"
@@ -88,7 +88,7 @@ def run(name: str, code: str, folder: Path, factor: int) -> float:
 
 
 def write_last_run(folder: Path, factor: int, instances: int, take: str) -> None:
-    """The last run of the study, with the one or the other result."""
+    """Write the last run of the study; another ``take`` gives another result."""
     study = paper_study(folder, factor)
     run = transfer_runs(study.plan)[-1]  # a fine-tuning: no other run ends with it
     write_stage(study, run.stages[-1], [run], instances, take)

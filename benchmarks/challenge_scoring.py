@@ -1,7 +1,7 @@
-"""How long a leaderboard of many full-size submissions takes.
+"""Time of a leaderboard with many full-size submissions.
 
-Makes N archives of every task of a dataset's test split (random answers around the right ones, one
-quality each), then times ``tasktransfer leaderboard`` on them in a process of its own.
+Writes N archives with every task of a dataset's test split (gold answers with random errors, each
+archive with its own quality). Then times ``tasktransfer leaderboard`` in a separate process.
 
     .venv/bin/python benchmarks/challenge_scoring.py --data DIR --dataset DailyDialog --entries 100
 """
@@ -30,7 +30,7 @@ from tasktransfer.tasks.card import Instance, Task
 
 
 def main() -> None:
-    """Make the archives, score them, print the time."""
+    """Write the archives, score them, and print the time."""
     asked = _arguments()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def make_archives(folder: Path, data: Path, dataset: str, entries: int) -> int:
-    """Write the archives; gives the rows of each."""
+    """Write the archives, and return the number of rows in each."""
     release = DATASETS[dataset].reader.open(data, True)
     tests = [
         (DATASETS[dataset].tasks[name], list(release.instances(name, "test")))
@@ -75,7 +75,7 @@ def make_archives(folder: Path, data: Path, dataset: str, entries: int) -> int:
 def _answer(
     card: Task, instance: Instance, quality: float, chance: random.Random
 ) -> tuple[str, ...]:
-    """The right answer with probability ``quality``, else one that a model might give."""
+    """Return the gold answer with probability ``quality``, else a plausible wrong one."""
     right = chance.random() < quality
     if card.kind == "span":
         if right:
@@ -91,7 +91,7 @@ def _answer(
 
 
 def time_leaderboard(folder: Path, data: Path, cores: int) -> float:
-    """Seconds of wall time, the start of Python and the reading of the release included."""
+    """Return the wall time in seconds, including Python's start and reading the release."""
     command = [sys.executable, "-m", "tasktransfer", "leaderboard", str(folder)]
     command += ["--data", str(data), "--out", str(folder / "out"), "--jobs", str(cores)]
     one_each = {**os.environ, "OMP_NUM_THREADS": "1"}

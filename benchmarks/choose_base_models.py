@@ -1,10 +1,10 @@
-"""Write workflow/presets/base-models.yaml: which transfers of a matrix larger models repeat.
+"""Write workflow/presets/base-models.yaml: the transfers of a matrix that larger models repeat.
 
     python -m benchmarks.choose_base_models --tables results/minilm-matrix/tables
 
-Chosen from dev scores of the matrix's first seed alone: the five tasks of a dataset whose baseline
-lies furthest above the most frequent answer, and of each the two sources after which dev is best
-and the two after which it is worst, by the mean of the algorithms that are repeated.
+The selection uses only dev scores of the matrix's first seed. It takes the five tasks of a dataset
+whose baselines are furthest above the most frequent answer. For each task it takes the two sources
+with the best and the two with the worst dev scores, averaged over the repeated algorithms.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ CUTS = """\
   limit_dev: 200 # marked: the dev sets hold 15 to 1,410
   limit_test: 1200 # marked: the test sets hold 110 to 16,057
 """
-"""Settings of the matrix, whose instances are read."""
+"""Settings of the matrix, so that the same instances are read."""
 
 TAIL = """\
 models:
@@ -73,7 +73,7 @@ training:
 
 
 def learnt(runs: pd.DataFrame, reference: pd.DataFrame, count: int) -> list[str]:
-    """The tasks whose baselines lie furthest above the most frequent answer, on dev."""
+    """Return the tasks whose baselines are furthest above the most frequent answer on dev."""
     dev = runs[runs["algorithm"] == "baseline"].groupby("target")["dev_score"].mean()
     prior = reference[reference["reference"] == "most_frequent"].set_index("target")["score"]
     above = (dev - prior.reindex(dev.index)).sort_values(ascending=False, kind="stable")
@@ -81,17 +81,17 @@ def learnt(runs: pd.DataFrame, reference: pd.DataFrame, count: int) -> list[str]
 
 
 def best_and_worst(runs: pd.DataFrame, target: str, each: int) -> list[tuple[str, str]]:
-    """(source, "best" or "worst") of a target, the best first."""
+    """Return (source, "best" or "worst") for a target, the best first."""
     tried = runs[(runs["target"] == target) & runs["algorithm"].isin(ALGORITHMS)]
     dev = tried.groupby("source")["dev_score"].mean().sort_values(ascending=False, kind="stable")
     if len(dev) < 2 * each:
-        raise SystemExit(f"{target}: {len(dev)} sources, {2 * each} are asked for")
+        raise SystemExit(f"{target}: {len(dev)} sources, but --each needs {2 * each}")
     sources = [str(source) for source in dev.index]
     return [(s, "best") for s in sources[:each]] + [(s, "worst") for s in sources[-each:]]
 
 
 def preset(tables: Path, dataset: str, tasks: int, each: int) -> str:
-    """The text of the preset."""
+    """Return the text of the preset."""
     runs = pd.read_parquet(tables / "runs.parquet")
     runs = runs[(runs["dataset"] == dataset) & (runs["seed"] == runs["seed"].min())]
     reference = pd.read_parquet(tables / "reference.parquet")

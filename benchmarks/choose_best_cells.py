@@ -1,9 +1,9 @@
-"""Write workflow/presets/minilm-controls.yaml: the best cells of a matrix, beside controls.
+"""Write workflow/presets/minilm-controls.yaml: the best cells of a matrix with controls.
 
     python -m benchmarks.choose_best_cells --tables results/minilm-matrix/tables
 
-Chosen by dev scores of the matrix's first seed alone: the pairs of each dataset whose source,
-trained first, gains most over the target's baseline.
+The selection uses only dev scores of the matrix's first seed. It takes the pairs of each dataset
+whose source, trained first, gains most over the target's baseline.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 from benchmarks.choose_base_models import CUTS
 
 ALGORITHM = "pretrain_finetune"
-"""What controls are made for."""
+"""Algorithm that the controls belong to."""
 PRESET = Path(__file__).parents[1] / "workflow" / "presets" / "minilm-controls.yaml"
 
 HEAD = """\
@@ -51,7 +51,7 @@ training:
 
 
 def best_cells(runs: pd.DataFrame, count: int) -> list[tuple[str, str]]:
-    """(source, target) of a dataset's runs of one seed, the largest gain on dev first."""
+    """Return (source, target) of a dataset's runs with one seed, the largest dev gain first."""
     baselines = runs[runs["algorithm"] == "baseline"].set_index("target")["dev_score"]
     tried = runs[runs["algorithm"] == ALGORITHM]
     gain = tried["dev_score"] - tried["target"].map(baselines)
@@ -60,7 +60,7 @@ def best_cells(runs: pd.DataFrame, count: int) -> list[tuple[str, str]]:
 
 
 def preset(tables: Path, count: int) -> str:
-    """The text of the preset, ``count`` pairs a dataset."""
+    """Return the text of the preset, with ``count`` pairs per dataset."""
     runs = pd.read_parquet(tables / "runs.parquet")
     runs = runs[runs["seed"] == runs["seed"].min()]
     lines = []
@@ -75,7 +75,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--tables", type=Path, default=Path("results/minilm-matrix/tables"))
-    parser.add_argument("--pairs", type=int, default=6, help="of each dataset")
+    parser.add_argument("--pairs", type=int, default=6, help="number of pairs per dataset")
     parser.add_argument("--out", type=Path, default=PRESET)
     chosen = parser.parse_args()
     chosen.out.write_text(preset(chosen.tables, chosen.pairs))

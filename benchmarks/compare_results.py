@@ -1,10 +1,10 @@
-"""What differs between two results folders: tables row by row, pictures by pixels, texts by lines.
+"""Differences of two results folders: tables by row, pictures by pixel, texts by line.
 
 python -m benchmarks.compare_results BEFORE AFTER [--tolerance 1e-9] [--ignore COLUMN ...]
 
-A net under changes of the code after a node's record: the tables of equal records stay equal, or
-the difference is one that was meant. Rows are joined on what is no measured number: every column
-that is not of floating point. Exit code 1: something differs.
+This regression check covers the code that runs after records are written: equal records must give
+equal tables, unless a difference is intended. Rows are joined on all columns that are not of
+floating point. The exit code is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ MACHINE = (
     "started",
     "record_sha256",
 )
-"""Columns that say how something was made; a column whose name holds one of these is left out."""
+"""Parts of names of provenance columns, which are left out."""
 SHOWN = 5
-"""Examples of a kind of difference that are printed."""
+"""Number of examples printed per kind of difference."""
 
 
 def compare(
     before: Path, after: Path, tolerance: float, ignored: Sequence[str] = MACHINE
 ) -> dict[str, list[str]]:
-    """The differences of two results folders, by file; equal files are left out.
+    """Return the differences of two results folders by file, without equal files.
 
     Args:
-        tolerance: the largest absolute difference of two numbers that is none.
+        tolerance: largest absolute difference of two numbers that count as equal.
         ignored: parts of the names of columns that are left out.
     """
     names = sorted({*_files(before), *_files(after)})
@@ -68,7 +68,7 @@ def _files(folder: Path) -> Iterable[str]:
 
 
 def tables(one: Path, other: Path, tolerance: float, ignored: Sequence[str]) -> list[str]:
-    """The differences of two Parquet tables: columns, rows, numbers."""
+    """Return the differences of two Parquet tables: columns, rows, numbers."""
     before, after = (_read(file, ignored) for file in (one, other))
     lines = [f"column {name}: only before" for name in before.columns.difference(after.columns)]
     lines += [f"column {name}: only after" for name in after.columns.difference(before.columns)]
@@ -98,7 +98,7 @@ def _read(file: Path, ignored: Sequence[str]) -> pd.DataFrame:
 
 
 def _numbered(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The frame with keys as texts, and rows of equal keys told apart by their order."""
+    """Convert keys to text, and number rows with equal keys by their order."""
     frame = frame.assign(**{name: frame[name].map(_text).astype(object) for name in keys})
     return frame.assign(_nth=frame.groupby(keys, sort=False).cumcount())
 
@@ -112,7 +112,7 @@ def _named(row: pd.Series, keys: list[str]) -> str:
 
 
 def _moved(both: pd.DataFrame, name: str, keys: list[str], tolerance: float) -> str:
-    """What is to be said of a column of numbers; nothing if it is the same."""
+    """Describe the differences in a column of numbers; empty if there are none."""
     one, other = (pd.to_numeric(both[n], errors="coerce") for n in (name, f"{name}_after"))
     apart = (one - other).abs()
     differs = (apart > tolerance) | (one.isna() != other.isna())
@@ -127,7 +127,7 @@ def _moved(both: pd.DataFrame, name: str, keys: list[str], tolerance: float) -> 
 
 
 def pictures(one: Path, other: Path) -> list[str]:
-    """The differences of two pictures: their sizes, or the share of pixels."""
+    """Return the differences of two pictures: their sizes, or the fraction of pixels."""
     before, after = image.imread(one), image.imread(other)
     if before.shape != after.shape:
         return [f"size {before.shape} -> {after.shape}"]
@@ -136,7 +136,7 @@ def pictures(one: Path, other: Path) -> list[str]:
 
 
 def texts(one: Path, other: Path) -> list[str]:
-    """The differences of two texts: how many lines, and the first one."""
+    """Return the number of different lines in two texts, and the first one."""
     before, after = (file.read_text(encoding="utf-8").splitlines() for file in (one, other))
     if before == after:
         return []
@@ -147,17 +147,19 @@ def texts(one: Path, other: Path) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line, and return its exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("before", type=Path, help="a results folder with tables/ and figures/")
-    parser.add_argument("after", type=Path, help="the same study's folder, made by other code")
-    parser.add_argument("--tolerance", type=float, default=1e-9, help="of numbers, absolute")
-    parser.add_argument("--ignore", nargs="*", default=[], help="parts of names of columns")
+    parser.add_argument("after", type=Path, help="the folder of the same study, by other code")
+    parser.add_argument(
+        "--tolerance", type=float, default=1e-9, help="absolute tolerance of numbers"
+    )
+    parser.add_argument("--ignore", nargs="*", default=[], help="parts of column names to ignore")
     parser.add_argument("--json", action="store_true", help="print JSON")
     chosen = parser.parse_args(arguments)
     for folder in (chosen.before, chosen.after):
         if not (folder / "tables").is_dir():
-            parser.error(f"{folder}: no results folder, it has no tables/; collect it first")
+            parser.error(f"{folder}: not a results folder, it has no tables/; collect it first")
     found = compare(chosen.before, chosen.after, chosen.tolerance, (*MACHINE, *chosen.ignore))
     if chosen.json:
         print(json.dumps(found, indent=1))

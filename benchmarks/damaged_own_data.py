@@ -1,10 +1,10 @@
-"""What it takes to refuse each damaged file of dialogues of one's own: memory and processor time.
+"""Memory and processor time needed to refuse damaged files of a user's own dialogues.
 
     python benchmarks/damaged_own_data.py
 
-Every case of tests/unit/test_declared_damage.py is a study of its own, which ``tasktransfer plan``
-is asked for. Prints mebibytes, seconds of processor time and the message; 300 MiB and 2 s each are
-allowed, and it ends with exit code 1 if a case takes more. The default takes a minute or two.
+Runs ``tasktransfer plan`` for every case of tests/unit/test_declared_damage.py. Prints mebibytes,
+seconds of processor time and the message. The exit code is 1 if a case takes more than 300 MiB or
+2 s. It takes a minute or two.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from test_declared_damage import CASES, MOST_MEMORY, MOST_SECONDS, refused
 
 
 def main() -> int:
-    """The number of cases that take too much."""
+    """Run all cases, and return the number of those that take too much."""
     over = 0
     for name, case in CASES.items():
         with tempfile.TemporaryDirectory() as folder:

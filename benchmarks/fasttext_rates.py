@@ -1,8 +1,9 @@
-"""Accuracy of fastText's emotion classifier on validation situations, by rate and passes.
+"""Accuracy of fastText's emotion classifier on validation situations, by learning rate and passes.
 
     python benchmarks/fasttext_rates.py ../shared/dialogue
 
-The defaults of the section ``emotions`` are chosen by it. About three minutes of one core.
+It was used to choose the defaults of the section ``emotions``. It takes about three minutes on one
+core.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ TRIED = ((0.5, 5), (0.5, 10), (0.25, 10), (0.1, 10), (0.1, 25), (1.0, 5))
 
 
 def main(release: str) -> None:
-    """Print the accuracy of each choice."""
+    """Print the accuracy of each setting."""
     opened = EMPATHETIC_DIALOGUES.reader.open(Path(release), False)
     train, dev = (list(opened.instances(EMOTION.name, split)) for split in ("train", "dev"))
     for rate, passes in TRIED:

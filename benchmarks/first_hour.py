@@ -17,15 +17,14 @@ PEAKS = {
     "H100": 989e12,
     "H200": 989e12,
 }
-"""Dense bfloat16 operations a second by NVIDIA's data sheets (SXM); longer names are looked for
-first."""
+"""GPU → dense bfloat16 operations per second in NVIDIA's datasheet (SXM), longer names first."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("environment", "report"))
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--trial", action="store_true", help="a machine without a GPU will do")
+    parser.add_argument("--trial", action="store_true", help="allow a machine without a GPU")
     chosen = parser.parse_args()
     if chosen.what == "report":
         return report(chosen.out)
@@ -33,13 +32,13 @@ def main() -> int:
     print(json.dumps(found, indent=1))
     (chosen.out / "environment.json").write_text(json.dumps(found, indent=1) + "\n")
     if found["gpu"] is None and not chosen.trial:
-        print("torch sees no GPU: install its CUDA build, or use --trial", file=sys.stderr)
+        print("torch finds no GPU: install its CUDA build, or use --trial", file=sys.stderr)
         return 1
     return 0
 
 
 def environment() -> dict[str, Any]:
-    """Versions, and the GPU as torch sees it (None: it sees none). Memory in GiB."""
+    """Return versions, and the GPU found by torch (None if there is none), with memory in GiB."""
     import torch  # noqa: PLC0415 - the report needs neither
     import transformers  # noqa: PLC0415
 
@@ -65,7 +64,7 @@ def environment() -> dict[str, Any]:
 
 
 def report(out: Path) -> int:
-    """Put all steps into ``first_hour.json`` and a page; 1 if a step failed."""
+    """Write all steps to ``first_hour.json`` and a page; return 1 if a step failed, else 0."""
     steps = []
     for line in (out / "steps.tsv").read_text().splitlines():
         name, code, seconds = line.split("\t")
@@ -88,8 +87,11 @@ def _read(file: Path) -> Any:
 
 
 def _mfu(bench: Any, gpu: str | None) -> list[dict[str, Any]]:
-    """Model operations a second of every contestant: as a share of the measured product
-    (``of_limit``) and of the data sheet's peak (``mfu``, None where that is not known)."""
+    """Return every contestant's model operations per second as fractions.
+
+    ``of_limit``: fraction of the measured matrix product. ``mfu``: fraction of the datasheet's
+    peak, None if unknown.
+    """
     if bench is None:
         return []
     names = sorted(PEAKS, key=len, reverse=True)
@@ -105,7 +107,7 @@ def _mfu(bench: Any, gpu: str | None) -> list[dict[str, Any]]:
 
 
 def _slots(out: Path, step: dict[str, Any]) -> dict[str, Any]:
-    """So many baselines side by side: seconds of all, and how many an hour."""
+    """Return the seconds of baselines run in parallel, and the trainings per hour."""
     count = int(step["step"].removeprefix("slots-"))
     files = sorted(out.glob(f"slots-{count}-*.json"))
     an_hour = 3600 * count / max(1, step["seconds"]) if len(files) == count else None
@@ -118,13 +120,13 @@ def _page(made: dict[str, Any], out: Path) -> list[str]:
     lines += [f"- {key}: {value}" for key, value in (made["environment"] or {}).items()]
     lines += ["", "| step | exit code | s |", "|---|---|---|"]
     lines += [f"| {s['step']} | {s['exit_code']} | {s['seconds']} |" for s in made["steps"]]
-    lines += ["", "| case | contestant | precision | of the product measured | MFU |",
+    lines += ["", "| case | contestant | precision | of the measured product | MFU |",
               "|---|---|---|---|---|"]  # fmt: skip
     for row in made["mfu"]:
         mfu = "unknown peak" if row["mfu"] is None else f"{row['mfu']:.1%}"
         told = f"{row['case']} | {row['contestant']} | {row['precision']}"
         lines.append(f"| {told} | {row['of_limit']:.1%} | {mfu} |")
-    lines += ["", "| trainings side by side | s, preparation included | trainings an hour |",
+    lines += ["", "| parallel trainings | s, including preparation | trainings per hour |",
               "|---|---|---|"]  # fmt: skip
     for row in made["slots"]:
         rate = row["trainings_an_hour"]

@@ -1,8 +1,9 @@
-"""How often the interval of a grouped rank correlation holds the true value, in simulated studies.
+"""Coverage of the interval of a grouped rank correlation in simulated studies.
 
-``python -m benchmarks.grouped_correlation`` prints a row a setting: models, trainings of each and
-snapshots of a training, the correlation of the models' means and of the paths of epochs, and the
-share of studies whose interval holds the correlation of many models.
+``python -m benchmarks.grouped_correlation`` prints one row per setting. A row has the numbers of
+models, of trainings per model and of snapshots per training, and the correlations of the models'
+means and of their paths over epochs. Its last column is the fraction of studies whose interval
+contains the correlation of many models.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from tasktransfer.stats.resampling import Floats
 
 OVERS: tuple[Over, ...] = ("all", "between", "within")
 SETTINGS = ((5, 2, 3), (5, 3, 6))
-"""Models, trainings, snapshots."""
+"""Numbers of models, trainings and snapshots."""
 CORRELATIONS = ((0.0, 0.0), (0.6, 0.3), (-0.5, 0.8))
-"""Of models' means, and of the paths that a model's trainings share."""
+"""Correlations of models' means, and of the paths shared by a model's trainings."""
 MANY = 400
 
 
 def drawn(
     random: np.random.Generator, size: tuple[int, int, int], correlations: tuple[float, float]
 ) -> list[Model]:
-    """A study: model + training + path of epochs + noise, each in both numbers."""
+    """Sample a study: model + training + path over epochs + noise, for both variables."""
     models, trainings, snapshots = size
 
     def both(shape: tuple[int, ...], correlation: float) -> Floats:

@@ -1,9 +1,9 @@
-"""P@1,100 of MiniLM as it was released, by which rows of the test set share a block.
+"""P@1,100 of the released MiniLM for different ways to put test rows into blocks.
 
     python benchmarks/p_at_1_by_rows.py ../shared/dialogue models/all-MiniLM-L6-v2
 
-Rows drawn one by one hardly meet others of their own dialogue in a block, which are the hard ones:
-the share that is right is another measure. About three minutes of one core.
+Rows sampled individually rarely share a block with rows of the same dialogue, which are the hard
+candidates. The accuracy is therefore a different measure. It takes about three minutes on one core.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BLOCK, LIMIT, LONGEST, TOGETHER, SHUFFLES = 100, 1000, 102, 64, 20
 
 
 def encoded(texts: list[str], folder: str) -> torch.Tensor:
-    """Unit vectors of texts, (texts, hidden size)."""
+    """Encode texts as unit vectors, shape (texts, hidden size)."""
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
     tokenizer.truncation_side = "right"
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
@@ -48,7 +48,7 @@ def encoded(texts: list[str], folder: str) -> torch.Tensor:
 
 
 def main(release: str, model: str) -> None:
-    """Print the measure of the whole test set and of three ways to take a part of it."""
+    """Print the measure for the whole test set and for three ways to subsample it."""
     opened = EMPATHETIC_DIALOGUES.reader.open(Path(release), False)
     rows = list(opened.instances(REPLY.name, "test"))
     contexts = encoded([row.context for row in rows], model)
@@ -70,9 +70,9 @@ def main(release: str, model: str) -> None:
     print(f"{'rows':<44}{'rows':>7}{'P@1':>8}{'mates':>8}   (mates: others of the same dialogue)")
     count = len(rows)
     told("all", np.arange(count))
-    told("10 whole blocks, as evaluation.limit takes", rows_of_blocks(count, BLOCK, most=10))
+    told("10 whole blocks, as evaluation.limit does", rows_of_blocks(count, BLOCK, most=10))
     told("the first 1,000", np.arange(LIMIT))
-    told("1,000 drawn one by one", kept_instances(count, LIMIT))
+    told("1,000 sampled individually", kept_instances(count, LIMIT))
     chance = np.random.default_rng(0)
     for _ in range(2):
         told("all, shuffled", chance.permutation(count))

@@ -1,13 +1,13 @@
-"""What a trained rater of responses loses against a cosine that nobody trained, a factor at a time.
+"""Gap between a trained response rater and an untrained cosine, one factor at a time.
 
     python benchmarks/panel_factors.py [--out results/panel-factors] [--seeds 1] [SETTING ...]
 
-Two domains of 800 pairs each, one model on all of them (`single`, of the paper, or `twin`, ours),
-two rated sets that were chosen before looking: Persona_Zhao and DailyDialog_Gupta. The
-other rated sets stay unseen. Each setting changes one thing of the base: labels by construction,
-the first token, 100 updates, a learning rate of 1e-4. Prints a row a setting: Spearman's
-correlation x 100 (mean of the seeds, 95 % interval over contexts and seeds), accuracy on dev
-pairs. It needs the real data and MiniLM (docs/panel.md), and goes on where it was stopped.
+One model (`single` from the paper, or our `twin`) is trained on two domains of 800 pairs each. It
+is evaluated on two rated sets selected in advance, Persona_Zhao and DailyDialog_Gupta; the others
+stay unseen. Each setting changes one factor of the base setting, which has labels by construction,
+the first token, 100 updates and a learning rate of 1e-4. Prints one row per setting: Spearman's
+correlation x 100 (mean over seeds, 95 % interval over contexts and seeds) and accuracy on dev
+pairs. It needs the real data and MiniLM (docs/panel.md), and resumes where it was stopped.
 """
 
 from __future__ import annotations

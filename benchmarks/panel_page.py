@@ -1,10 +1,10 @@
-"""The tables of docs/panel.md, from a study's own.
+"""Tables of docs/panel.md, from a study's results.
 
     python benchmarks/panel_page.py [results/panel-laptop]
 
-Prints correlations by set and method with percentiles over contexts and seeds drawn together, how
-many of them are above 0, ceilings, differences, means over sets, few-shot transfer, response
-selection, the labeller and what trainings took.
+Prints correlations by set and method, with percentiles over jointly resampled contexts and seeds,
+and the number of correlations above 0. It also prints ceilings, differences, means over sets,
+few-shot transfer, response selection, the labeller and the cost of trainings.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _table(own: pd.DataFrame, methods: list[str]) -> None:
 def _differences(tests: pd.DataFrame) -> None:
     for against in tests["against"].unique():
         mean = tests[(tests["against"] == against) & (tests["seed"] == "mean")]
-        print(f"\nless {against}, by drawing contexts (q); Williams' q")
+        print(f"\nminus {against}, resampling contexts (q); Williams' q")
         for method, some in mean.groupby("method", sort=False):
             told = ", ".join(
                 f"{one['set']} {one['difference']:.0f} [{one['low']:.0f}, {one['high']:.0f}] "
@@ -85,8 +85,10 @@ def _differences(tests: pd.DataFrame) -> None:
 
 
 def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
-    """Of the first seed's means over sets, contexts of each set drawn; and without the two sets
-    that benchmarks/panel_factors.py looks at."""
+    """Print differences of the first seed's means over sets, resampling contexts of each set.
+
+    They are printed for all sets, and without the two sets that benchmarks/panel_factors.py uses.
+    """
     sets = rated_sets(tables["ratings"], tables["items"], (), ())
     moved: dict[str, dict[str, tuple[float, np.ndarray]]] = {}
     for one in sets:
@@ -96,7 +98,7 @@ def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
                 told = spearman(values, one.gold), spearman_draws(values, one.gold, one.weights)
                 moved.setdefault(method, {})[one.name] = told
     print(
-        "\nmeans over sets, differences [95 % interval over contexts]: all; without the chosen two"
+        "\nmeans over sets, differences [95 % interval over contexts]: all; without those two sets"
     )
     for method, others in PAIRED.items():
         for other in (each for each in others if method in moved and each in moved):
@@ -110,7 +112,7 @@ def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
                 value, reach = value / len(each), 1.96 * variance**0.5 / len(each)
                 ends = f"[{100 * (value - reach):.1f}, {100 * (value + reach):.1f}]"
                 shown.append(f"{100 * value:.1f} {ends}")
-            print(f"{method} less {other}: {'; '.join(shown)}")
+            print(f"{method} minus {other}: {'; '.join(shown)}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""How often two raters that are equally good are told apart, where contexts have several responses.
+"""False positive rate of comparing two equal raters if contexts have several responses.
 
     python benchmarks/panel_tests_simulation.py [STUDIES]
 
-Responses to one context share a part of their ratings, and of what either rater says: so it is
-with people and with models. Prints, for several numbers of contexts and responses, which share of
-studies without any difference has p <= 0.05 (wanted: 5 in 100) by Williams' test, which takes all
-items for independent, and by drawing contexts (``stats.clustered.paired_difference``). The default
-takes about three minutes of one core.
+Responses to one context share a part of their ratings, for human raters and for models. For several
+numbers of contexts and responses, prints the fraction of studies with p <= 0.05 although there is
+no difference (target: 5 %). The tests are Williams' test, which treats all items as independent,
+and resampling of contexts (``stats.clustered.paired_difference``). The default takes about three
+minutes on one core.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tasktransfer.stats.draws import unit_weights
 
 SIZES = ((60, 5), (147, 2), (100, 5))
 SHARED = 0.5
-"""Share of each variance that is the context's."""
+"""Fraction of each variance that comes from the context."""
 LIKE_PEOPLE = 0.4
-"""Correlation of either rater with people, before ranks."""
+"""Correlation of either rater with human ratings, before ranking."""
 
 
 def main(studies: int = 2000) -> None:
-    print(f"told apart without a difference, % of {studies}: Williams' test, contexts drawn")
+    print(f"significant without a difference, % of {studies}: Williams' test, contexts resampled")
     for contexts, responses in SIZES:
         random = np.random.default_rng([7, contexts, responses])
         of_item = np.repeat(np.arange(contexts), responses)
@@ -45,7 +45,7 @@ def main(studies: int = 2000) -> None:
 def study(
     random: np.random.Generator, contexts: int, responses: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ratings of people and of two raters that are equally like them, (items,) each."""
+    """Sample human ratings and two equally correlated raters, shape (items,) each."""
 
     def drawn() -> np.ndarray:
         of_context = np.repeat(random.standard_normal(contexts), responses)

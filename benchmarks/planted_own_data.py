@@ -1,20 +1,20 @@
-"""Whether a study of one's own dialogues finds the source that helps, and says "none" without one.
+"""Check that a study of own dialogues finds a helpful source, and reports "none" without one.
 
     python benchmarks/planted_own_data.py FOLDER [WORLDS [WORLD ...]]
 
-Makes generated worlds (default: 5) in JSON lines and runs each by Snakemake on the tiny model, as
-docs/your-own-data.md does: a target (Tickets/intent) with few labelled dialogues, and a dataset
-with two sources. Its label follows from words of which the target's training split has but some.
+Generates worlds (default: 5) as JSON lines and runs each with Snakemake on the tiny model, as in
+docs/your-own-data.md. A world has a target (Tickets/intent) with few labelled dialogues, and a
+dataset with two sources. The target's label depends on words, of which its training split contains
+only some.
 
-- ``helped``: one source, ``kin``, has labels of other names for the same words, and all of them.
+- ``helped``: the source ``kin`` has other label names for the same words, and contains all words.
 - ``unhelped``: both sources are about other words.
-- ``scrambled``: as helped, but kin's labels are given to its dialogues at random. Whoever finds a
-  source here would find one anywhere.
+- ``scrambled``: like helped, but kin's labels are assigned to its dialogues at random. A method
+  that finds a source here reports false positives.
 
-Prints the sentences that the reports begin with, and how often the truth was found. WORLD is one of
-the three (default: all). FOLDER/cells.csv has the differences that the answers are made of
-(tests/fixtures has a copy); a world that is there is not run again. Takes some minutes of
-two idle cores.
+Prints the first sentences of the reports, and how often the truth was found. WORLD is one of the
+three (default: all). FOLDER/cells.csv contains the differences behind the answers (tests/fixtures
+has a copy). Existing worlds are not run again. It takes some minutes on two idle cores.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WORLDS = ("helped", "unhelped", "scrambled")
 FOUND = "Tickets/intent: train on Sources/kin first"
 NONE = "Tickets/intent: none of the 2 sources helps surely"
 TRUTH = {"helped": FOUND, "unhelped": NONE, "scrambled": NONE}
-"""World → how a right answer begins."""
+"""World → beginning of the correct answer."""
 
 COLUMNS = [
     *("world", "world_seed", "dataset", "model", "algorithm", "source", "target", "n_sources"),
@@ -65,26 +65,26 @@ spatula sponge spouse stapler storm stranger sweater table tea teapot ticket tig
 town train tripod trophy trumpet tulip turkey turtle umbrella violin visitor walk wall wallet
 walnut whistle wife window winter wizard work zipper
 """
-"""Words that the tiny model's tokenizer has whole."""
+"""Words that are single tokens for the tiny model's tokenizer."""
 OF_SUBJECT = {"intent": 64, "mood": 20, "weather": 20}
-"""How many words a subject has, in equal parts of its groups; the others are small talk."""
+"""Number of words per subject, divided equally between its groups; the rest is small talk."""
 SIZES = {
     "Tickets": {"train": 48, "dev": 32, "test": 200},
     "Sources": {"train": 320, "dev": 60, "test": 40},
 }
 SUBJECTS = {"helped": "kin", "scrambled": "kin", "unhelped": "weather"}
-"""World → its first source; the other is mood."""
+"""World → its first source; the second source is mood."""
 
 
 def words_of(seed: int) -> dict[str, list[str]]:
-    """Subject → its words, of which the n-th belongs to group n modulo the number of groups."""
+    """Return subject → words; word n belongs to group n modulo the number of groups."""
     words = iter(random.Random(seed).sample(NOUNS.split(), len(NOUNS.split())))
     found = {subject: [*islice(words, count)] for subject, count in OF_SUBJECT.items()}
     return found | {"kin": found["intent"], "small talk": [*words]}
 
 
 def dialogues(dataset: str, split: str, world: str, seed: int) -> Iterator[dict[str, Any]]:
-    """The dialogues of a split: two words of each subject in any order, in two turns."""
+    """Yield the dialogues of a split: two words of each subject in any order, in two turns."""
     chance, words = random.Random(f"{dataset} {split} {seed}"), words_of(seed)
     subjects = ["intent"] if dataset == "Tickets" else [SUBJECTS[world], "mood"]
     for number in range(SIZES[dataset][split]):
@@ -105,7 +105,7 @@ def dialogues(dataset: str, split: str, world: str, seed: int) -> Iterator[dict[
 
 
 def config(world: str, seed: int, seeds: int) -> dict[str, Any]:
-    """The study of a world, in the folder that ``write`` fills."""
+    """Return the config of a world's study, in the folder that ``write`` fills."""
 
     def declared(dataset: str, tasks: Sequence[str]) -> dict[str, Any]:
         return {
@@ -150,7 +150,7 @@ def write(folder: Path, world: str, seed: int, seeds: int) -> None:
 
 
 def take_over(done: Path, folder: Path) -> None:
-    """What is the same in all worlds: the tiny model, and the tiny world that it is made of."""
+    """Copy the files shared by all worlds: the tiny model and its tiny world."""
     same = [f"data/instances/{dataset.name}-*" for dataset in PACKAGE]
     for pattern in ("models", "data/tiny-world-*", *same):
         for made in (done / "results").glob(pattern):
@@ -160,7 +160,7 @@ def take_over(done: Path, folder: Path) -> None:
 
 
 def run(folder: Path, *targets: str, cores: int = 2) -> None:
-    """Run the study of a folder to its report, or to some of its files."""
+    """Run a folder's study to its report, or to some of its files."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     subprocess.run(
         [sys.executable, "-m", "snakemake", *targets, "--cores", str(cores), "--quiet"],
@@ -171,14 +171,14 @@ def run(folder: Path, *targets: str, cores: int = 2) -> None:
 
 
 def answer(folder: Path) -> tuple[str, pd.DataFrame]:
-    """What the report of a finished study begins with, and the cells that it is made of."""
+    """Return the first sentence of a finished study's report, and the cells behind it."""
     cells = pd.read_parquet(folder / CELLS)
     runs = pd.read_parquet((folder / CELLS).with_name("runs.parquet"))
     return " ".join(first_sources(cells, runs)), cells
 
 
 def main(folder: Path, worlds: int = 5, kinds: Sequence[str] = WORLDS, seeds: int = 3) -> None:
-    """Make and run every world that is not there, and print what was found."""
+    """Write and run every missing world, and print the answers."""
     tables, first, right = [], None, Counter[str]()
     for number, kind in product(range(worlds), kinds):
         place = folder / f"{kind}-{number}"

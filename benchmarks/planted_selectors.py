@@ -1,16 +1,16 @@
-"""Which selectors find the source that helps in the tiny world, of those that Snakemake computes.
+"""Check which of the computed selectors find the helpful source in the tiny world.
 
     python -m benchmarks.planted_selectors OUT [--family decoder] [--selectors warmup_drop]
                                                [--dataset Friends] [--scrambled]
 
 The study is workflow/presets/planted.yaml: emotion_recognition helps topic_classification,
-dialogue_act_classification does not; of Friends, MELD's emotions help emory's, and characters do
-not (docs/tiny-world.md). A line for each selector and seed has the values of both sources, then in
-how many seeds the former is above the latter. Only what the selectors read is trained: half a
-minute a baseline. OUT keeps it.
+dialogue_act_classification does not. In Friends, MELD's emotions help emory's, and characters do
+not (docs/tiny-world.md). Prints one line per selector and seed with the values of both sources, and
+the number of seeds in which the helpful source is higher. Only the models that the selectors read
+are trained, at half a minute per baseline, and kept in OUT.
 
-``--scrambled`` permutes the answers of both sources over their turns, so that neither has anything
-to teach. A selector that still puts the former first does not see what was planted.
+``--scrambled`` permutes the answers of both sources over their turns, so that neither source is
+informative. A selector that still prefers the helpful source does not detect the planted effect.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CLAIMS = {
     for unrelated in tiny_world.UNRELATED
     if (unrelated.dataset, unrelated.target) == (helps.dataset, helps.target)
 }
-"""Dataset → target, the source that helps it, and the one that teaches it nothing."""
+"""Dataset → target, its helpful source, and an unrelated source."""
 ANSWERS = ("label", "entity", "normalized_entity")
 OF_FAMILY = {
     "encoder": ["logme", "gradient", "probe"],
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def _scrambled(folder: Path, dataset: str, tasks: tuple[str, ...]) -> None:
-    """A tiny world in which these tasks' answers are permuted over all that is annotated."""
+    """Write a tiny world in which these tasks' answers are permuted over all annotations."""
     tiny_world.generate(folder)
     file = folder / f"TLiDB_{dataset}" / f"TLiDB_{dataset}.json"
     release = json.loads(file.read_text(encoding="utf-8"))
@@ -109,7 +109,7 @@ def _node(run: Run) -> Node:
 
 
 def _values(study: Study, run: Run, target: str) -> dict[str, float]:
-    """Source → value, of one run."""
+    """Return source → value for one run."""
     record = read_record(Path(study.record(_node(run))))
     if isinstance(run.outcome, Fit):
         return dict(record["report"][target])

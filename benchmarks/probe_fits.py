@@ -1,7 +1,8 @@
-"""How long the probes of one value task take: hundreds of logistic regressions as one problem.
+"""Time of the probes of one value task: hundreds of logistic regressions fitted as one problem.
 
-``python -m benchmarks.probe_fits`` prints JSON: wall and processor seconds of AllValues' size (644
-labels, 10,000 rows of 256), and of scikit-learn one by one, extrapolated from a few labels.
+``python -m benchmarks.probe_fits`` prints JSON with wall and processor seconds for the size of
+AllValues (644 labels, 10,000 rows of 256). For comparison, scikit-learn fits a few labels one by
+one, and its time is extrapolated.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def task(rows: int, features: int, labels: int, seed: int = 0) -> tuple[Floats, Floats]:
-    """Correlated features as an encoder's are, and labels as frequent as MultiWOZ's values: the
-    k-th in a share of rows that falls as 1/k; half of each is in the features."""
+    """Sample correlated features like an encoder's, and labels as frequent as MultiWOZ's values.
+
+    The k-th label is in a fraction of rows proportional to 1/k. Half of each is predictable from
+    the features.
+    """
     chance = np.random.default_rng(seed)
     hidden = chance.normal(size=(rows, 40))
     inputs = np.tanh(hidden @ chance.normal(size=(40, features)) / 6)

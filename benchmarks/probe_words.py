@@ -1,10 +1,11 @@
-"""What counts of words tell of the real dialogues: of a whole history, and of the last words, which
-are all that the encoders read.
+"""Probes of word counts on the real dialogues: the whole history, and the last words only.
+
+The last words are those that the encoders read.
 
     python -m benchmarks.probe_words ../shared/dialogue --limit 2000
 
-No model is trained. A row a probe: the best constant answer of the training split, and the probe's
-micro-F1 on the test split.
+No model is trained. Prints one row per probe: micro-F1 on the test split of the best constant
+answer on the training split, and of the probe.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tasktransfer.jobs.probe_job import counted, limited
 from tasktransfer.tasks.card import Instance
 
 READ = 100
-"""Words that the presets' encoders read (``max_length``)."""
+"""Number of words that the presets' encoders read (``max_length``)."""
 
 
 def main() -> None:
@@ -47,7 +48,7 @@ def main() -> None:
 
 
 def rows_of(corpus: Dataset, release: Path) -> dict[str, list[Instance]]:
-    """The turns of training and test split, with the labels of every probe."""
+    """Return the turns of training and test split, with the labels of every probe."""
     opened = corpus.reader.open(release, False)
     reply = reply_of(corpus.name)
     return {split: list(opened.instances(reply, split)) for split in ("train", "test")}
@@ -56,7 +57,7 @@ def rows_of(corpus: Dataset, release: Path) -> dict[str, list[Instance]]:
 def measured(
     probe: Probe, read: dict[str, list[Instance]], limit: int | None, most: int | None
 ) -> dict[str, float]:
-    """A probe's measures on counts of the last ``most`` words; None: of all."""
+    """Return a probe's measures on counts of the last ``most`` words; None for all words."""
     splits: dict[str, Sequence[Instance]] = {**with_labels(probe, read)}
     splits["train"] = limited(splits["train"], limit)
     rows = [*splits["train"], *splits["test"]]

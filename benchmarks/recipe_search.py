@@ -54,7 +54,7 @@ TASKS = (
     ("DailyDialog", "emotion_recognition"),
 )
 DEV = 300
-"""Dev instances of a task at most."""
+"""Largest number of dev instances per task."""
 MAX_LENGTH = 128
 
 
@@ -71,7 +71,7 @@ class Setting:
     weight_decay: float = 0.01
     head_learning_rate: float | None = None
     rank: int = 0
-    """Of a low-rank adapter; 0: all weights are trained."""
+    """Rank of a low-rank adapter; 0 if all weights are trained."""
 
 
 BASES = {
@@ -129,7 +129,7 @@ def write_own_data(dialogue: Path, folder: Path) -> Path:
                         name, {"id": name, "emotion": file.stem, "messages": []}
                     )
                     entry["messages"].append({"speaker": row["Actor"], "text": row["Text"]})
-    # Dialogues are listed by emotion: any order that does not depend on it will do.
+    # Dialogues are sorted by emotion, so any order that is independent of it works.
     ordered = sorted(dialogues.values(), key=lambda d: hash_order(d["id"]))
     for split, most in (("train", 2000), ("valid", 500), ("test", 500)):
         chosen = [d for d in ordered if split_of.get(d["id"]) == split][:most]
@@ -139,12 +139,12 @@ def write_own_data(dialogue: Path, folder: Path) -> Path:
 
 
 def hash_order(name: str) -> str:
-    """Return a key that sorts names in an order of its own."""
+    """Return a key that sorts names in a pseudo-random but fixed order."""
     return sha256(name.encode()).hexdigest()
 
 
 def encode(folder: Path, model: Path, family: str, feta: Path, dialogue: Path) -> Path:
-    """Write the instances and token ids of every task, unless they are there; return the folder."""
+    """Write missing instances and token ids of every task, and return the folder."""
     own = write_own_data(dialogue.resolve(), folder)
     files = {split: str(own / f"{name}.jsonl") for split, name in SPLITS.items()}
     document = {
@@ -164,7 +164,7 @@ def encode(folder: Path, model: Path, family: str, feta: Path, dialogue: Path) -
     }
     config = folder / "config.yaml"
     config.write_text(yaml.safe_dump(document), encoding="utf-8")
-    load_config(config)  # which makes the declared dataset known
+    load_config(config)  # registers the declared dataset
     for name in ("Own", *FETA):
         instances, out = folder / f"instances-{name}", folder / f"{model.name}-{name}"
         if not instances.exists():
@@ -194,7 +194,7 @@ def run_setting(
     of: Setting,
     seed: int,
 ) -> dict[str, Any]:
-    """Train once, and return what the dev split says of it."""
+    """Train once, and return the measures on the dev split."""
     card, folder = get_task(dataset, task), encoded / f"{model.name}-{dataset}"
     splits = {
         name: read_split(folder, task, name).limited(most)
@@ -269,7 +269,7 @@ RESULT = (
 
 
 def search(chosen: argparse.Namespace) -> None:
-    """Train what is not in the log yet, one after the other."""
+    """Train the settings missing from the log, one after the other."""
     chosen.folder.mkdir(parents=True, exist_ok=True)
     lock = (chosen.folder / ".lock").open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)  # one process at a time
@@ -310,7 +310,7 @@ def search(chosen: argparse.Namespace) -> None:
 def main() -> None:
     """Read the command line and search."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="where data and log go")
+    parser.add_argument("folder", type=Path, help="folder for data and log")
     parser.add_argument("--model", type=Path, required=True, help="folder of a checkpoint")
     parser.add_argument("--family", default="encoder", choices=("encoder", "decoder"))
     parser.add_argument("--lora", action="store_true", help="train a low-rank adapter")

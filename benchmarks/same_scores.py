@@ -1,10 +1,10 @@
-"""Are the scores of the fast paths those of the plain one, within the noise of seeds?
+"""Check that the fast paths score like the plain one, within the noise of seeds.
 
 python benchmarks/same_scores.py ENCODED CHECKPOINT --task dialogue_nli --epochs 6
 
-Trains a task with both, the same seeds and everything else equal, and prints dev and test scores.
-ENCODED: a folder that `tasktransfer encode` wrote; CHECKPOINT: the model that it was written for.
-With dropout the two draw different random numbers, so single seeds differ; means should not.
+Trains a task with both, with equal seeds and settings, and prints dev and test scores. ENCODED is a
+folder written by `tasktransfer encode`; CHECKPOINT is the model it was written for. With dropout,
+the two use different random numbers, so single seeds differ, but means should not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tasktransfer.training.token_budgets import CPU_TOKENS
 
 
 def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, float]:
-    """Best dev score, and that epoch's test score."""
+    """Return the best dev score, and the test score of its epoch."""
     cpu = torch.device("cpu")
     manifest = read_manifest(chosen.encoded)
     task = get_task(manifest["dataset"], chosen.task)
@@ -60,7 +60,7 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
 
 
 def main() -> None:
-    """Print a row a seed and the means."""
+    """Print one row per seed, and the means."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("encoded", type=Path)
     parser.add_argument("checkpoint", type=Path)

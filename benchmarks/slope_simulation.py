@@ -1,12 +1,12 @@
-"""How often the lines of Figures 4 and 5 slope where counts have nothing to do with deltas.
+"""False positive rate of the slopes in Figures 4 and 5 if counts and deltas are independent.
 
     python benchmarks/slope_simulation.py [STUDIES]
 
-Tasks differ as targets and as sources, and their counts of training samples are drawn apart from
-that (or: are permuted). Prints, for each spread of tasks, number of tasks and what a line is drawn
-over, which share of the slopes differs from 0 by its 95 % interval (wanted: 5 in 100): with cells
-taken as independent, as the figures once did, and with tasks resampled whole. The default takes
-about a minute on one core.
+Tasks differ as targets and as sources, and their numbers of training samples are sampled (or
+permuted) independently. For each spread of tasks, number of tasks and kind of line, prints the
+fraction of slopes whose 95 % interval excludes 0 (target: 5 %). Intervals treat cells as
+independent, as the figures did earlier, or resample whole tasks. The default takes about a minute
+on one core.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Do two models rank sources alike? Of any two sources of a target, is the better one the same?
+"""Agreement of two models on the order of sources, by comparing any two sources of a target.
 
     python -m benchmarks.source_order --tables results/base-models/tables \\
         --against results/minilm-matrix/tables
 
-Two sources of one target are compared by test scores after the same algorithm, means over seeds.
-No baseline is needed, so that cells whose baseline is missing count too. Ties count half. Beside
-that: how alike two seeds of the same model are on the same transfers, and each two of the models.
+Two sources of one target are compared by mean test scores over seeds, after the same algorithm. No
+baseline is needed, so cells with a missing baseline count too. Ties count half. Also prints the
+agreement of two seeds of the same model on the same transfers, and of each pair of models.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ KEYS = ["dataset", "algorithm", "target", "source"]
 
 
 def comparisons(runs: pd.DataFrame, against: pd.DataFrame) -> pd.DataFrame:
-    """A row for each two sources of a target that both tables have: ``target``, and ``same``, 1
-    where both say that the same one is better, 0 where not, 0.5 where one cannot tell.
+    """Return one row for each pair of sources of a target that is in both tables.
+
+    Columns are ``target`` and ``same``: 1 if both models prefer the same source, 0 if not, 0.5 if
+    one of them has a tie.
 
     Args:
-        runs: columns of ``tables/runs.parquet``, of one model.
-        against: the same of another model.
+        runs: columns of ``tables/runs.parquet``, for one model.
+        against: columns of ``tables/runs.parquet``, for another model.
     """
     rows = []
     mine, other = (_scores(table) for table in (runs, against))
@@ -40,15 +42,17 @@ def comparisons(runs: pd.DataFrame, against: pd.DataFrame) -> pd.DataFrame:
 
 
 def seeds_alike(runs: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """``comparisons`` of a model's first seed and its second, on the transfers that ``cells`` (of
-    another model) has too."""
+    """Return ``comparisons`` of a model's first and second seed.
+
+    Only transfers that are also in ``cells`` (of another model) count.
+    """
     own = runs.merge(cells[KEYS].drop_duplicates(), on=KEYS)
     first, second = sorted(own["seed"].unique())[:2]
     return comparisons(own[own["seed"] == first], own[own["seed"] == second])
 
 
 def share(rows: pd.DataFrame) -> tuple[float, float, float]:
-    """The mean of ``same`` with its 95 % interval, targets drawn whole (percentiles)."""
+    """Return the mean of ``same`` and its 95 % percentile interval, resampling whole targets."""
     targets = [group["same"].to_numpy() for _, group in rows.groupby(["dataset", "target"])]
     draws = np.random.default_rng(0).integers(len(targets), size=(RESAMPLES, len(targets)))
     means = [np.concatenate([targets[n] for n in drawn]).mean() for drawn in draws]
@@ -57,15 +61,15 @@ def share(rows: pd.DataFrame) -> tuple[float, float, float]:
 
 
 def sentence(rows: pd.DataFrame) -> str:
-    """What came out, in words."""
+    """Format the result as a sentence."""
     mean, low, high = share(rows)
-    alike = f"{rows['same'].sum():g} of {len(rows)} comparisons of two sources come out alike"
+    alike = f"{rows['same'].sum():g} of {len(rows)} comparisons of two sources agree"
     interval = f"95 % interval over targets {100 * low:.0f} to {100 * high:.0f} %"
     return f"{alike}: {100 * mean:.0f} %, {interval}"
 
 
 def _scores(runs: pd.DataFrame) -> pd.Series:
-    """Mean test score of each transfer from one source."""
+    """Return the mean test score of each transfer from one source."""
     return runs[runs["source"] != ""].groupby(KEYS)["score"].mean()
 
 

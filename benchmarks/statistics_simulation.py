@@ -1,26 +1,26 @@
-"""How honest intervals and marks are, on simulated studies whose true effect is known.
+"""Validity of intervals and marks in simulated studies with known effects.
 
     python benchmarks/statistics_simulation.py PART [STUDIES [DIALOGUES [FIRST]]]
 
 PART is one of
 
-    dialogues   dialogues of 1 to 60 instances that correlate: coverage of the 95 % interval
-                (wanted: 93 to 97 %) and p <= 0.05 without effect (wanted: at most 6 %), with whole
-                dialogues drawn, and with instances drawn as if they shared none; DIALOGUES in a
-                test set (40), from the FIRST of the regimes
-    few         12 to 40 dialogues, of 1 to 60 instances and of skewed sizes: coverage of scores
-                and of deltas (wanted: 93 to 97 %)
-    rules       the interval's rule beside Welch and Satterthwaite's: coverage, width, and how often
-                p is below 0.05, 0.01 and 0.001 without effect
-    one_seed    the same test where no seed varies and each cell has one
-    baselines   20 baseline seeds against 5
-    top1        mean of top1_heldout without any effect, and how many of its intervals hold 0,
-                where test dialogues bring luck of 0 to 1 deviations of a run
-    heatmaps    share of cells that are marked, and of these of marks that are false
-    verdicts    what cells are said to be, held against controls that give none, half or all of
-                their gain: false "beats all controls" (wanted: at most 5 %)
+    dialogues   dialogues of 1 to 60 correlated instances: coverage of the 95 % interval (target:
+                93 to 97 %) and p <= 0.05 without an effect (target: at most 6 %), resampling
+                whole dialogues, and resampling single instances; DIALOGUES per test set (40),
+                starting with regime number FIRST
+    few         12 to 40 dialogues with 1 to 60 instances, or of skewed sizes: coverage of scores
+                and of deltas (target: 93 to 97 %)
+    rules       the interval's rule compared with Welch and Satterthwaite's: coverage, width, and
+                frequency of p below 0.05, 0.01 and 0.001 without an effect
+    one_seed    the same test without variation between seeds, and one seed per cell
+    baselines   20 baseline seeds compared with 5
+    top1        mean of top1_heldout without an effect, and coverage of 0 by its intervals, if test
+                dialogues bring luck of 0 to 1 standard deviations of a run
+    heatmaps    fraction of cells that are marked, and fraction of false marks
+    verdicts    verdicts on cells compared with controls that have none, half or all of their
+                gain: false "beats all controls" (target: at most 5 %)
 
-docs/analysis.md has the tables of a run and the numbers that it was called with.
+docs/analysis.md contains the tables of a run and its arguments.
 """
 
 from __future__ import annotations
@@ -56,15 +56,17 @@ from tasktransfer.stats.false_discovery import false_discovery
 
 TASKS = 10
 SOURCES = 6
-"""Of each target, where controls are held against them."""
+"""Number of sources per target that are compared with controls."""
 COUNTS = (40, 200)
-"""Dialogues of a test set: dialogue_nli has 40, character_identification 195."""
+"""Numbers of dialogues per test set: dialogue_nli has 40, character_identification 195."""
 
 
 def dialogues(count: int = 4000, number: int = 40, first: int = 0) -> None:
-    """Whole dialogues (``number`` in a test set) against single instances, these on the first
-    studies alone: drawing 6,000 instances takes 100 times as long as drawing 200 dialogues.
-    ``first``: of the regimes."""
+    """Compare resampling of whole dialogues (``number`` per test set) and of single instances.
+
+    Single instances are resampled only in the first studies, since 6,000 instances take 100 times
+    as long as 200 dialogues. ``first``: index of the first regime.
+    """
     print("dialogues | correlation | regime | covered, old draw -> dialogues | p <= 0.05 without")
     old = count // 8 if number < 100 else count // 20
     for place, regime in list(enumerate(DIALOGUES))[first:]:
@@ -85,7 +87,7 @@ def dialogues(count: int = 4000, number: int = 40, first: int = 0) -> None:
 def _both_draws(
     regime: Regime, count: int, old: int, chance: np.random.Generator
 ) -> tuple[list[Confidence], list[Confidence]]:
-    """What is said of the first ``old`` studies by instance, and of all by dialogue."""
+    """Return the results of the first ``old`` studies by instance, and of all by dialogue."""
     by_instance, by_dialogue = Judge(regime, by_instance=True), Judge(regime)
     estimates: tuple[list[Estimate], list[Estimate]] = ([], [])
     for place, study in enumerate(studies(regime, count, chance)):
@@ -96,7 +98,7 @@ def _both_draws(
 
 
 def rules(count: int = 20_000) -> None:
-    """The interval in use against Welch and Satterthwaite's."""
+    """Compare the interval in use with Welch and Satterthwaite's."""
     print("regime | rule | covered | median width | p <= 0.05, 0.01, 0.001 without effect")
     of_dialogues = [
         replace(regime, dialogues=40, name=f"{regime.name}, 40 dialogues{seeds}", seeds=number)
@@ -106,7 +108,7 @@ def rules(count: int = 20_000) -> None:
     ]
     for place, regime in enumerate((*of_dialogues, *REGIMES)):
         began = time.perf_counter()
-        # Macro-F1 and large test sets take longer, and less is asked of them.
+        # Macro-F1 and large test sets are slower, so they get fewer studies.
         some = count if regime in of_dialogues else count // 10
         chance = np.random.default_rng([2, place])
         true, judge = true_delta(regime, chance), Judge(regime)
@@ -125,7 +127,7 @@ def rules(count: int = 20_000) -> None:
 
 
 def few(count: int = 600) -> None:
-    """Few dialogues: coverage of the baselines' mean score and of the delta, five seeds."""
+    """Print the coverage of baseline scores and deltas with few dialogues and five seeds."""
     print("dialogues | sizes | correlation | score | what varies | score covered | delta covered")
     cases = [
         (number, skewed, regime, level)
@@ -152,7 +154,7 @@ def few(count: int = 600) -> None:
 
 
 def one_seed(count: int = 2000) -> None:
-    """Tests of one training, where trainings do not differ: dialogues are all that varies."""
+    """Test cells of one training each, if trainings do not vary and only dialogues do."""
     print("dialogues | correlation | p <= 0.05 without effect, old draw -> dialogues")
     for number in COUNTS:
         for correlation in (0.0, 0.05, 0.2):
@@ -168,7 +170,7 @@ def one_seed(count: int = 2000) -> None:
 
 
 def baselines(count: int = 2000) -> None:
-    """More baseline seeds than runs."""
+    """Compare intervals with more baseline seeds than runs."""
     print("regime | pairing | covered with 5, 20 | median width, 20 / 5 | p <= 0.05 with 20")
     for place, regime in enumerate(DIALOGUES[3:6]):
         for pairing in (0.0, 0.5):
@@ -193,7 +195,7 @@ def baselines(count: int = 2000) -> None:
 
 
 def heatmaps(count: int = 200) -> None:
-    """What is marked in heatmaps of 10 tasks: without effects, and with some."""
+    """Print the marks in heatmaps of 10 tasks, without and with effects."""
     print("regime | effects | marked | heatmaps with a false mark | false of the marked, mean")
     regimes = [replace(one, dialogues=40) for one in DIALOGUES if one.correlation > 0]
     for place, regime in enumerate(regimes):
@@ -214,7 +216,7 @@ def heatmaps(count: int = 200) -> None:
 
 
 def verdicts(count: int = 60) -> None:
-    """What controls say of cells of each kind: in heatmaps of one kind, and of all of them."""
+    """Print the controls' verdicts on each kind of cell, in heatmaps of one kind and of all."""
     print("regime, gain | cells | heatmaps of these alone: beats all, explained | of all kinds")
     regimes = [replace(one, dialogues=40) for one in DIALOGUES if one.correlation == 0.05]
     for place, regime in enumerate(regimes):
@@ -239,13 +241,13 @@ def verdicts(count: int = 60) -> None:
 
 
 def _share(judged: Sequence[tuple[Kind, str]], kind: Kind, verdict: str) -> str:
-    """How many cells of a kind got the verdict, %."""
+    """Return the percentage of a kind's cells that got the verdict."""
     mine = [said for one, said in judged if one == kind]
     return f"{100 * mine.count(verdict) / len(mine):.1f}"
 
 
 def top1(count: int = 1500) -> None:
-    """Held-out top-1 without any effect, where test dialogues bring luck that seeds share."""
+    """Print held-out top-1 without an effect, if test dialogues bring luck shared by seeds."""
     print("sources, targets, seeds | luck of the dialogues | mean, its error | hold 0")
     for sources, targets, seeds in ((9, 10, 5), (6, 7, 5), (2, 3, 5), (9, 10, 3)):
         for luck in (0.0, 0.25, 0.5, 1.0):
@@ -263,12 +265,12 @@ def top1(count: int = 1500) -> None:
 
 
 def _covered(sure: Sequence[Confidence], true: float) -> float:
-    """How many intervals hold the true effect, %."""
+    """Return the percentage of intervals that contain the true effect."""
     return 100 * float(np.mean([one.low <= true <= one.high for one in sure]))
 
 
 def _below(sure: Sequence[Confidence], level: float = 0.05) -> float:
-    """How many p are at most this, %."""
+    """Return the percentage of p values that are at most this level."""
     return 100 * float(np.mean([one.p <= level for one in sure]))
 
 

@@ -1,11 +1,12 @@
-"""What the workflow itself costs, whatever is trained: start, jobs, end, and the controller's load.
+"""Cost of the workflow itself, without trainings: start, jobs, end, and the controller's load.
 
     python benchmarks/workflow_growth.py FOLDER [--only NAME ...]
 
-Real Snakemake, the real rules and the default profile, on the paper's study; where jobs run, the
-trainings are a shell script that copies ready-made records. FOLDER must not exist, or be of an
-earlier call; a study in it that was finished is not run again. Prints a Markdown table of wall and
-processor seconds; the latter count children too, and tell more where other programs run.
+Uses the real Snakemake, rules and default profile on the paper's study. When jobs run, trainings
+are replaced by a shell script that copies prepared records. FOLDER must not exist, or must come
+from an earlier call; a finished study in it is not run again. Prints a Markdown table of wall and
+processor seconds. Processor seconds include child processes, and are more reliable on a busy
+machine.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ FINISHED_JOBS, WATCHED_SECONDS = 1500, 30
 
 @dataclass(frozen=True)
 class Took:
-    """Seconds of a command and of what it started; ``text``: what it printed."""
+    """Seconds of a command and its child processes. ``text``: its output."""
 
     wall: float
     processor: float
@@ -109,7 +110,7 @@ class Took:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table."""
+    """Row of the table."""
 
     what: str
     wall: float
@@ -119,8 +120,10 @@ class Row:
 
 
 def paper(**keys: Any) -> dict[str, Any]:
-    """The paper's study, with the tiny world and tiny models in place of the release and the hub's
-    checkpoints, so that it needs no data: the same trainings, and the same files to look for."""
+    """Return the paper's study with the tiny world and tiny models, so that it needs no data.
+
+    It has the same trainings, and Snakemake checks the same files.
+    """
     study: dict[str, Any] = yaml.safe_load(
         (ROOT / "workflow" / "presets" / "paper.yaml").read_text()
     )
@@ -128,7 +131,7 @@ def paper(**keys: Any) -> dict[str, Any]:
 
 
 def prepared(folder: Path, study: dict[str, Any]) -> Path:
-    """A working directory with a study and the stand-in."""
+    """Prepare a working directory with a study and the substitute for trainings."""
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     (folder / "study.yaml").write_text(yaml.safe_dump(study))
     command = folder / "bin" / "tasktransfer"
@@ -139,8 +142,10 @@ def prepared(folder: Path, study: dict[str, Any]) -> Path:
 
 
 def with_records(folder: Path) -> Path:
-    """The same with a valid record of each training, for the stand-in to copy: one that is not
-    valid is not finished."""
+    """Prepare a directory with a valid record of each training, which the substitute copies.
+
+    With invalid records, the trainings would not count as finished.
+    """
     records = folder / "records"
     records.mkdir(exist_ok=True)
     with contextlib.chdir(folder):
@@ -166,7 +171,7 @@ def environment(folder: Path) -> dict[str, str]:
 def timed(
     folder: Path, *arguments: str, cores: int = 2, snakefile: Path = ROOT / "Snakefile"
 ) -> Took:
-    """Run Snakemake to its end. Raises SystemExit where it fails."""
+    """Run Snakemake to its end. Raises SystemExit if it fails."""
     printed = folder / "printed.txt"
     before, began = os.times(), time.perf_counter()
     with printed.open("w") as out:
@@ -187,19 +192,19 @@ def timed(
 
 
 def dry_run(folder: Path, study: dict[str, Any], what: str, target: str) -> Iterator[Row]:
-    """A fresh study, every job printed."""
+    """Yield the cost of a dry run of a new study, with every job printed."""
     prepared(folder, study)
     took = timed(folder, "-n")
     yield Row(what, took.wall, took.processor, f"{total(took)} jobs", target)
 
 
 def total(took: Took) -> str:
-    """The number of jobs that a dry run counted."""
+    """Return the number of jobs that a dry run counted."""
     return next(line.split()[1] for line in took.text.splitlines() if line.startswith("total"))
 
 
 def toy(folder: Path) -> Iterator[Row]:
-    """Snakemake's own part: rules of one line each, as many trainings as the paper's study has."""
+    """Yield Snakemake's own cost: one-line rules, as many trainings as in the paper's study."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "Snakefile").write_text(TOY)
     took = timed(folder, "-n", snakefile=folder / "Snakefile")
@@ -217,7 +222,7 @@ def twenty_thousand(folder: Path) -> Iterator[Row]:
 
 
 def trivial_jobs(folder: Path) -> Iterator[Row]:
-    """Wall time over what the start takes and the programs themselves, a job."""
+    """Yield the wall time per job, without the start and the programs themselves."""
     shutil.rmtree(folder, ignore_errors=True)
     with_records(prepared(folder, DAILY | {"study": "jobs", "models": TINY, "seeds": 8}))
     timed(folder, "data")
@@ -226,12 +231,12 @@ def trivial_jobs(folder: Path) -> Iterator[Row]:
     jobs = len(list((folder / "results" / "stages").rglob("metrics.json")))
     own = programs_alone(folder, jobs)
     overhead = (took.wall - start.wall - own) / jobs
-    found = f"{jobs:,} jobs, {1000 * overhead:.1f} ms each beside the programs' {own:.0f} s"
-    yield Row("trivial jobs, one core, start taken off", took.wall, took.processor, found, "30 ms")
+    found = f"{jobs:,} jobs, {1000 * overhead:.1f} ms each without the programs' {own:.0f} s"
+    yield Row("trivial jobs, one core, without start", took.wall, took.processor, found, "30 ms")
 
 
 def programs_alone(folder: Path, jobs: int) -> float:
-    """What so many of the stand-in take by themselves, by as many as a tenth of them."""
+    """Return the seconds of this many substitute jobs alone, extrapolated from a tenth of them."""
     words = [str(folder / "bin" / "tasktransfer"), "train", "--save-checkpoint", "--out"]
     count = max(1, jobs // 10)
     records = [file.name for file in (folder / "records").iterdir()]
@@ -242,11 +247,11 @@ def programs_alone(folder: Path, jobs: int) -> float:
 
 
 def finished(folder: Path) -> Iterator[Row]:
-    """The paper's study, run to the end by the stand-in, asked for once more."""
+    """Yield the cost of calling Snakemake again on the finished study of the paper."""
     with_records(prepared(folder, paper()))
     ran = timed(folder, cores=4)
     if "Nothing to be done" not in ran.text:
-        yield Row("the paper preset run by the stand-in, 4 cores", ran.wall, ran.processor, "", "")
+        yield Row("the paper preset with substitutes, 4 cores", ran.wall, ran.processor, "", "")
     took = timed(folder)
     if "Nothing to be done" not in took.text:
         raise SystemExit(f"not finished: see {folder / 'printed.txt'}")
@@ -254,7 +259,10 @@ def finished(folder: Path) -> Iterator[Row]:
 
 
 def controller(folder: Path) -> Iterator[Row]:
-    """Its share of a core with 1,500 jobs done, thousands ready, four of a second each running."""
+    """Yield the controller's share of a core with 1,500 jobs done, thousands ready and 4 running.
+
+    Each running job takes a second.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     with_records(prepared(folder, paper()))
     timed(folder, "data")
@@ -277,7 +285,7 @@ def finished_jobs(printed: Path) -> int:
 
 @contextmanager
 def started(folder: Path, *arguments: str, cores: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Snakemake in a process group of its own, ended with the block."""
+    """Run Snakemake in a separate process group, which ends with the block."""
     with (folder / "printed.txt").open("w") as out:
         process = subprocess.Popen(
             command(*arguments, cores=cores),
@@ -297,12 +305,12 @@ def started(folder: Path, *arguments: str, cores: int) -> Iterator[subprocess.Po
 def wait(process: subprocess.Popen[bytes], condition: Callable[[], bool]) -> None:
     while not condition():
         if process.poll() is not None:
-            raise SystemExit("snakemake ended before it could be watched: see printed.txt")
+            raise SystemExit("snakemake ended before it could be measured: see printed.txt")
         time.sleep(1)
 
 
 def processor_of(pid: int) -> float:
-    """Processor seconds of one process, without those of its children."""
+    """Return the processor seconds of one process, without its children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -318,7 +326,7 @@ MEASUREMENTS: dict[str, Callable[[Path], Iterator[Row]]] = {
 
 
 def where() -> str:
-    """Date, machine and versions, as the table's caption."""
+    """Return date, machine and versions as the table's caption."""
     cpu = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -333,7 +341,7 @@ def where() -> str:
 
 
 def main(folder: Path, names: list[str]) -> None:
-    """Measure and print."""
+    """Measure everything, and print the table."""
     print(where())
     print("\n| what | wall s | processor s | result | target |\n|---|---|---|---|---|")
     for name in names:
@@ -347,7 +355,7 @@ def main(folder: Path, names: list[str]) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("folder", type=Path, help="where studies are made")
+    parser.add_argument("folder", type=Path, help="folder for the studies")
     parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
     asked = parser.parse_args()
     main(asked.folder, asked.only)

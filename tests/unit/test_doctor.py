@@ -143,7 +143,7 @@ def test_versions_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_version", {"snakemake": "9.27.1"}.get)
     check = doctor.packages()
     assert (check.state, check.exit_code) == ("wrong", 2)
-    assert check.text.endswith("snakemake 9.27.1, wanted <1; nobody-has-this absent, wanted ")
+    assert check.text.endswith("snakemake 9.27.1, required <1; nobody-has-this absent, required ")
 
 
 def test_every_finding_has_a_remedy_and_the_first_wrong_one_the_exit_code() -> None:

@@ -232,7 +232,7 @@ def test_a_cut_off_checkpoint_is_left_out(ours: Study, theirs: Study) -> None:
     weights.write_bytes(weights.read_bytes()[:-4])
     seen = merge_results(ours, OTHER)
     assert seen["counts"]["taken"] == 7
-    assert any("cut off" in r for item in seen["stages"] for r in item["reasons"])
+    assert any("truncated" in r for item in seen["stages"] for r in item["reasons"])
     assert Path(ours.record(stage)).exists()
     assert not Path(ours.checkpoint(stage)).exists()
 
