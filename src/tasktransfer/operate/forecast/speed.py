@@ -41,8 +41,9 @@ PRODUCTS_SHARE = 0.8
 PASSES_SECONDS = 50e-9
 """CPU seconds per token, layer and hidden unit for operations other than matrix products.
 
-These are softmax, normalization, dropout and copies, forward and backward, with all cores busy. On
-three machines MiniLM took 50 to 90 ns (docs/development/performance.md); a single thread takes half.
+These are softmax, normalization, dropout and copies, forward and backward, with all cores busy.
+MiniLM took 50 to 90 ns on three machines (docs/development/performance.md). A
+single thread takes half.
 """
 
 WORD_SECONDS = 25e-9
