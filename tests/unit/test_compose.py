@@ -145,9 +145,9 @@ def test_multi_output_is_asked_one_trait_at_a_time() -> None:
 @pytest.mark.parametrize("output", [None, -1, 5])
 def test_multi_output_needs_a_trait(output: int | None) -> None:
     item = instance(PERSONALITY, target=("1",) * 5, speaker="Joey")
-    with pytest.raises(ValueError, match="one trait at a time"):
+    with pytest.raises(ValueError, match="one prompt per trait"):
         prompt_parts(PERSONALITY, item, output)
-    with pytest.raises(ValueError, match="one trait at a time"):
+    with pytest.raises(ValueError, match="one prompt per trait"):
         answer_text(PERSONALITY, item, output)
 
 

@@ -78,10 +78,10 @@ def with_card(**fields: Any) -> dict[str, Any]:
         (with_card(labels=("a", "a")), "shop_classification.labels: duplicate label"),
         (with_card(kind="multi_output"), "shop_classification.outputs: 0 for multi_output"),
         (with_card(kind="multiple_choice"), "multiple choice numbers its options"),
-        (with_card(metrics=()), "shop_classification.metrics: none; name one at least"),
+        (with_card(metrics=()), "shop_classification.metrics: none; name at least one"),
         (with_card(metrics=(MetricSpec("blue"),)), "metrics: 'blue'; use one of accuracy"),  # type: ignore[arg-type]
-        (with_card(metrics=(MetricSpec("bleu"),)), "those of reply tasks, and of them alone, are"),
-        (with_card(paper_metrics=("f1",)), "paper_metrics: 'f1' is none of metrics; use accuracy"),
+        (with_card(metrics=(MetricSpec("bleu"),)), "reply tasks, and only they, use bleu"),
+        (with_card(paper_metrics=("f1",)), "paper_metrics: 'f1' is not in metrics; use accuracy"),
         (
             with_card(metrics=(MetricSpec("f1", "micro", label_indices=(3,)),)),
             "label_indices of micro_f1 run from -1 to 2",
@@ -116,12 +116,12 @@ def test_two_datasets_may_have_tasks_of_one_name() -> None:
 @pytest.mark.parametrize(
     ("task", "change", "message"),
     [
-        (SHOP, {"target": ("bank",)}, "target 'bank' is no label of shop_classification"),
+        (SHOP, {"target": ("bank",)}, "target 'bank' is not a label of shop_classification"),
         (SHOP, {"target": ()}, "target () has 0 entries for dialogue_classification"),
         (SHOP, {"focus": -1}, "focus -1 is outside its context"),
         (SHOP, {"task": "other"}, "task is 'other', expected 'shop_classification'"),
         (PURCHASE, {"starts": ()}, "1 answers with 0 starts"),
-        (PURCHASE, {"starts": (0,)}, "is not in its context at 0, 'cl"),
+        (PURCHASE, {"starts": (0,)}, "is not in its context at 0, which has 'cl"),
     ],
 )
 def test_an_instance_that_does_not_fit_is_named(

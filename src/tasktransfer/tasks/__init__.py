@@ -1,1 +1,1 @@
-"""What a task is, and how its instances are put to a model."""
+"""Tasks: their cards, and the texts of their instances for models."""

@@ -1,21 +1,21 @@
-"""How a language model that is not trained is asked about an instance, and how its answer is read.
+"""Prompts for language models that are not fine-tuned, and parsing of their answers.
 
-Pure, and the same for every task: what differs stands in the cards' ``wordings``. A prompt is an
-instruction, k examples with their answers, and the instance::
+The functions are pure and identical for all tasks: differences are in the cards' ``wordings``. A
+prompt is an instruction, k examples with their answers, and the instance::
 
     <instruction>
 
     Dialogue: <context>
     <question>
-    <answer> <words of the right answer>
+    <answer> <words of the gold answer>
 
     Dialogue: <context>
     <question>
     <answer>
 
-Where the answer is one of a few, each is a *choice*: what a model finds likelier than the others is
-its prediction. Other answers are written. A choice stands in the prompt's own words, and its
-``answers`` are what the card calls it.
+If a task has a few possible answers, each is a *choice*, and the prediction is the most likely
+choice. Other answers are generated. A choice is in the words of the prompt template;
+``choice_answers`` gives the card's label for each.
 """
 
 from __future__ import annotations
@@ -32,44 +32,48 @@ from tasktransfer.tasks.ratings import scale_of, share_of
 Role = Literal["user", "assistant"]
 
 WRITTEN = ("span", "reply", "open_labels")
-"""Kinds whose answers are written, not chosen."""
+"""Kinds whose answers are generated instead of chosen."""
 GENERIC = (
     Wording("Read the dialogue and answer the question about it.", "{asked}"),
     Wording("Each question is about the dialogue before it.", "Question: {asked}", "The answer is"),
 )
-"""For cards without wordings of their own. ``asked``: the card's prompt, and its labels."""
+"""Templates for cards without ``wordings``. ``{asked}`` is the card's prompt with its labels."""
 GENERIC_REPLY = (
     Wording("Continue the dialogue with its next utterance.", answer="Next utterance:"),
     Wording("What is said next in the dialogue?", answer="Next:"),
 )
 MOST_STEPS = 100
-"""Whole numbers of a rating's scale that are offered as choices."""
+"""Approximate maximum number of choices for a rating, whole numbers of its scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is said to a model: the user's turns and, between them, the assistant's, the user's
-    first and last."""
+    """A prompt: alternating turns of user and assistant. The first and the last are the user's."""
 
     turns: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """As one text, to be continued with a space and the answer."""
+        """The prompt as one text, to be continued with a space and the answer."""
         pairs = zip(self.turns[::2], self.turns[1::2], strict=False)
         return "".join(f"{asked} {answer}\n\n" for asked, answer in pairs) + self.turns[-1]
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """As a chat."""
+        """The prompt as chat messages."""
         roles: tuple[Role, Role] = ("user", "assistant")
         return [{"role": roles[n % 2], "content": text} for n, text in enumerate(self.turns)]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question about an instance. ``output``: which trait of a multi-output task, 0 of others.
-    ``choices``: the words of each possible answer; none: it is written."""
+    """One prompt about an instance.
+
+    Args:
+        prompt: the prompt.
+        output: index of the trait of a multi-output task. 0 for other tasks.
+        choices: words of each possible answer. Empty if the answer is generated.
+    """
 
     prompt: Prompt
     output: int
@@ -77,18 +81,18 @@ class Asked:
 
 
 def wordings_of(task: Task) -> tuple[Wording, ...]:
-    """How a task is asked about: at least two ways."""
+    """Return the prompt templates of a task, at least two."""
     return task.wordings or (GENERIC_REPLY if task.kind == "reply" else GENERIC)
 
 
 def wording_digest(task: Task, wording: Wording) -> str:
-    """Digest of all that a wording makes of an instance of the task."""
+    """Return the digest of all that determines the prompts of a template for a task."""
     own = [task.prompt.template, task.prompt.label_words, task.labels, task.outputs]
     return digest_of([asdict(wording), own])[:16]
 
 
 def chosen_from(task: Task) -> bool:
-    """Whether answers are chosen among a few, and not written."""
+    """Return whether answers are chosen from a few instead of generated."""
     return task.kind not in WRITTEN
 
 
@@ -100,14 +104,17 @@ def questions(
     *,
     listed: bool = False,
 ) -> list[Asked]:
-    """The questions about an instance: one a trait, of other tasks one.
+    """Return the prompts about an instance: one per trait, or one for other tasks.
 
     Args:
-        examples: instances whose right answers are shown before.
-        listed: the prompt says all choices, for a model that cannot be offered them.
+        task: card of the task.
+        wording: prompt template.
+        instance: the instance.
+        examples: few-shot examples, shown with their gold answers.
+        listed: whether the prompt lists all choices, for models that do not score choices.
 
     Raises:
-        DataError: an instance lacks a field of the wording.
+        DataError: an instance has no value for a field of the template.
     """
     asked = []
     for output in range(len(task.outputs) or 1):
@@ -148,7 +155,7 @@ def _turn(task: Task, wording: Wording, instance: Instance, output: int, listed:
 
 
 def _asked(task: Task, instance: Instance, fields: dict[str, str]) -> str:
-    """The card's own prompt, with the labels where it does not name them."""
+    """Return the card's own prompt, and the labels or options if it does not name them."""
     template = task.prompt.template
     text = filled(task, instance, template, fields).strip(": ")
     if task.kind == "utterance_classification" and not instance.query:
@@ -175,8 +182,10 @@ def _label_words(task: Task, wording: Wording, label: str) -> str:
 
 
 def choice_words(task: Task, wording: Wording, instance: Instance) -> tuple[str, ...]:
-    """The words of each possible answer, as ``choice_answers`` has them; none where it is
-    written."""
+    """Return the words of each choice, in the order of ``choice_answers``.
+
+    Empty if the answer is generated.
+    """
     if not chosen_from(task):
         return ()
     if task.kind == "multiple_choice":
@@ -185,7 +194,7 @@ def choice_words(task: Task, wording: Wording, instance: Instance) -> tuple[str,
 
 
 def choice_answers(task: Task) -> tuple[str, ...]:
-    """What the card calls each choice: its labels, of a rating the whole numbers of its scale."""
+    """Return the card's label for each choice. For ratings these are whole numbers of the scale."""
     if task.kind != "rating":
         return task.labels
     low, high = scale_of(task)
@@ -194,7 +203,7 @@ def choice_answers(task: Task) -> tuple[str, ...]:
 
 
 def answer_words(task: Task, wording: Wording, instance: Instance, output: int = 0) -> str:
-    """The right answer of an example, in the wording's words."""
+    """Return the gold answer of an example, in the words of the template."""
     if task.kind in ("span", "reply"):
         return instance.target[0]
     if task.kind == "rating":
@@ -205,16 +214,16 @@ def answer_words(task: Task, wording: Wording, instance: Instance, output: int =
     if task.kind == "multiple_choice":
         return instance.options[task.labels.index(instance.target[0])]
     if task.kind == "multi_label":
-        # One of them: a model that is offered choices gives one, too.
+        # Only one of the labels, since a model that chooses gives one as well.
         return _label_words(task, wording, next(x for x in task.labels if x in instance.target))
     return _label_words(task, wording, instance.target[output])
 
 
 def read_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
-    """The card's name of the choice that a written text is; None: it is no choice.
+    """Return the card's label for a generated choice. None if the text is not a choice.
 
-    Case, white space, quotes and a full stop do not count. Nothing is guessed: a text that has a
-    choice among other words is none.
+    Case, white space, quotes and a full stop do not count. A text with a choice among other words
+    is not a choice.
     """
     written = _bare(text)
     for answer, words in zip(choice_answers(task), choices, strict=True):
@@ -224,7 +233,13 @@ def read_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
 
 
 def read_written(task: Task, text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
-    """The prediction that a written text is. ``known``: labels of an ``open_labels`` task."""
+    """Return the prediction of a generated text.
+
+    Args:
+        task: card of the task.
+        text: generated text.
+        known: labels of an ``open_labels`` task.
+    """
     answer = text.strip().strip("\"“”'").strip()
     if task.kind != "open_labels":
         return (answer,)

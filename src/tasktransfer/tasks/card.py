@@ -1,8 +1,7 @@
-"""What a task is: data, not code.
+"""Task cards: a task is data, not code.
 
-A card says what kind of task it is, how its labels are spelled, how an instance is put to each
-family of models, how it is scored, and where it comes from. Everything that trains, scores or
-draws reads the card; nothing branches on a task's name.
+A card gives the kind of a task, its labels, the input format of each model family, its metrics and
+its origin. All code that trains, scores or plots reads the card. No code branches on a task's name.
 """
 
 from __future__ import annotations
@@ -26,11 +25,13 @@ TaskKind = Literal[
     "open_labels",
     "rating",
 ]
-"""How an instance is answered. Utterance and dialogue classification differ in their input only;
-both take one label. ``span`` answers with a piece of the context, ``reply`` with the next
-utterance, chosen among candidates or written. ``open_labels``: any number of labels out of those of
-the training split, which the card does not list. ``rating`` answers with a number on a scale, whose
-two ends are the card's labels (``tasks.ratings``)."""
+"""Type of a task's answer.
+
+Utterance and dialogue classification have one label and differ only in their input. The answer of
+``span`` is a piece of the context. The answer of ``reply`` is the next utterance, chosen from
+candidates or generated. ``open_labels`` have any number of labels of the training split, which the
+card does not list. The answer of ``rating`` is a number on a scale, whose two ends are the card's
+labels (``tasks.ratings``)."""
 
 MetricName = Literal[
     "accuracy",
@@ -50,7 +51,7 @@ WITHOUT_LABELS = ("span", "reply", "open_labels")
 """Kinds whose cards list no labels."""
 
 OF_REPLIES = ("bleu", "bleu2", "bleu2_exchanged", "rouge_l", "meteor")
-"""Metrics of reply tasks, and of them alone."""
+"""Metrics of reply tasks. No other task has them."""
 
 SPLITS = ("train", "dev", "test")
 
@@ -58,21 +59,25 @@ CHANGES_NO_NUMBER = (
     *("name", "short", "dataset", "description", "citation", "licence", "recipes"),
     "wordings",
 )
-"""Fields of ``Task`` that are no part of its digest. The name and the recipe of its trainings are
-in the identity of whatever reads the task; a wording is in that of the evaluations which ask by
-it."""
+"""Fields of ``Task`` that are not part of its digest.
+
+The task's name and the recipe of its training runs are in the identity of each node that reads the
+task. A prompt template (``wordings``) is in the identity of the evaluations that use it."""
 
 CARD_DIGITS = 16
-"""Hex digits of a card's digest: a node's JSON has one for every task of its dataset."""
+"""Number of hex digits of a card's digest: a node's JSON has one per task of its dataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """One metric of a task, with the settings that the release's metadata gives.
+    """One metric of a task, with the settings of the release's metadata.
 
-    ``average`` is micro, macro or weighted; ``label_indices`` restricts which classes count (an
-    emotion task may leave neutral out); ``unanswerable_phrases`` and ``ignore_unanswerable`` apply
-    to spans.
+    Args:
+        name: name of the metric.
+        average: micro, macro or weighted. None if the metric has no average over classes.
+        label_indices: classes that count; an emotion task may leave out neutral. None for all.
+        unanswerable_phrases: answers of unanswerable questions (spans).
+        ignore_unanswerable: whether unanswerable questions do not count (spans).
     """
 
     name: MetricName
@@ -83,13 +88,13 @@ class MetricSpec:
 
     @property
     def key(self) -> str:
-        """The name of this metric in records and tables, for example ``micro_f1``."""
+        """The metric's name in records and tables, for example ``micro_f1``."""
         return f"{self.average}_{self.name}" if self.average else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """How an instance is put to text-to-text models (paper, Tables 4 and 5).
+    """Prompt of text-to-text models (paper, Tables 4 and 5).
 
     The input is ``context: <context>`` followed by ``template`` with the instance's query fields,
     its options (``{options}``) and the task's label words (``{labels}``) filled in.
@@ -98,22 +103,27 @@ class Prompt:
     template: str
     max_answer_tokens: int
     label_words: dict[str, str] = field(default_factory=dict)
-    """Label → the words that a text-to-text model reads and writes; a label not listed here
-    stands for itself."""
+    """Label → verbalizer that a text-to-text model reads and generates; other labels are their own
+    verbalizers."""
     joiner: str = " and "
-    """What stands between several labels of a multi-label answer."""
+    """Separator between the labels of a multi-label answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One way to ask a language model, which is not trained, about an instance (``tasks.asking``).
+    """A prompt template for a language model that is not fine-tuned (``tasks.asking``).
 
-    ``instruction``: what is to be done, said once. ``question``: what is asked behind each
-    dialogue. ``answer``: what stands before the answer. All three are templates: of the query's
-    fields (but for the instruction), ``{options}`` (a line each), ``{labels}`` (all words of
-    labels) and ``{trait}``. ``labels``: label → its words; a label not listed here has those of the
-    card's ``prompt``. ``traits``: likewise, of a multi-output task. ``stops``: texts that end a
-    written answer.
+    ``instruction``, ``question`` and ``answer`` are templates. They may contain ``{options}`` (one
+    per line), ``{labels}`` (all verbalizers) and ``{trait}``. ``question`` and ``answer`` may also
+    contain the query's fields.
+
+    Args:
+        instruction: instruction, once per prompt.
+        question: question after each dialogue.
+        answer: text before the answer.
+        labels: label → verbalizer. Other labels use the verbalizers of the card's ``prompt``.
+        traits: trait → its words, for multi-output tasks.
+        stops: texts that end a generated answer.
     """
 
     instruction: str
@@ -126,17 +136,22 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class ToolkitForms:
-    """How the paper's toolkit puts an instance to models, where that is not the paper's way.
+    """Input formats of the paper's toolkit, where they differ from the paper.
 
-    ``encoder``: the one text that an encoder reads, with the query's fields, ``{context}``,
-    ``{option}`` and ``{sep}``, the tokenizer's separator. ``answer_tokens``: of a decoder's answer
-    at most. ``answer_in``: the query field in which an encoder finds a span, where that is not the
-    context. ``zero_stays``: an answer that begins its context is looked for at the beginning of the
-    whole text. ``most_words``: text-to-text models read no context of more words, whole turns are
-    left out. ``turns_reversed``: an encoder reads the newest turn first. ``after_prompt``: what
-    ends the prompt of text-to-text models. ``fallback``: the label that stands for a generated
-    answer in which a multi-label task finds none. ``lists_answers``: the right answers are a list,
-    also where there is one, which its micro token-F1 counts in another way (``metrics.texts``).
+    Args:
+        encoder: template of the single text that an encoder reads: the query's fields,
+            ``{context}``, ``{option}`` and ``{sep}``, the tokenizer's separator.
+        answer_tokens: maximum number of tokens in a decoder's answer.
+        answer_in: query field that contains the span for an encoder. Empty for the context.
+        zero_stays: whether an answer at the start of its context is searched at the start of the
+            whole text.
+        most_words: maximum number of words in the context of text-to-text models, which is
+            shortened by whole turns. None for no limit.
+        turns_reversed: whether an encoder reads the newest turn first.
+        after_prompt: end of the prompt of text-to-text models.
+        fallback: label of a multi-label task for a generated answer without any label.
+        lists_answers: whether the gold answers are a list even if there is one answer. The micro
+            token-F1 of such a task is computed in another way (``metrics.texts``).
     """
 
     encoder: str
@@ -154,9 +169,19 @@ class ToolkitForms:
 class Task:
     """One task of one dataset.
 
-    ``query`` is the template of the text that an encoder reads beside the context (as the first
-    segment); empty where the context alone is read. ``labels`` is empty for spans; for multiple
-    choice they are the option numbers; for multi-output they are the two answers of each trait.
+    Args:
+        name: full name of the task.
+        short: short name for figures and tables.
+        dataset: name of its dataset.
+        kind: type of its answer.
+        labels: all labels. Empty for spans; the option numbers for multiple choice; the two answers
+            of each trait for multi-output.
+        metrics: metrics that are reported.
+        query: template of an encoder's first segment. Empty if an encoder reads the context alone.
+        prompt: prompt of text-to-text models.
+        description: the task in one sentence.
+        citation: source of the task.
+        licence: licence of its data.
     """
 
     name: str
@@ -171,44 +196,46 @@ class Task:
     citation: str
     licence: str
     paper_metrics: tuple[str, ...] = ()
-    """The metrics that the paper's Table 1 names for this task, by ``MetricSpec.key``: their mean
-    is the task's score. The release may list more, which are reported and not scored."""
+    """Metrics of this task in the paper's Table 1, by ``MetricSpec.key``. Their mean is the task's
+    score. The other metrics of the release are reported only."""
     toolkit: ToolkitForms | None = None
-    """How the paper's toolkit puts it to models, for ``fidelity.inputs: tlidb``."""
+    """Input formats of the paper's toolkit, for ``fidelity.inputs: tlidb``."""
     outputs: tuple[str, ...] = ()
-    """The traits of a multi-output task, in the release's order and spelling."""
+    """Traits of a multi-output task, in the release's order and spelling."""
     every_mention: bool = False
-    """Span tasks: whether an answer is right wherever the context has it as whole words, and not
-    only where the release points."""
+    """Whether the answer of a span task is correct at every position where the context has it as
+    whole words. Otherwise it is correct only at the release's position."""
     keeps: Literal["end", "beginning", "both"] = "end"
-    """The end of the context that stays where an input is too long, or both ends. A target
-    utterance is at the end; a task without one may lose fewer answers the other way."""
+    """End of the context that is kept if an input is too long, or both ends. A target utterance is
+    at the end. A task without one may lose fewer answers if the beginning is kept."""
     by_head: bool = False
-    """Whether any family answers by a linear layer on its encoding of the context, text-to-text
-    models too."""
+    """Whether models of all families answer with a linear head on their encoding of the context,
+    including text-to-text models."""
     first: Literal["query", "context"] = "query"
-    """Which of the two an encoder reads first. Truncation cuts the context either way."""
+    """First segment of an encoder's input. Truncation always cuts the context."""
     loss: Literal["cross_entropy", "squared_error"] = "cross_entropy"
-    """Of ratings: between the rating as a share of its scale and the sigmoid of the output."""
+    """Loss between a rating, as a fraction of its scale, and the sigmoid of the output."""
     recipes: Mapping[Family, int] = field(default_factory=dict, hash=False)
-    """The recipe (``core.versions``) of a family's trainings on this task, where it is
-    a later one than other tasks': raised when what this family reads or answers here changes."""
+    """Family → recipe (``core.versions``) of its training runs on this task, if it is later than
+    that of other tasks. It is raised when the family's inputs or answers for this task change."""
     answers_in: str = ""
-    """Of a declared dataset: a digest of the fields that its answers are in."""
+    """Digest of the fields of the answers, for tasks of declared datasets."""
     wordings: tuple[Wording, ...] = ()
-    """How a language model is asked that is not trained; none: as ``tasks.asking`` asks about any
-    task of the kind."""
+    """Prompt templates for language models that are not fine-tuned. Empty for the templates of
+    ``tasks.asking`` for the kind."""
 
     @property
     def classes(self) -> int:
-        """Number of classes of one answer; 0 for spans and replies."""
+        """The number of classes of one answer; 0 for spans and replies."""
         return len(self.labels)
 
 
 def card_digest(task: Task) -> str:
-    """Digest of what of a card changes numbers: kind, labels, texts, how it is scored. A field at
-    its default stays out, so that a new field leaves old digests alone; so do the versions of its
-    measures until they are raised."""
+    """Return the digest of the parts of a card that affect results: kind, labels, texts, metrics.
+
+    Fields at their defaults are left out, so that a new field does not change old digests. Versions
+    of metrics are left out until they are raised.
+    """
     content = _not_at_default(task)
     numbers = {key: value for key, value in content.items() if key not in CHANGES_NO_NUMBER}
     measures = raised("measure", ("score", *(spec.key for spec in task.metrics)))
@@ -218,7 +245,7 @@ def card_digest(task: Task) -> str:
 
 
 def _not_at_default(value: Any) -> Any:
-    """A card, or a part of one, as plain JSON values without what is at its default."""
+    """Return a card, or a part of it, as JSON values without fields at their defaults."""
     if isinstance(value, tuple):
         return [_not_at_default(item) for item in value]
     if not is_dataclass(value):
@@ -234,16 +261,21 @@ def _not_at_default(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One annotated item, read from the release and validated, before any tokenizer sees it.
+    """One annotated item, read from the release and validated, before tokenization.
 
-    ``id`` is the release's instance_id and may repeat (14 times in relation extraction's test);
-    an instance is therefore identified by its position in its split. ``context`` is the turns
-    joined as ``speaker: utterance``. ``focus`` is the character offset in the context at which the
-    part starts that truncation must keep whole (the target utterance; ``len(context)`` where there
-    is none). ``query`` holds the fields that the card's templates name. ``target`` holds the right
-    label (one), labels (multi-label), one answer per trait (multi-output), the option's number, or
-    every right answer's text (span); ``starts`` the character offset in the context of each right
-    answer of a span task, -1 for an unanswerable one.
+    Args:
+        id: the release's instance_id. It may repeat (14 times in relation extraction's test split),
+            so an instance is identified by its position in its split.
+        dialogue_id: name of its dialogue.
+        task: name of its task.
+        context: the turns, joined as ``speaker: utterance``.
+        focus: character offset in the context of the part that truncation must keep whole, the
+            target utterance. ``len(context)`` if there is none.
+        query: fields that the card's templates name.
+        options: texts of the options (multiple choice).
+        target: gold answer: one label, all labels (multi-label), one answer per trait
+            (multi-output), the number of the option, or the texts of all gold spans.
+        starts: character offset of each gold span in the context, -1 for an unanswerable one.
     """
 
     id: str
@@ -256,4 +288,4 @@ class Instance:
     target: tuple[str, ...]
     starts: tuple[int, ...] = ()
     turns: tuple[int, ...] = ()
-    """Character offsets at which the context's turns begin; none where the reader gives none."""
+    """Character offsets of the context's turns. Empty if the reader gives none."""

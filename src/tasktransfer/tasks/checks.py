@@ -1,4 +1,4 @@
-"""Whether a card fits together, and whether an instance fits its card."""
+"""Checks of cards, and of instances against their cards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAME_RULE = "use letters, digits and '_', since it is part of file names"
 
 
 def card_problems(card: Task) -> Iterator[str]:
-    """What is wrong with a card, each as ``<field>: <problem and remedy>``."""
+    """Yield the problems of a card, each as ``<field>: <problem and remedy>``."""
     for field, name in (("name", card.name), ("short", card.short)):
         if not _NAME.fullmatch(name):
             yield f"{field}: {name!r}; {_NAME_RULE}"
@@ -23,45 +23,45 @@ def card_problems(card: Task) -> Iterator[str]:
         yield f"kind: {card.kind!r}; use one of {', '.join(get_args(TaskKind))}"
     if (card.kind in WITHOUT_LABELS) == bool(card.labels):
         without = ", ".join(WITHOUT_LABELS)
-        yield f"labels: {len(card.labels)} for {card.kind}; {without} have none, all others some"
+        yield f"labels: {len(card.labels)} for {card.kind}; {without} have none, other kinds some"
     if len(set(card.labels)) != len(card.labels):
         yield "labels: duplicate label; give each once"
     if card.kind == "multiple_choice" and card.labels != tuple(map(str, range(card.classes))):
         yield "labels: multiple choice numbers its options; use '0', '1', ..."
     if (card.kind == "multi_output") != bool(card.outputs):
-        yield f"outputs: {len(card.outputs)} for {card.kind}; multi_output tasks alone have them"
+        yield f"outputs: {len(card.outputs)} for {card.kind}; only multi_output tasks have them"
     if card.kind == "rating" and (problem := scale_problem(card)):
         yield problem
     yield from _metric_problems(card)
     stray = sorted(set(card.prompt.label_words) - set(card.labels))
     if stray:
-        yield f"prompt.label_words: {stray[0]!r} is no label of the task"
+        yield f"prompt.label_words: {stray[0]!r} is not a label of the task"
     words = {card.prompt.label_words.get(label, label).casefold() for label in card.labels}
     if len(words) != len(set(card.labels)):
-        yield "prompt.label_words: two labels have the same words; generated answers are read back"
+        yield "prompt.label_words: two labels have the same words; give each its own words"
 
 
 def _metric_problems(card: Task) -> Iterator[str]:
     if not card.metrics:
-        yield "metrics: none; name one at least, the task's score is their mean"
+        yield "metrics: none; name at least one, the task's score is their mean"
     for spec in card.metrics:
         if spec.name not in get_args(MetricName):
             yield f"metrics: {spec.name!r}; use one of {', '.join(get_args(MetricName))}"
         elif (spec.name in OF_REPLIES) != (card.kind == "reply"):
             yield (
-                f"metrics: {spec.name} of {card.name}, which is {card.kind}; those of reply tasks, "
-                f"and of them alone, are {', '.join(OF_REPLIES)}"
+                f"metrics: {spec.name} of {card.name}, which is {card.kind}; reply tasks, and "
+                f"only they, use {', '.join(OF_REPLIES)}"
             )
         if not all(-1 <= index < card.classes for index in spec.label_indices or ()):
             yield f"metrics: label_indices of {spec.key} run from -1 to {card.classes - 1}"
     keys = [spec.key for spec in card.metrics]
     for key in card.paper_metrics:
         if key not in keys:
-            yield f"paper_metrics: {key!r} is none of metrics; use {', '.join(keys)}"
+            yield f"paper_metrics: {key!r} is not in metrics; use {', '.join(keys)}"
 
 
 def instance_problem(card: Task, instance: Instance) -> str | None:
-    """What of an instance does not fit its card; None: it fits."""
+    """Return the problem of an instance that does not fit its card. None if it fits."""
     if instance.task != card.name:
         return f"task is {instance.task!r}, expected {card.name!r}"
     if not 0 <= instance.focus <= len(instance.context):
@@ -81,16 +81,16 @@ def instance_problem(card: Task, instance: Instance) -> str | None:
     if card.kind == "rating":
         off = math.isnan(share_of(card, instance.target[0]))
         scale = " to ".join(card.labels)
-        return f"target {instance.target[0]!r} is no number from {scale}" if off else None
+        return f"target {instance.target[0]!r} is not a number from {scale}" if off else None
     stray = [label for label in instance.target if label not in card.labels]
     if stray:
-        return f"target {stray[0]!r} is no label of {card.name}"
+        return f"target {stray[0]!r} is not a label of {card.name}"
     if card.kind == "multiple_choice" and len(instance.options) != card.classes:
         return f"{len(instance.options)} options, expected {card.classes}"
     return None
 
 
-_NO_REPLY = "a reply is one text that is not empty"
+_NO_REPLY = "a reply must be one text that is not empty"
 
 
 def _span_problem(instance: Instance) -> str | None:
@@ -99,5 +99,5 @@ def _span_problem(instance: Instance) -> str | None:
     for text, start in zip(instance.target, instance.starts, strict=True):
         there = instance.context[start : start + len(text)]
         if start != -1 and there.casefold() != text.casefold():
-            return f"answer {text!r} is not in its context at {start}, {there!r} is"
+            return f"answer {text!r} is not in its context at {start}, which has {there!r}"
     return None

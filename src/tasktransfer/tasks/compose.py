@@ -1,12 +1,12 @@
-"""How an instance is put to a model as text, and how a generated text is read back.
+"""Texts of instances for models, and parsing of generated texts.
 
-Pure and the same for every task: what differs between tasks stands in their cards. Encoders read
-two segments (query, context); text-to-text models read ``context: <context> <prompt>`` and write
+The functions are pure and identical for all tasks: differences are in the task cards. Encoders read
+two segments (query, context). Text-to-text models read ``context: <context> <prompt>`` and generate
 the answer in words (FETA, Appendix B, Tables 4 and 5).
 
-A template names its fields in braces, for example ``{question}``. Besides the fields of
-``Instance.query`` these are ``{option}`` (one option, encoders), ``{options}`` (all, numbered from
-0), ``{labels}`` (the task's label words joined by "or") and ``{trait}`` (multi-output).
+A template has its fields in braces, for example ``{question}``. These are the fields of
+``Instance.query``, ``{option}`` (one option, encoders), ``{options}`` (all options, numbered from
+0), ``{labels}`` (the task's verbalizers joined by "or") and ``{trait}`` (multi-output).
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 
 def encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
-    """The two segments that an encoder reads: (query, context).
+    """Return the two segments that an encoder reads: (query, context).
 
-    The query is "" where the context alone is read. Multiple choice has one query per option:
-    see ``encoder_option_texts``; asking for it here raises ValueError. Raises DataError when the
-    instance lacks a field of the card's query.
+    The query is "" if the encoder reads the context alone.
+
+    Raises:
+        ValueError: the task is multiple choice, which has one query per option; use
+            ``encoder_option_texts``.
+        DataError: the instance has no value for a field of the card's query.
     """
     if task.kind == "multiple_choice":
         raise ValueError(f"{task.name} is multiple choice: use encoder_option_texts")
@@ -32,10 +35,13 @@ def encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
 
 
 def encoder_option_texts(task: Task, instance: Instance) -> list[str]:
-    """The first segment for each option of a multiple-choice instance: "<question> <option>".
+    """Return the first segment for each option of an instance: "<question> <option>".
 
-    The second segment is ``instance.context`` for all of them. Raises ValueError for other kinds
-    of task, and DataError when the number of options is not the card's number of labels.
+    The second segment is ``instance.context`` for all options.
+
+    Raises:
+        ValueError: the task is not multiple choice.
+        DataError: the number of options is not the card's number of labels.
     """
     _check_options(task, instance)
     return [
@@ -45,13 +51,19 @@ def encoder_option_texts(task: Task, instance: Instance) -> list[str]:
 
 
 def prompt_parts(task: Task, instance: Instance, output: int | None = None) -> tuple[str, str, str]:
-    """The input of a text-to-text model in three parts, to be joined as they are.
+    """Return the input of a text-to-text model in three parts, to be concatenated.
 
-    The parts are ("context: ", the context, " " + the filled prompt), so that truncation can cut
-    the context and nothing else; of a reply the context is all. ``output`` is the index of the
-    trait that a multi-output task is asked about, one at a time; other kinds take none (ValueError
-    otherwise). Raises DataError
-    when the instance lacks a field of the prompt.
+    The parts are ("context: ", the context, " " + the filled prompt), so that truncation cuts only
+    the context. The input of a reply task is the context alone.
+
+    Args:
+        task: card of the task.
+        instance: the instance.
+        output: index of the trait of a multi-output task. None for other kinds.
+
+    Raises:
+        ValueError: ``output`` does not fit the task.
+        DataError: the instance has no value for a field of the prompt.
     """
     if task.kind == "reply":
         return "", instance.context, ""
@@ -65,12 +77,12 @@ def prompt_parts(task: Task, instance: Instance, output: int | None = None) -> t
 
 
 def answer_text(task: Task, instance: Instance, output: int | None = None) -> str:
-    """The text that a text-to-text model should generate for an instance.
+    """Return the text that a text-to-text model should generate for an instance.
 
-    The label's words; for multi-label the words of all right labels in the card's order, so that
-    one set of labels is one text; for multiple choice the option's number; for multi-output the
-    answer to trait ``output``; for spans the first right answer, which for an unanswerable
-    instance is the release's text for it ("Impossible answer").
+    This is the verbalizer of the label. For multi-label it is the verbalizers of all gold labels in
+    the card's order, so that a set of labels has a single text. For multiple choice it is the
+    option's number, for multi-output the answer to trait ``output``. For spans it is the first gold
+    answer, which is the release's text for unanswerable instances ("Impossible answer").
     """
     index = _checked_output(task, output)
     if task.kind in ("span", "reply"):
@@ -84,13 +96,13 @@ def answer_text(task: Task, instance: Instance, output: int | None = None) -> st
 
 
 def parse_answer(task: Task, text: str) -> tuple[str, ...]:
-    """The prediction that a generated text stands for, as ``metrics.evaluate`` takes it.
+    """Return the prediction of a generated text, in the form that ``metrics.evaluate`` takes.
 
-    A text is compared with the label words without regard to case and white space. One-label
-    answers (classification, multiple choice, one trait of multi-output): the label, or the raw
-    text, which is then an invalid label and counts as wrong. Multi-label: the valid labels among
-    the joined parts, each once, in the card's order; () when there is none. Spans: the text
-    without white space around it.
+    The text is compared with the verbalizers, ignoring case and white space. For answers with one
+    label (classification, multiple choice, one trait of multi-output) the prediction is the label.
+    If there is none it is the raw text, an invalid label that counts as wrong. For multi-label it
+    is the valid labels among the joined parts, each once, in the card's order, or () if there are
+    none. For spans and replies it is the text without outer white space.
     """
     if task.kind in ("span", "reply"):
         return (text.strip(),)
@@ -99,24 +111,27 @@ def parse_answer(task: Task, text: str) -> tuple[str, ...]:
     }
     if task.kind != "multi_label":
         return (label_of.get(plain(text), text),)
-    # A space on either side lets a joiner at the start or the end be cut off too.
+    # The outer spaces also split off a joiner at the start or the end.
     parts = f" {plain(text)} ".split(task.prompt.joiner.casefold())
     named = {label_of.get(plain(part)) for part in parts}
     return tuple(label for label in task.labels if label in named)
 
 
 def label_words(task: Task) -> tuple[str, ...]:
-    """The words of each label, in the order of ``task.labels``."""
+    """Return the verbalizer of each label, in the order of ``task.labels``."""
     return tuple(task.prompt.label_words.get(label, label) for label in task.labels)
 
 
 def plain(text: str) -> str:
-    """A text without regard to case and white space."""
+    """Return a text in a form that ignores case and white space."""
     return " ".join(text.split()).casefold()
 
 
 def filled(task: Task, instance: Instance, template: str, fields: dict[str, str]) -> str:
-    """A template with its fields, in one pass: braces inside a field's text stay as they are."""
+    """Return a template with its fields filled in.
+
+    It is filled in one pass, so that braces in the text of a field do not change.
+    """
 
     def value(match: re.Match[str]) -> str:
         name = match[1]
@@ -124,7 +139,7 @@ def filled(task: Task, instance: Instance, template: str, fields: dict[str, str]
             raise DataError(
                 f"instance {instance.id!r} of {task.name}: the template {template!r} needs the "
                 f"field {name!r}, and the instance has {sorted(fields) or 'no fields'}; "
-                "read the release again, or mend the card's template"
+                "read the release again, or fix the card's template"
             )
         return fields[name]
 
@@ -137,7 +152,7 @@ def _check_options(task: Task, instance: Instance) -> None:
     if len(instance.options) != task.classes:
         raise DataError(
             f"instance {instance.id!r} of {task.name} has {len(instance.options)} options, and "
-            f"the task has {task.classes}; mend the release's data"
+            f"the task has {task.classes}; fix the release's data"
         )
 
 
@@ -148,7 +163,7 @@ def _checked_output(task: Task, output: int | None) -> int | None:
         return None
     if output is None or not 0 <= output < len(task.outputs):
         raise ValueError(
-            f"{task.name} is asked one trait at a time: output must be an index below "
+            f"{task.name} has one prompt per trait: output must be an index below "
             f"{len(task.outputs)}, got {output}"
         )
     return output

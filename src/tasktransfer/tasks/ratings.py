@@ -1,6 +1,6 @@
-"""Ratings: numbers on a scale, whose two ends are the labels of a task's card.
+"""Ratings: numbers on a scale. The labels of the task's card are the two ends of the scale.
 
-A model answers with a share of the scale, 0 at its first end and 1 at its second.
+A model answers with a fraction of the scale, 0 at its first end and 1 at its second.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from tasktransfer.tasks.card import Task
 
 STEPS = 1_000_000
-"""A rating's share of its scale is kept as a whole number of so many steps beside token ids."""
+"""Number of steps of a scale: encoded data stores a rating's fraction as a number of steps."""
 
 
 def scale_of(card: Task) -> tuple[float, float]:
-    """The two ends of a card's scale."""
+    """Return the two ends of a card's scale."""
     low, high = map(float, card.labels)
     return low, high
 
 
 def share_of(card: Task, rating: str) -> float:
-    """Where a rating lies on its scale, 0 to 1; NaN for what is no number on it."""
+    """Return a rating as a fraction of its scale, 0 to 1; NaN if it is not a number on it."""
     low, high = scale_of(card)
     try:
         share = (float(rating) - low) / (high - low)
@@ -31,14 +31,16 @@ def share_of(card: Task, rating: str) -> float:
 
 
 def rating_texts(card: Task, shares: Sequence[float]) -> list[tuple[str]]:
-    """Shares as the answers that they stand for. Twelve digits keep apart what a model told apart:
-    rank correlations would take rounded ratings for ties."""
+    """Return the ratings of fractions, as texts.
+
+    They have twelve digits, since rounded ratings would be ties for rank correlations.
+    """
     low, high = scale_of(card)
     return [(f"{low + share * (high - low):.12g}",) for share in shares]
 
 
 def scale_problem(card: Task) -> str | None:
-    """What is wrong with the scale of a card of ratings; None: nothing."""
+    """Return the problem of the scale of a card of ratings. None if it is valid."""
     try:
         low, high = scale_of(card)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where the right answers of a span task stand in its context."""
+"""Positions of the gold answers of a span task in its context."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from tasktransfer.tasks.card import Instance, Task
 
 
 def right_spans(task: Task, instance: Instance) -> list[tuple[int, int]]:
-    """First and one past the last character in the context of each right answer: those that the
-    release points at, or every mention where the card says so. An unanswerable instance has none.
+    """Return (start, end) of each gold answer in the context, in characters.
+
+    These are the release's positions, or all mentions if the card says so (``every_mention``). An
+    unanswerable instance has none.
     """
     if task.every_mention:
         return [
@@ -25,6 +27,6 @@ def right_spans(task: Task, instance: Instance) -> list[tuple[int, int]]:
 
 
 def mentions_of(name: str, context: str) -> list[int]:
-    """Where a name stands in a context as whole words, case ignored, in order."""
+    """Return the offsets of a name in a context, as whole words and ignoring case, in order."""
     pattern = rf"(?<!\w){re.escape(name)}(?!\w)"
     return [match.start() for match in re.finditer(pattern, context, re.IGNORECASE)]

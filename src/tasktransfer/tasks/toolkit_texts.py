@@ -1,7 +1,7 @@
-"""How the paper's toolkit (TLiDB) puts an instance as text and reads a generated text back.
+"""Texts of instances as in the paper's toolkit (TLiDB), and parsing of generated texts.
 
-What differs between tasks stands in their cards (``card.ToolkitForms``); a task that the toolkit
-does not have is put as ``tasks.compose`` does.
+Differences between tasks are in their cards (``card.ToolkitForms``). Tasks that the toolkit does
+not have use ``tasks.compose``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ from tasktransfer.tasks.compose import answer_text, filled, prompt_parts
 
 @dataclass(frozen=True, slots=True)
 class JoinedText:
-    """The one text that an encoder reads, and where it looks for each right answer of a span task:
-    character offset and length, a negative offset for an unanswerable one."""
+    """The single text that an encoder reads.
+
+    Args:
+        text: the text.
+        answers: (character offset, length) of each gold answer of a span task. The offset is
+            negative for an unanswerable question.
+    """
 
     text: str
     answers: tuple[tuple[int, int], ...] = ()
@@ -25,13 +30,16 @@ class JoinedText:
 def encoder_texts(
     forms: ToolkitForms, task: Task, instance: Instance, separator: str
 ) -> list[JoinedText]:
-    """What an encoder reads of an instance, a text per option where there are any.
+    """Return the input of an encoder: one text, or one per option for multiple choice.
 
     Args:
-        separator: the tokenizer's, which stands between the parts.
+        forms: input formats of the task.
+        task: card of the task.
+        instance: the instance.
+        separator: the tokenizer's separator, between the parts.
 
     Raises:
-        DataError: the instance lacks a field of the form.
+        DataError: the instance has no value for a field of the template.
     """
     context = instance.context
     if forms.turns_reversed:
@@ -47,8 +55,10 @@ def encoder_texts(
 
 
 def _places(forms: ToolkitForms, instance: Instance) -> list[tuple[int, int]]:
-    """Where the toolkit looks for the right answers: in a list that begins the text, or behind the
-    question that does."""
+    """Return (offset, length) of the gold answers in the toolkit.
+
+    They are in a list at the start of the text, or after the question at its start.
+    """
     if forms.answer_in:
         return [(instance.query[forms.answer_in].find(text), len(text)) for text in instance.target]
     before = len(instance.query["question"]) + 1
@@ -60,7 +70,7 @@ def _places(forms: ToolkitForms, instance: Instance) -> list[tuple[int, int]]:
 
 
 def prompt_text(forms: ToolkitForms, task: Task, instance: Instance, output: int | None) -> str:
-    """The input of a text-to-text model; ``output`` as in ``compose.prompt_parts``."""
+    """Return the input of a text-to-text model; ``output`` as in ``compose.prompt_parts``."""
     head, context, prompt = prompt_parts(task, instance, output)
     if forms.most_words is not None and len(context.split()) > forms.most_words:
         context = _with_turns_left_out(forms.most_words, task, instance)
@@ -68,11 +78,11 @@ def prompt_text(forms: ToolkitForms, task: Task, instance: Instance, output: int
 
 
 def _turns(instance: Instance) -> list[str]:
-    """The context's turns. Raises DataError where the instances do not say where they begin."""
+    """Return the context's turns. Raises DataError if the instance has no offsets of turns."""
     if not instance.turns:
         raise DataError(
-            f"instance {instance.id!r} of {instance.task}: where its turns begin is not known, "
-            "which fidelity.inputs: tlidb needs; delete the prepared instances (results/data) and "
+            f"instance {instance.id!r} of {instance.task}: has no offsets of its turns, which "
+            "fidelity.inputs: tlidb needs; delete the prepared instances (results/data) and "
             "prepare them again"
         )
     ends = [*(start - 1 for start in instance.turns[1:]), len(instance.context)]
@@ -80,12 +90,15 @@ def _turns(instance: Instance) -> list[str]:
 
 
 def _with_turns_left_out(most: int, task: Task, instance: Instance) -> str:
-    """The context without its oldest turns; of a question's, whose answer is searched in it, the
-    first or last turn goes as long as the answer's is in the later or earlier half."""
+    """Return the context without its oldest turns.
+
+    If the gold answer is searched in the context, the last turn is removed while the turn with the
+    answer is in the first half, and the first turn otherwise.
+    """
     turns = _turns(instance)
     answer = None
     if task.kind == "span" and not (task.toolkit and task.toolkit.answer_in):
-        # Of several right answers the last one's context is kept.
+        # If there are several gold answers, the context of the last one is kept.
         answer = sum(start <= instance.starts[-1] for start in instance.turns) - 1
     while sum(len(turn.split()) for turn in turns) > most:
         if answer is not None and answer < len(turns) / 2:
@@ -97,8 +110,10 @@ def _with_turns_left_out(most: int, task: Task, instance: Instance) -> str:
 
 
 def answer_texts(task: Task, instance: Instance, output: int | None) -> list[str]:
-    """The right answers' texts: personality as 0 or 1, relations in the release's order, and every
-    right span."""
+    """Return the texts of the gold answers.
+
+    These are 0 or 1 for personality, the relations in the release's order, or all gold spans.
+    """
     if task.kind == "span":
         return list(instance.target)
     if task.kind == "multi_output":
@@ -110,10 +125,11 @@ def answer_texts(task: Task, instance: Instance, output: int | None) -> list[str
 
 
 def parse_as_toolkit(task: Task, text: str) -> tuple[str, ...]:
-    """The prediction that a generated text stands for in the toolkit.
+    """Return the prediction of a generated text, as in the toolkit.
 
-    Labels count if the text is one exactly; relations if their words are found anywhere in it, a
-    fixed one if none is. A text that is no label is returned as it is, and is wrong.
+    A label counts if the text is exactly its verbalizer. A relation counts if its words are
+    anywhere in the text; without any, a fixed relation is predicted. Any other text is returned
+    unchanged and counts as wrong.
     """
     words = task.prompt.label_words
     if task.kind == "multi_label":

@@ -1,4 +1,4 @@
-"""Texts as words: what replies are compared by, and what vocabularies are counted from."""
+"""Word tokenization for the comparison of replies and for vocabularies."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ _REMEMBERED = 1 << 15
 
 @lru_cache(maxsize=_REMEMBERED)
 def words(text: str) -> tuple[str, ...]:
-    """Words and runs of punctuation, in lower case."""
+    """Return the words and runs of punctuation of a text, in lower case."""
     return tuple(_WORD.findall(text.lower()))
