@@ -68,7 +68,7 @@ def with_card(**fields: Any) -> dict[str, Any]:
     [
         ({"name": "friends"}, "name: 'Friends' is a dataset already"),
         ({"name": "../up"}, "name: '../up' is part of file names; use letters"),
-        ({"cards": ()}, "cards: none; give a task at least"),
+        ({"cards": ()}, "cards: none; give at least one task"),
         ({"cards": (SHOP, SHOP)}, "cards: duplicate name 'shop_classification'"),
         (with_card(short="buy"), "cards: duplicate short 'BUY'"),
         (with_card(dataset="Shops"), "shop_classification.dataset: 'Shops'; write 'Errands'"),
@@ -94,7 +94,7 @@ def with_card(**fields: Any) -> dict[str, Any]:
             with_card(prompt=Prompt("shop:", 8, label_words={"bakery": "Market"})),
             "prompt.label_words: two labels have the same words",
         ),
-        ({"sizes": {"gone": ASSUMED}}, "sizes: 'gone' is no task of it; remove it"),
+        ({"sizes": {"gone": ASSUMED}}, "sizes: 'gone' is not a task of the dataset; remove it"),
         ({"tiny": DAILYDIALOG.tiny}, "tiny: the tiny world's bytes are fixed by the package"),
     ],
 )
@@ -142,7 +142,7 @@ def test_an_instance_that_does_not_fit_is_named(
     with pytest.raises(DataError, match=re.escape(message)) as caught:
         prepare("Errands", tmp_path, True, tmp_path / "out")
     assert f"{tmp_path / 'Errands'}: {task.name}, dev, instance 'dev-0-" in str(caught.value)
-    assert "mend the release, or the reader or card of Errands" in str(caught.value)
+    assert "fix the release, or the reader or card of Errands" in str(caught.value)
 
 
 # --- a dataset that says less -------------------------------------------------------------------

@@ -36,7 +36,7 @@ def renamed(folder: Path, source: str, target: str) -> None:
 
 
 TRAIN, VAL, TEST = (f"multiwoz20/{name}.json" for name in ("train", "val", "test"))
-LEARNT = "else a model is tested on what it has learnt"
+LEARNT = "otherwise a model is tested on its training data"
 
 
 @pytest.mark.parametrize(

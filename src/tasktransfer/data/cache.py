@@ -1,10 +1,10 @@
-"""Instances as Arrow files: written once per dataset and setting, read by every training.
+"""Instances as Arrow files, written once per dataset and setting and read by every training run.
 
 A cache folder holds ``<task>-<split>.arrow`` (one row per instance), ``dialogues.arrow`` (one row
-per turn) and ``manifest.json``, which is written last and has the others' checksums, by which they
-are checked where they are read. The Arrow files are IPC streams, so they load with
-``datasets.Dataset.from_file``; they are read here with pyarrow alone, memory-mapped, because
-importing ``datasets`` takes half a second in every training process.
+per turn) and ``manifest.json``. The manifest is written last and has the checksums of the other
+files, which are verified on reading. The Arrow files are IPC streams, so they can be loaded with
+``datasets.Dataset.from_file``. Here pyarrow alone reads them, memory-mapped, because importing
+``datasets`` takes half a second in each training process.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ DIALOGUE_SCHEMA = pa.schema(
         ("words", pa.int32()),
     ]
 )
-"""One row per turn of every dialogue of the release, see ``datasets.dataset.TurnLength``; none
-where a dataset's reader gives no turns."""
+"""Schema with one row per turn of all dialogues of the release (``datasets.dataset.TurnLength``).
+There are no rows if the dataset's reader gives no turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many instances a task has on a split, and on how many dialogues."""
+    """Numbers of a task's instances on a split and of their dialogues."""
 
     samples: int
     dialogues: int
@@ -55,10 +55,20 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a cache folder holds. ``tasks`` is task → split → counts; ``dialogues`` is split →
-    number of its dialogues, annotated or not; ``source_kind`` is folder or zip. ``sha256`` is file
-    → checksum; empty in folders that were written before there were any. ``told`` is what a user
-    should know of the release, a line each."""
+    """Contents of a cache folder.
+
+    Args:
+        reader_version: version of the dataset's reader.
+        dataset: name of the dataset.
+        revision: revision of the release.
+        few_sample: whether it is the few-sample setting.
+        synthetic: whether the dialogues are generated.
+        source_kind: folder or zip.
+        tasks: task → split → counts.
+        dialogues: split → number of dialogues, annotated or not.
+        sha256: file → checksum. Empty in folders from before checksums were introduced.
+        told: notes about the release for the user, one per line.
+    """
 
     reader_version: int
     dataset: str
@@ -75,10 +85,13 @@ class Manifest:
 def prepare(
     dataset: str, source_path: Path | str, few_sample: bool, out_folder: Path | str
 ) -> Manifest:
-    """Read, check and cache every task and split of a dataset; returns the manifest.
+    """Read, check and cache all tasks and splits of a dataset, and return the manifest.
 
-    The folder appears when it is complete; a cache that was there is replaced. Raises DataError,
-    and then leaves ``out_folder`` as it was; so it does if that is neither empty nor a cache.
+    The folder appears only when it is complete. An existing cache is replaced.
+
+    Raises:
+        DataError: the release cannot be read, or ``out_folder`` is neither empty nor a cache. The
+            folder is then unchanged.
     """
     with replacing_folder(Path(out_folder), MAKER) as folder:
         release = DATASETS[dataset].reader.open(Path(source_path), few_sample)
@@ -118,8 +131,10 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
 
 
 class _Counted:
-    """The instances of a task on a split, checked and counted while they are read. A reader that
-    gives what does not fit the card is told here: a training would only stumble over it."""
+    """Checks and counts the instances of a task on a split while they are read.
+
+    Instances that do not fit the card are reported here instead of failing in a training run.
+    """
 
     def __init__(self, dataset: Dataset, task: str, split: str) -> None:
         self._card, self._split = dataset.tasks[task], split
@@ -136,7 +151,7 @@ class _Counted:
             if problem:
                 raise DataError(
                     f"{release.location}: {card.name}, {self._split}, instance {instance.id!r}: "
-                    f"{problem}; mend the release, or the reader or card of {card.dataset}"
+                    f"{problem}; fix the release, or the reader or card of {card.dataset}"
                 )
             self._samples += 1
             self._dialogues.add(instance.dialogue_id)
@@ -144,7 +159,7 @@ class _Counted:
 
 
 def instance_file(task: str, split: str) -> str:
-    """The name of the Arrow file that holds the instances of ``task`` on ``split``."""
+    """Return the name of the Arrow file with the instances of ``task`` on ``split``."""
     return f"{task}-{split}.arrow"
 
 
@@ -154,7 +169,10 @@ def write_instances(
     """Write instances of one task as an Arrow stream. Query fields become columns ``query_*``.
 
     Args:
-        fields: those of every query; None: the instances are a collection, and theirs are taken.
+        file: output file.
+        instances: instances of one task.
+        fields: fields of the queries. None to collect them from the instances, which must then be
+            a collection.
     """
     if fields is None:
         fields = {name for instance in instances for name in instance.query}
@@ -177,7 +195,7 @@ def write_instances(
 
 
 def read_manifest(folder: Path | str) -> Manifest:
-    """The manifest of a cache folder. Raises DataError if it is absent, damaged or outdated."""
+    """Return the manifest of a cache folder. Raises DataError if it is absent, damaged or old."""
     file = Path(folder) / MANIFEST
     try:
         content = json_text.read(file)
@@ -196,10 +214,11 @@ def read_manifest(folder: Path | str) -> Manifest:
 
 
 def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
-    """The cached instances of ``task`` on ``split``, as they were read from the release.
+    """Return the cached instances of ``task`` on ``split``, as read from the release.
 
-    Raises DataError for an absent task or split, a damaged file, and a split without instances,
-    on which nothing can be trained or scored.
+    Raises:
+        DataError: the task or split is absent, a file is damaged, or the split has no instances, so
+            that no model can be trained or evaluated on it.
     """
     manifest = read_manifest(folder)
     if task not in manifest.tasks or split not in manifest.tasks[task]:
@@ -226,8 +245,11 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
 
 
 def table_of(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
-    """A table of a cache, if it is the one that the manifest was written with. Raises DataError
-    otherwise, and as ``read_table``."""
+    """Return a table of a cache.
+
+    Raises:
+        DataError: as ``read_table``, or its checksum differs from the manifest.
+    """
     file = Path(folder) / name
     table, recorded = read_table(file), manifest.sha256.get(name)
     if recorded is not None and sha256_of(file) != recorded:
@@ -236,8 +258,11 @@ def table_of(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
 
 
 def read_table(file: Path) -> pa.Table:
-    """One Arrow stream of a cache as a memory-mapped table. Raises DataError if it is absent or
-    damaged."""
+    """Return an Arrow stream of a cache as a memory-mapped table.
+
+    Raises:
+        DataError: the file is absent or damaged.
+    """
     try:
         with pa.memory_map(str(file)) as source, pa.ipc.open_stream(source) as reader:
             return reader.read_all()

@@ -1,4 +1,4 @@
-"""Instances with each other's answers: the text stays, what it is asked to teach is taken away."""
+"""Instances with permuted answers: their texts are unchanged, but no longer predict the answers."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from tasktransfer.data.recipes import Ingredients, Split
 
 PERMUTED = ("train", "dev")
-"""The splits whose answers are permuted: what trains, and what selects the best epoch. Test keeps
-its answers, so that the score of the training says whether it learnt the task after all."""
+"""Splits whose answers are permuted: for training and for the selection of the best epoch. Test
+keeps its answers, so that the score shows whether the model learnt the task nevertheless."""
 
 _WORD = re.compile(r"\S+")
 
 
 def permuted_answers(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Give every instance of a task and split the answer of another one, drawn without replacement:
-    how frequent each answer is stays what it was.
+    """Permute the answers among the instances of each task and split.
 
-    All tasks of the release are permuted, whichever the study has, so that a task that is added to
-    a study leaves its data as they are.
+    The frequency of each answer is unchanged. All tasks of the release are permuted, also those
+    that the study does not have, so that adding a task to a study does not change its data.
 
-    Settings: ``seed``; another one gives another permutation. ``listed``: an answer of a task
-    whose instances list their answers is one of the taker's list, see ``permuted``. It is set
-    where such a task is the source, so that the trainings of all others stay what they are.
+    Settings: ``seed`` determines the permutation. With ``listed``, an answer of a task whose
+    instances list their possible answers is replaced by one of the instance's own list, see
+    ``permuted``. It is set only if such a task is the source, so that other training runs do not
+    change.
     """
     (cache,) = ingredients.caches
     seed, listed = ingredients.settings["seed"], ingredients.settings.get("listed", False)
@@ -46,22 +46,25 @@ def permuted_answers(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 
 def permuted(instances: Sequence[Instance], draw: str, *, listed: bool = False) -> list[Instance]:
-    """The instances with each other's answers.
+    """Return the instances with permuted answers.
 
     Args:
-        draw: names the permutation.
-        listed: where an instance lists what may be its answer (the entities of a scene), it gets
-            the one that stands as far down its list as the other's answer in the other's.
+        instances: instances of one task and split.
+        draw: text that seeds the permutation.
+        listed: whether an instance that lists its possible answers (the entities of a scene) gets
+            an answer of its own list, at the relative position of the other answer in its list.
     """
     givers = list(instances)
-    random.Random(draw).shuffle(givers)  # a text seeds through SHA-512: the same everywhere
+    random.Random(draw).shuffle(givers)  # a text seeds via SHA-512, the same on all machines
     give = _with_listed_answer if listed else _with_answer_of
     return [give(taker, giver) for taker, giver in zip(instances, givers, strict=True)]
 
 
 def _with_listed_answer(taker: Instance, giver: Instance) -> Instance:
-    """An answer out of the taker's list; where it stands in the context is where it is first said,
-    -1 where nobody says it."""
+    """Return the taker with an answer from its own list.
+
+    Its start is the first mention in the context, -1 if there is none.
+    """
     if not (giver.starts and taker.options and giver.options):
         return _with_answer_of(taker, giver)
     position = giver.options.index(giver.target[0]) / len(giver.options)
@@ -83,9 +86,11 @@ def _with_answer_of(taker: Instance, giver: Instance) -> Instance:
 
 
 def _moved_span(context: str, from_context: str, start: int, text: str) -> tuple[str, int]:
-    """An answer out of another context as words of this one: as many, as far from the beginning in
-    proportion. How long answers are and where they lie is learnt without reading, and stays. An
-    unanswerable one stays unanswerable."""
+    """Return (text, start) of the words that correspond to an answer in another context.
+
+    They are as many words at the same relative position, since a model learns the length and
+    position of answers without reading. An unanswerable question stays unanswerable.
+    """
     words = list(_WORD.finditer(context))
     if start < 0 or not words:
         return text, -1

@@ -1,8 +1,7 @@
-"""Recipes: instances derived from other instances, and from fits and trained models.
+"""Recipes: instances derived from other instances, from fits and from trained models.
 
-A recipe is a function of what it uses and its settings, and of nothing else: the same input gives
-the same instances. They are written as any other prepared instances are (``data.cache``), and are
-checked against their task's card in the same way.
+A recipe is a pure function of its inputs and settings. Its instances are written like other
+prepared instances (``data.cache``) and checked against their task's card in the same way.
 """
 
 from __future__ import annotations
@@ -18,24 +17,28 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import SPLITS, Instance
 
 Rank = Callable[[str, Sequence[Instance]], list[tuple[str, ...]]]
-"""(task of the fit, instances) → the labels of each, the best first."""
+"""(task of the fit, instances) → ranked labels of each instance, best first."""
 
 Judge = Callable[[str, Sequence[Instance]], list[float]]
-"""(task of the stage, instances) → the number that a trained model answers to each."""
+"""(task of the stage, instances) → a trained model's numeric answer for each instance."""
 
 Split = tuple[str, str]
-"""task, split"""
+"""(task, split)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingredients:
-    """What a recipe uses, in the order of ``Data.uses``.
+    """Inputs of a recipe, in the order of ``Data.uses``.
 
-    ``caches``: folders of prepared instances, of the data that it uses or, without any, of the
-    release. ``rank``: one function per fit. ``checkpoints``: folders of trained models.
-    ``judges``: one function per trained model.
-    ``tasks``: the tasks to derive. ``report``: what the recipe counts on its way, task (or what
-    else it counts by) → name → number: the measures of the record.
+    Args:
+        caches: folders of prepared instances: of the data that it uses, otherwise of the release.
+        rank: one ranking function per fit.
+        checkpoints: folders of trained models.
+        tasks: tasks to derive.
+        settings: settings of the recipe.
+        judges: one function per trained model.
+        report: task or another key → name → number. The recipe fills it; its numbers become the
+            measures of the record.
     """
 
     caches: tuple[Path, ...]
@@ -51,10 +54,10 @@ Recipe = Callable[[Ingredients], Mapping[Split, list[Instance]]]
 
 
 def prepend_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Put the labels that a fit ranks highest before the context, the best first (Rashkin et al.,
-    section 4, Prepend-k).
+    """Prepend the labels that a fit ranks highest to the context, best first.
 
-    Settings: ``k``, how many labels; ``task``, what the fit was fitted on.
+    This is Prepend-k (Rashkin et al., section 4). Settings: ``k``, the number of labels; ``task``,
+    the task of the fit.
     """
     (rank,), (cache,) = ingredients.rank, ingredients.caches
     k, fitted = ingredients.settings["k"], ingredients.settings["task"]
@@ -88,10 +91,14 @@ RECIPES: dict[str, Recipe] = {
 
 
 def recipe_named(name: str, more: Mapping[str, Recipe]) -> Recipe:
-    """The recipe of a name; ``more`` are those of the design.
+    """Return the recipe with a name.
+
+    Args:
+        name: name of the recipe.
+        more: recipes of the design.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: there is no recipe with this name.
     """
     recipes = {**RECIPES, **more}
     if name not in recipes:

@@ -1,4 +1,4 @@
-"""Sizes of the prepared data as plain rows: Table 1, the lengths of Figure 6, shared dialogues."""
+"""Sizes of the prepared data as plain rows, for Table 1, Figure 6 and shared dialogues."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ StatsRow = dict[str, str | int]
 
 LENGTH_COLUMNS = ("dataset", "unit", "length", "count")
 OVERLAP_COLUMNS = ("dataset", "source", "target", "shared", "of", "few_sample")
-"""Of rows that there may be none of: a dataset without turns, a dataset of one task."""
+"""Columns of tables that may be empty: for a dataset without turns, or with a single task."""
 
 
 def split_statistics(folders: Iterable[Path | str]) -> list[StatsRow]:
-    """Table 1's counts: a row per dataset, task and split of the given cache folders.
+    """Return the counts of Table 1: one row per dataset, task and split of the cache folders.
 
     Keys: dataset, task, short, kind, split, samples (instances), dialogues (with at least one
-    instance). Raises DataError for a folder that is no cache.
+    instance).
+
+    Raises:
+        DataError: a folder is not a cache.
     """
     return [row for folder in folders for row in _task_rows(read_manifest(folder))]
 
 
 def task_table(rows: Iterable[StatsRow]) -> list[StatsRow]:
-    """``split_statistics`` with one row per task and a column of samples per split, as Table 1."""
+    """Return ``split_statistics`` with one row per task and one column per split, as in Table 1."""
     table: dict[tuple[str, str], StatsRow] = {}
     for row in rows:
         key = (str(row["dataset"]), str(row["task"]))
@@ -40,22 +43,27 @@ def task_table(rows: Iterable[StatsRow]) -> list[StatsRow]:
 
 
 def length_distributions(folders: Iterable[Path | str]) -> list[StatsRow]:
-    """Figure 6's data: how many utterances and dialogues have which length.
+    """Return the data of Figure 6: histograms of the lengths of utterances and dialogues.
 
-    Keys: dataset, unit, length, count. Units: utterance_words (words per utterance),
-    dialogue_turns and dialogue_words (per dialogue); words are parted by white space, speakers'
-    names do not count. All dialogues of the release count, whether a split of the study uses
-    them or not. Raises DataError for a folder that is no cache.
+    Keys: dataset, unit, length, count. Units: utterance_words (words per utterance), dialogue_turns
+    and dialogue_words (per dialogue). Words are separated by white space, without speakers' names.
+    All dialogues of the release count, also those that no split of the study uses.
+
+    Raises:
+        DataError: a folder is not a cache.
     """
     return [row for folder in folders for row in _length_rows(Path(folder))]
 
 
 def training_overlap(folders: Iterable[Path | str]) -> list[StatsRow]:
-    """How many training dialogues each two tasks of a dataset share.
+    """Return the number of training dialogues that each two tasks of a dataset share.
 
-    Keys: dataset, source, target, shared (distinct dialogues with a training instance of both), of
-    (with one of the target), few_sample. A row per ordered pair of the tasks of the given cache
-    folders. Raises DataError for a folder that is no cache.
+    There is one row per ordered pair of tasks in the cache folders. Keys: dataset, source, target,
+    shared (distinct dialogues with training instances of both), of (distinct dialogues with
+    training instances of the target), few_sample.
+
+    Raises:
+        DataError: a folder is not a cache.
     """
     return [row for folder in folders for row in _overlap_rows(Path(folder))]
 

@@ -1,4 +1,4 @@
-"""Damage to the words of a text: left out, in another order, said twice, replaced."""
+"""Noise on the words of a text: dropped, shuffled, repeated or replaced words."""
 
 from __future__ import annotations
 
@@ -6,37 +6,39 @@ import random
 from collections.abc import Sequence
 
 MOST_DAMAGED = 0.5
-"""Share of the words that are left out or said twice, at most."""
+"""Maximum fraction of the words that are dropped or repeated."""
 
 
 def places(count: int, most: float, chance: random.Random) -> list[int]:
-    """Distinct places of ``count``, at least one, and at most this share of them."""
+    """Return distinct positions below ``count``: at least one, at most the fraction ``most``."""
     return sorted(chance.sample(range(count), chance.randint(1, max(1, int(most * count)))))
 
 
 def dropped(text: str, chance: random.Random) -> str:
-    """Without up to half of its words."""
+    """Return a text without up to half of its words."""
     words = text.split()
     gone = places(len(words), MOST_DAMAGED, chance)
     return " ".join(word for index, word in enumerate(words) if index not in gone)
 
 
 def shuffled(text: str, chance: random.Random) -> str:
-    """Its words in another order, which may be the same one."""
+    """Return a text with its words in random order."""
     words = text.split()
     return " ".join(chance.sample(words, len(words)))
 
 
 def repeated(text: str, chance: random.Random) -> str:
-    """Up to half of its words said twice."""
+    """Return a text with up to half of its words repeated."""
     words = text.split()
     twice = places(len(words), MOST_DAMAGED, chance)
     return " ".join(f"{word} {word}" if at in twice else word for at, word in enumerate(words))
 
 
 def replaced(text: str, fill: Sequence[str], most: float, chance: random.Random) -> str:
-    """Words of ``fill`` in place of up to ``most`` of its words; the same text where that is less
-    than one word."""
+    """Return a text with up to a fraction ``most`` of its words replaced by words of ``fill``.
+
+    The text is unchanged if this fraction is less than one word.
+    """
     words = text.split()
     if int(most * len(words)) < 1:
         return text

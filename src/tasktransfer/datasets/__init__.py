@@ -1,4 +1,4 @@
-"""The datasets: a folder each, with its task cards, its reader and its sizes."""
+"""Datasets: one folder per dataset, with its task cards, its reader and its sizes."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.checks import card_problems
 
 PACKAGE: tuple[Dataset, ...] = (DAILYDIALOG, FRIENDS)
-"""The datasets that come with the package."""
+"""The datasets of the package."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-"""Of a dataset: it is part of file names."""
+"""Pattern of a dataset's name, which is part of file names."""
 
 DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in PACKAGE}
-"""Name → dataset: those of the package, those that ``add`` has added in this process, and those
-that the study declares which is in use (``declare``)."""
+"""Name → dataset: those of the package, those added in this process (``add``), and those that the
+current study declares (``declare``)."""
 
 ALL_TASKS: tuple[Task, ...] = tuple(card for dataset in PACKAGE for card in dataset.cards)
 """The tasks of the package's datasets."""
 
 
 def add(dataset: Dataset) -> None:
-    """Make a dataset from outside the package one of ``DATASETS`` in this process.
+    """Add a dataset from outside the package to ``DATASETS`` in this process.
 
-    Adding the same object again does nothing.
+    Adding the same object again has no effect.
 
     Raises:
-        ConfigError: its name is taken or no file name, or its tasks or sizes do not fit together;
-            the message lists every problem.
+        ConfigError: its name is taken or not a valid file name, or its tasks or sizes are
+            inconsistent. The message lists every problem.
     """
     if DATASETS.get(dataset.name) is dataset:
         return
@@ -53,17 +53,18 @@ def add(dataset: Dataset) -> None:
 
 
 def declared_now() -> tuple[Dataset, ...]:
-    """Those of ``DATASETS`` that a study declares."""
+    """Return the datasets in ``DATASETS`` that a study declares."""
     return tuple(dataset for dataset in DATASETS.values() if dataset.has_own_files)
 
 
 def declare(datasets: Iterable[Dataset]) -> None:
-    """Make the datasets that a study declares those of ``DATASETS``, in place of what another study
-    has declared: two studies may give one name to different files, so that a study has its own
-    (``Study.declared``) and puts them here where it is used.
+    """Replace the declared datasets in ``DATASETS`` by those of another study.
+
+    Two studies may give the same name to different files. Therefore each study keeps its own
+    datasets (``Study.declared``) and declares them when it is used.
 
     Raises:
-        ConfigError: the name of one is that of a dataset of the package or of a plugin.
+        ConfigError: a dataset has the name of a dataset of the package or of a plugin.
     """
     wanted, here = list(datasets), declared_now()
     if len(wanted) == len(here) and all(map(operator.is_, wanted, here)):
@@ -75,11 +76,16 @@ def declare(datasets: Iterable[Dataset]) -> None:
 
 
 def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterator[str]:
-    """What is wrong with a dataset by itself and beside others, each as ``<field>: <problem>``."""
+    """Yield the problems of a dataset, each as ``<field>: <problem>``.
+
+    Args:
+        dataset: the dataset.
+        others: other datasets, whose names it must not have.
+    """
     if not NAME.fullmatch(dataset.name):
         yield f"name: {dataset.name!r} is part of file names; use letters, digits, '_' and '-'"
     if not dataset.cards:
-        yield "cards: none; give a task at least"
+        yield "cards: none; give at least one task"
     for field in ("name", "short"):
         yield from _duplicates(field, [getattr(card, field) for card in dataset.cards])
     for card in dataset.cards:
@@ -87,50 +93,55 @@ def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterat
             yield f"{card.name}.dataset: {card.dataset!r}; write {dataset.name!r}"
         yield from (f"{card.name}.{problem}" for problem in card_problems(card))
     for task in dataset.sizes.keys() - dataset.tasks.keys():
-        yield f"sizes: {task!r} is no task of it; remove it"
-    # Without case: names are folders, and some file systems do not tell them apart.
+        yield f"sizes: {task!r} is not a task of the dataset; remove it"
+    # Ignoring case, because names are folders and some file systems ignore case.
     for other in others:
         if other.name.casefold() == dataset.name.casefold():
             yield f"name: {other.name!r} is a dataset already; choose another name"
 
 
 def card_digests(dataset: str) -> Mapping[str, str]:
-    """Task → digest of its card. Raises ConfigError for an unknown dataset."""
+    """Return task → digest of its card. Raises ConfigError for an unknown dataset."""
     return _dataset(dataset).card_digests
 
 
 def data_of(dataset: str, revision: str, settings: Mapping[str, Any] | None = None) -> Data:
-    """The instances of a dataset as its reader gives them. Derived data are a ``replace`` of it."""
+    """Return the node of a dataset's instances as read. Derived data is a ``replace`` of it."""
     return Data(dataset, revision, settings or {}, cards=card_digests(dataset))
 
 
 def recipe_of(dataset: str, tasks: Iterable[str], family: Family) -> int:
-    """The recipe of a training: the latest of its family's and of those of its tasks for it."""
+    """Return the recipe of a training run: the latest of its family's and of its tasks' recipes."""
     cards = [DATASETS[dataset].tasks[task] for task in tasks]
     of_tasks = [card.recipes[family] for card in cards if family in card.recipes]
     return max([FAMILY_RECIPES.get(family, RECIPE_VERSION), *of_tasks])
 
 
 def task_of(dataset: str, name: str) -> tuple[str, str]:
-    """Dataset and name of a task that is named beside a dataset: ``task`` is its own, and
-    ``Dataset/task`` is of another."""
+    """Return (dataset, name) of a task name, relative to a dataset.
+
+    ``task`` is a task of the dataset itself, and ``Dataset/task`` of another one.
+    """
     home, _, task = name.rpartition("/")
     return home or dataset, task
 
 
 def as_seen_from(dataset: str, task: tuple[str, str]) -> str:
-    """What a task, of a dataset by its name, is called beside a dataset: the inverse of
-    ``task_of``."""
+    """Return the name of a task relative to a dataset: the inverse of ``task_of``."""
     home, name = task
     return name if home == dataset else f"{home}/{name}"
 
 
 def get_task(dataset: str, name: str) -> Task:
-    """The card of task ``name`` of ``dataset``, both by their full names; of another dataset where
-    the name says so (``task_of``).
+    """Return the card of a task.
 
-    Raises ConfigError for an unknown dataset or task, with the name that was probably meant: a
-    full name for a short one, the nearest for a misspelt one, the right dataset for a stray task.
+    Args:
+        dataset: full name of the dataset.
+        name: full name of the task, or ``Dataset/task`` for another dataset (``task_of``).
+
+    Raises:
+        ConfigError: the dataset or task is unknown. The message suggests a name: the full name for
+            a short one, the nearest for a misspelling, or the dataset that has the task.
     """
     dataset, name = task_of(dataset, name)
     tasks = _dataset(dataset).tasks
@@ -143,7 +154,7 @@ def get_task(dataset: str, name: str) -> Task:
 
 
 def find_task(dataset: str, name: str) -> Task | None:
-    """The card of a task, for records and tables of datasets that may not be here: None without."""
+    """Return the card of a task; None if the dataset or task is unknown, as in old records."""
     dataset, name = task_of(dataset, name)
     return DATASETS[dataset].tasks.get(name) if dataset in DATASETS else None
 
@@ -175,7 +186,7 @@ def _task_hint(dataset: str, name: str) -> str:
 
 
 def _did_you_mean(name: str, names: Iterable[str]) -> str:
-    # Compared without case, because "friends" or "meld_emotion_recognition" are likely slips.
+    # Ignores case, because "friends" and "meld_emotion_recognition" are likely mistakes.
     by_casefold = {each.casefold(): each for each in names}
     near = get_close_matches(name.casefold(), by_casefold, n=1)
     return f", did you mean {by_casefold[near[0]]!r}?" if near else ""

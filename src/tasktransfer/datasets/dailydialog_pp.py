@@ -1,4 +1,4 @@
-"""DailyDialog++ (Sai et al. 2020): contexts with responses that fit and that do not."""
+"""DailyDialog++ (Sai et al. 2020): contexts with relevant and irrelevant responses."""
 
 from __future__ import annotations
 
@@ -13,17 +13,24 @@ from tasktransfer.files.fields import Location, Table, get_texts, member
 
 FITTING = "positive_responses"
 KINDS = (FITTING, "adversarial_negative_responses", "random_negative_responses")
-"""Of responses; training has fitting ones alone."""
+"""Kinds of responses. Training contexts have only relevant ones."""
 LEAST_CONTEXTS = 2
-"""For training: one of them lends responses to the other."""
+"""Minimum number of training contexts: irrelevant responses are taken from another context."""
 SHARED = 0.01
-"""Share of a split's contexts that another may have too: one of the 1,028 for dev and one of the
-1,142 for test are in training, in other case and punctuation."""
+"""Allowed fraction of a split's contexts that are also in another split. One of the 1,028 dev
+contexts and one of the 1,142 test contexts are in train, with other case and punctuation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """``responses``: by kind, as the release spells it."""
+    """A context with its responses.
+
+    Args:
+        group: name of the context.
+        said: utterances of the context.
+        responses: kind, as in the release → responses.
+        location: location for messages.
+    """
 
     group: str
     said: tuple[str, ...]
@@ -34,10 +41,10 @@ class Context:
 def read_contexts(
     files: Mapping[str, Path],
 ) -> tuple[dict[str, list[Context]], tuple[str, ...]]:
-    """The contexts by split, and what a user should know of them.
+    """Return the contexts by split, and notes about them for the user.
 
     Raises:
-        DataError: a line is not as it has to be, there are too few, or many are in two splits.
+        DataError: a line is not valid, there are too few contexts, or too many are in two splits.
     """
     read = {
         split: [
@@ -48,8 +55,8 @@ def read_contexts(
     }
     if len(read["train"]) < LEAST_CONTEXTS:
         raise DataError(
-            f"{files['train']}: found {len(read['train'])} contexts, and unfitting responses are "
-            "taken from another: copy the whole file again"
+            f"{files['train']}: found {len(read['train'])} contexts, but irrelevant responses are "
+            "taken from another context; copy the whole file again"
         )
     notes = refuse_shared(
         (

@@ -1,7 +1,7 @@
-"""What a dataset is: its tasks, how a release of it is read, how large its tasks are.
+"""Datasets: their tasks, the reader of their releases, and the sizes of their tasks.
 
-A dataset is a folder that defines one ``Dataset``; CONTRIBUTING.md shows a whole one. A *release*
-is a copy of its files on this disk, in whatever format its reader reads.
+A dataset is a folder that defines one ``Dataset``; CONTRIBUTING.md shows a complete example. A
+*release* is a copy of its files on disk, in the format that its reader reads.
 """
 
 from __future__ import annotations
@@ -16,10 +16,15 @@ from tasktransfer.tasks.card import Instance, Task, card_digest
 
 
 class TurnLength(NamedTuple):
-    """One turn of a dialogue, for the statistics of lengths.
+    """One turn of a dialogue, for statistics of lengths.
 
-    ``split`` is the full split of its dialogue ("": in none); ``used`` says whether the dialogue
-    is in a split of the setting that was read; ``words`` of the utterance, without the speaker.
+    Args:
+        dialogue_id: name of the dialogue.
+        split: full split of the dialogue. Empty if it is in no split.
+        used: whether the dialogue is in a split of the setting that was read.
+        turn_id: name of the turn.
+        speakers: names of its speakers.
+        words: number of words in the utterance, without the speaker.
     """
 
     dialogue_id: str
@@ -35,20 +40,20 @@ class Release:
     """A release that a reader has opened in the few-sample or the full-data setting.
 
     Args:
-        location: the file or folder, as messages name it.
-        revision: as the reader's ``revision`` gives it, of the bytes that were read.
+        location: file or folder, for messages.
+        revision: the reader's ``revision`` of the bytes that were read.
         tasks: names of the tasks that this release annotates, in the cards' order.
-        dialogues: split → number of its dialogues, annotated or not.
-        instances: (task, split) → the instances, always in the same order. Raises DataError for
-            data that cannot be read.
-        turns: every turn of every dialogue; empty where a release has no dialogues to speak of,
-            and then no lengths are counted.
-        synthetic: whether the dialogues are generated, as the release itself says.
+        dialogues: split → number of dialogues, annotated or not.
+        instances: function from (task, split) to the instances, always in the same order. Raises
+            DataError for data that cannot be read.
+        turns: all turns of all dialogues. Empty if the release has no dialogues in this sense; then
+            no lengths are counted.
+        synthetic: whether the dialogues are generated, according to the release itself.
         source_kind: folder or zip.
-        told: what a user should know of it, a line each, such as dialogues that are in two splits;
-            complete once all instances are read.
-        query: task → the fields of its queries, the same of all its instances: these are then
-            written while they are read. None: all instances of a split are read before.
+        told: notes for the user, one per line, such as dialogues in two splits. Complete after all
+            instances are read.
+        query: task → fields of its queries, identical for all its instances, which are then written
+            while they are read. None if all instances of a split are read before.
     """
 
     location: str
@@ -64,7 +69,7 @@ class Release:
 
 
 def missing_in_release(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
-    """Says what a release has nothing of: ``splits`` of a task, or (None) the task as a whole."""
+    """Return the message for splits of a task without instances; None for the whole task."""
     if splits is None:
         return f"this release does not annotate {task!r}"
     return f"no instance of {task!r} in the {' and '.join(splits)} split"
@@ -72,22 +77,23 @@ def missing_in_release(task: str, splits: tuple[str, ...] | None, few_sample: bo
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How releases of a dataset are read: standard library only, since every start asks for
-    ``find`` and ``revision``. ``folder`` is the config's ``data.release``, which may hold releases
-    of several datasets.
+    """Reader of a dataset's releases.
+
+    It uses the standard library only, since ``find`` and ``revision`` are called at each start.
+    ``folder`` is the config's ``data.release``, which may hold releases of several datasets.
 
     Args:
-        version: raise it when the same release gives other instances than before.
-        find: folder → the place of this dataset's release. Raises DataError if there is none,
-            saying where was looked.
-        revision: (folder, memo) → a digest of all that the instances depend on, and of nothing
-            else (``file_digests.digest_of_files`` makes one; ``memo`` is a file to remember digests
-            in, or None). Raises DataError for a release that is incomplete.
-        open: (folder, few_sample) → the release. A dataset without a few-sample setting is read
-            whole either way. Raises DataError for a release that is absent or damaged.
-        missing: words for messages, see ``missing_in_release``.
-        splits: task → the splits on which its releases have it; a task that is not named is made
-            by a recipe alone. None: each task is on all splits.
+        version: version of the reader. Increase it if the same release gives other instances.
+        find: function from the folder to the path of this dataset's release. Raises DataError with
+            the searched paths if there is none.
+        revision: function from (folder, memo) to a digest of all data on which the instances
+            depend, and of nothing else. ``memo`` is a cache file for digests or None, as in
+            ``file_digests.digest_of_files``. Raises DataError for an incomplete release.
+        open: function from (folder, few_sample) to the release. A dataset without a few-sample
+            setting ignores ``few_sample``. Raises DataError for an absent or damaged release.
+        missing: function for messages, see ``missing_in_release``.
+        splits: task → splits on which its releases have it. Tasks that are not listed are created
+            by recipes. None if all tasks are on all splits.
     """
 
     version: int
@@ -100,11 +106,14 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class TaskSize:
-    """How large a task is, for forecasts before the data is prepared.
+    """Size of a task, for forecasts before the data is prepared.
 
-    ``train``, ``dev``, ``test``: instances, of the few-sample setting if the dataset has one.
-    ``tokens``: of an instance as an encoder reads it, all its options together. ``sequences``: how
-    many an encoder reads of an instance.
+    Args:
+        train: number of training instances, in the few-sample setting if the dataset has one.
+        dev: number of dev instances, likewise.
+        test: number of test instances, likewise.
+        tokens: number of tokens that an encoder reads per instance, for all options together.
+        sequences: number of sequences that an encoder reads per instance.
     """
 
     train: int
@@ -114,17 +123,17 @@ class TaskSize:
     sequences: int = 1
 
     def instances(self, split: str) -> int:
-        """Instances of a split."""
+        """Return the number of instances of a split."""
         return {"train": self.train, "dev": self.dev, "test": self.test}[split]
 
 
 ASSUMED = TaskSize(train=10_000, dev=1_000, test=2_000, tokens=256)
-"""The size of a task that its dataset gives none for: on the large side, since a batch system ends
-a job that takes longer than was asked for."""
+"""Size of a task without a known size. It is rather large, since a batch system ends jobs that
+exceed their requested time."""
 
 
 class TinySize(NamedTuple):
-    """A task in the tiny world, counted there: instances a dialogue, tokens an instance."""
+    """Size of a task in the tiny world: instances per dialogue and tokens per instance."""
 
     instances: float
     tokens: int
@@ -132,7 +141,7 @@ class TinySize(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A planted truth about one transfer within one dataset, and the reason why it holds."""
+    """A known effect of one transfer in a generated dataset, and its reason."""
 
     dataset: str
     source: str
@@ -144,11 +153,14 @@ class Claim:
 class TinyPart:
     """A dataset's part of the generated tiny world (``datasets.tiny_world``).
 
-    ``write`` makes its release under the folder of the world, from (folder, seed, dialogues).
-    ``shares``: few-sample or not → split → share of the dialogues. ``helpful`` transfers have a
-    positive score delta, ``unrelated`` ones none above zero. ``version``: of a part that lies
-    in a folder of its own, so that the common world and what is made of it stay as they are; empty:
-    it is a part of the common world.
+    Args:
+        write: function from (folder, seed, dialogues) that writes the release under the folder.
+        sizes: task → its size.
+        shares: whether few-sample → split → fraction of the dialogues.
+        helpful: transfers with a positive score delta.
+        unrelated: transfers without a positive score delta.
+        version: version of a part that has its own folder and leaves the common world unchanged.
+            Empty for a part of the common world.
     """
 
     write: Callable[[Path, int, int], None]
@@ -164,17 +176,17 @@ class Dataset:
     """One dataset.
 
     Args:
-        name: as configs and paths spell it.
-        cards: its tasks, in the order of tables.
-        reader: how its releases are read.
-        sizes: task → its size; a task without one is forecast as ``ASSUMED``.
-        sizes_from: where the sizes are from, as ``plan`` says it.
-        few_sample_share: share of the train and dev instances in the few-sample setting; 1: it has
-            no such setting.
-        tiny: its part of the tiny world, if it has one.
-        has_own_files: whether its reader knows where its files are (``declared``): the config's
-            ``data.release``, the tiny world too, is about other datasets.
-        told: what a user should know of it before anything is run, a line each.
+        name: name in configs and paths.
+        cards: task cards, in the order of tables.
+        reader: reader of its releases.
+        sizes: task → its size. Other tasks are forecast as ``ASSUMED``.
+        sizes_from: origin of the sizes, as ``plan`` prints it.
+        few_sample_share: fraction of the train and dev instances in the few-sample setting. 1 if it
+            has no such setting.
+        tiny: its part of the tiny world. None if it has none.
+        has_own_files: whether its reader knows the paths of its files (``declared``), independent
+            of the config's ``data.release`` and of the tiny world.
+        told: notes for the user before anything is run, one per line.
     """
 
     name: str
@@ -189,27 +201,27 @@ class Dataset:
 
     @cached_property
     def tasks(self) -> dict[str, Task]:
-        """Name → card, in the cards' order."""
+        """Task name → card, in the cards' order."""
         return {card.name: card for card in self.cards}
 
     @cached_property
     def card_digests(self) -> dict[str, str]:
-        """Name → digest of the card, as nodes that read the task have it in their identity."""
+        """Task name → digest of its card, as in the identity of nodes that read the task."""
         return {card.name: card_digest(card) for card in self.cards}
 
     def size(self, task: str) -> TaskSize:
-        """How large a task is; ``ASSUMED`` where the dataset does not say."""
+        """Return the size of a task; ``ASSUMED`` if it is unknown."""
         return self.sizes.get(task, ASSUMED)
 
     def instances(self, task: str, split: str, *, few_sample: bool) -> int:
-        """Instances of a split, by ``sizes``."""
+        """Return the number of instances of a split, according to ``sizes``."""
         count = self.size(task).instances(split)
         if few_sample or split == "test" or task not in self.sizes:
             return count
         return round(count / self.few_sample_share)
 
     def tiny_instances(self, task: str, split: str, dialogues: int, *, few_sample: bool) -> int:
-        """Instances of a split in a tiny world of so many dialogues; 0 where it has no part."""
+        """Return the number of instances of a split in a tiny world; 0 if it has no such part."""
         if self.tiny is None or task not in self.tiny.sizes:
             return 0
         share = self.tiny.shares[few_sample][split]

@@ -1,4 +1,4 @@
-"""The tables in the archive of DSTC7's human evaluation (track 2), which are parted by tabs."""
+"""Tab-separated tables in the archive of DSTC7's human evaluation (track 2)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tasktransfer.files.data_files import decoded, in_tar
 
 
 def dstc7_contexts(file: Path) -> dict[str, str]:
-    """Instance → the paragraph that it is about. Raises as ``dstc7_table``."""
+    """Return instance → its paragraph. Raises DataError as ``dstc7_table``."""
     rows = dstc7_table(file, "context", ("InstanceID", "Context"))
     return {row[0]: row[1] for row in rows}
 
 
 def dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The named columns of a table; empty where a line ends before.
+    """Yield the given columns of each row; cells that a line does not have are empty.
 
     Raises:
-        DataError: the archive or the table cannot be read, or lacks a column.
+        DataError: the archive or the table cannot be read, or a column is missing.
     """
     head, *rows = dstc7_lines(file, name)
     if missing := [column for column in columns if column not in head]:
@@ -32,7 +32,7 @@ def dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[tuple
 
 
 def dstc7_lines(file: Path, name: str) -> list[list[str]]:
-    """The lines of a table, the first names the columns. Raises as ``dstc7_table``."""
+    """Return the rows of a table, the header first. Raises DataError as ``dstc7_table``."""
     text = decoded(in_tar(file, f"dstc7-task2-{name}.tsv"), file)
     lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip()]
     if not lines:

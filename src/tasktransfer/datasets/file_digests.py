@@ -1,7 +1,8 @@
-"""Digests of files: what the revisions of releases and of local checkpoints are made of.
+"""Digests of files, for the revisions of releases and of local checkpoints.
 
-Standard library only and fast: the workflow asks at each parse. Digests are remembered in a small
-side file (the memo), keyed by path, size and time of change, so that big files are hashed once.
+This module uses the standard library only and is fast, since the workflow calls it at each parse.
+Digests are cached in a small file (the memo), keyed by path, size and modification time, so that
+large files are hashed once.
 """
 
 from __future__ import annotations
@@ -21,18 +22,19 @@ from tasktransfer.files.regular import open_regular
 
 MEMO_VERSION = 1
 SETTLED_NS = 2_000_000_000
-"""A file changed less than this long ago is not remembered: file systems keep time in coarse
-steps, and a second change within one step would not be seen."""
+"""Minimum age in nanoseconds of a file whose digest is cached.
+
+File systems store coarse times, and a second change within one step would not be detected."""
 
 Entries = dict[str, dict[str, object]]
 
 
 def digest_of_files(files: Mapping[str, Path], memo: Path | None = None) -> str:
-    """One digest (sha256, hex) of the names and contents of some files.
+    """Return a digest (SHA-256, hex) of the names and contents of files.
 
     Args:
-        files: name → file. The names count, the places do not.
-        memo: the side file of remembered digests; None: hash everything.
+        files: name → file. The digest depends on the names, not on the paths.
+        memo: cache file for digests. None to hash all files.
 
     Raises:
         DataError: a file cannot be read.
@@ -42,14 +44,14 @@ def digest_of_files(files: Mapping[str, Path], memo: Path | None = None) -> str:
 
 
 def combined(digests: Mapping[str, str]) -> str:
-    """One digest of the sha256 of each of some files, by name."""
+    """Return a digest of named SHA-256 digests."""
     lines = (f"{name}\0{digest}\n" for name, digest in sorted(digests.items()))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 @contextlib.contextmanager
 def remembering(memo: Path | None) -> Iterator[Digests]:
-    """Digests with a memo, which is written in the end if something was learnt."""
+    """Yield cached digests; write the memo at the end if there are new ones."""
     digests = Digests(_read_memo(memo))
     before = dict(digests.entries)
     yield digests
@@ -58,13 +60,13 @@ def remembering(memo: Path | None) -> Iterator[Digests]:
 
 
 class Digests:
-    """Digests of files, remembered by place, size and time of change."""
+    """Digests of files, cached by path, size and modification time."""
 
     def __init__(self, entries: Entries) -> None:
         self.entries = entries
 
     def of_file(self, file: Path) -> str:
-        """The sha256 of a file. Raises DataError if it cannot be read."""
+        """Return the SHA-256 of a file. Raises DataError if it cannot be read."""
         try:
             state = file.stat()
             digest = self.recall(str(file.absolute()), state)
@@ -76,7 +78,7 @@ class Digests:
         return digest
 
     def recall(self, key: str, state: os.stat_result) -> str | None:
-        """The remembered digest, if the file in this state is the one that it was taken of."""
+        """Return the cached digest. None if the file has another size or modification time."""
         entry = self.entries.get(key, {})
         if entry.get("size") != state.st_size or entry.get("mtime_ns") != state.st_mtime_ns:
             return None
@@ -84,9 +86,9 @@ class Digests:
         return digest if isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) else None
 
     def remember(self, key: str, state: os.stat_result, digest: str) -> None:
-        """Keep a digest, unless the file has changed only just now.
+        """Cache a digest, unless the file has just changed.
 
-        A file from the future (of a clock that is ahead) is not read again at every start.
+        Files with a time in the future, from a clock that is ahead, are cached as well.
         """
         if abs(time.time_ns() - state.st_mtime_ns) >= SETTLED_NS:
             size, changed = state.st_size, state.st_mtime_ns
@@ -99,7 +101,7 @@ def _hash(file: Path) -> str:
 
 
 def _read_memo(memo: Path | None) -> Entries:
-    """What the memo remembers; nothing where it is absent or damaged, which only costs time."""
+    """Return the cached digests; empty if the memo is absent or damaged, which only costs time."""
     if memo is None:
         return {}
     try:
@@ -111,7 +113,7 @@ def _read_memo(memo: Path | None) -> Entries:
 
 
 def _write_memo(memo: Path, entries: Entries) -> None:
-    """A memo that cannot be written only costs time at the next parse."""
+    """Write the memo; ignore errors, which only cost time at the next parse."""
     draft = memo.with_name(f".{memo.name}.{os.getpid()}")
     content = json.dumps({"version": MEMO_VERSION, "files": entries}, indent=1, sort_keys=True)
     try:

@@ -1,11 +1,10 @@
-"""The guard that every reader calls: no dialogue, by its name or by its text, is in two splits.
+"""Check that no dialogue is in two splits, by its name or by its text. Every reader calls it.
 
-Texts are compared without case, spaces and punctuation (``normalise_text``), and count from
-``LEAST_WORDS`` on: shorter ones are said twice by chance ("i like this one"). Some published
-releases have the same dialogue in two splits under two names. Such a dataset says so, as the share
-of a split that it may be; within it the dialogues are counted and told, above it, as everywhere
-else, the release is refused.
-Generated dialogues, which a grammar draws twice by chance, are compared by name alone.
+Texts are compared without case, spaces and punctuation (``normalise_text``). Only texts of at least
+``LEAST_WORDS`` words count, since shorter ones repeat by chance ("i like this one"). Some published
+releases have the same dialogue in two splits under two names. Such a dataset allows a fraction of a
+split. Up to this fraction the dialogues are counted in a note; above it the release is refused.
+Generated dialogues, which a grammar may repeat by chance, are compared by name alone.
 docs/decisions/0025-no-dialogue-in-two-splits.md gives the counts.
 """
 
@@ -22,9 +21,10 @@ from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS
 
 LEAST_WORDS = 12
-"""The longest text that unlike dialogues at hand share by chance has 5 words."""
+"""Minimum words of a compared text. The longest text that different dialogues of the datasets share
+by chance has 5 words."""
 
-LEARNT = "else a model is tested on what it has learnt"
+LEARNT = "otherwise a model is tested on its training data"
 _PASSED_OVER = bytes(code for code in range(128) if not chr(code).isalnum())
 _VARIATION_SELECTORS = range(0xFE00, 0xFE10)
 _WITHOUT_SPACES = re.compile(
@@ -37,8 +37,10 @@ _WORD = re.compile(r"\w\S*")
 
 
 class _Significant(dict[int, int | None]):
-    """A table for ``str.translate``: spaces, punctuation and characters without a width become
-    None. Letters, marks, digits and emojis stay: they tell texts apart in every script."""
+    """Table for ``str.translate`` that removes spaces, punctuation and zero-width characters.
+
+    Letters, marks, digits and emojis stay, since they distinguish texts in every script.
+    """
 
     def __missing__(self, code: int) -> int | None:
         category = unicodedata.category(chr(code))
@@ -51,8 +53,11 @@ _SIGNIFICANT = _Significant()
 
 
 def normalise_text(text: str) -> str:
-    """Return a text as duplicates are looked for: in one Unicode form, without case, spaces and
-    punctuation. A text of punctuation alone loses its spaces only."""
+    """Return a text in the form in which duplicates are compared.
+
+    It is in one Unicode form, without case, spaces and punctuation. From a text of punctuation
+    alone only the spaces are removed.
+    """
     lowered = text.lower()
     if not text.isascii():
         lowered = unicodedata.normalize("NFC", lowered)
@@ -67,7 +72,7 @@ def count_words(text: str) -> int:
 
 
 class Said(NamedTuple):
-    """A dialogue: ``text`` is all that is said in it, ``location`` its file, and line if known."""
+    """A dialogue: ``text`` is the text of all turns, ``location`` its file and, if known, line."""
 
     name: str
     split: str
@@ -86,13 +91,14 @@ def refuse_shared(
     """Refuse dialogues that are in two splits.
 
     Args:
-        dialogues: all of a dataset, of every split.
-        remedy: what a user can do about it.
-        allowed: share of the smaller of two splits that may be in the other by text.
-        generated: compare names alone.
+        dialogues: dialogues of all splits of a dataset.
+        remedy: remedy for the message.
+        allowed: fraction of the smaller of two splits whose texts may be in the other.
+        least_words: minimum number of words of a compared text.
+        generated: whether names alone are compared.
 
     Returns:
-        What is in two splits by its text and allowed, a line for each two splits.
+        Notes about allowed dialogues whose texts are in two splits, one per pair of splits.
 
     Raises:
         DataError: a dialogue is in two; names files, dialogues, splits and remedy.
@@ -130,8 +136,11 @@ def refuse_shared(
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """Lists by dialogue, not a list of dialogues: of a million, Python's collector would look
-    through each. ``keys``: texts as they are compared."""
+    """Dialogues of a split.
+
+    The fields are parallel lists, since Python's garbage collector would traverse a million objects
+    for dialogues. ``keys`` are the normalised texts.
+    """
 
     name: str
     names: list[str] = field(default_factory=list)
@@ -148,7 +157,7 @@ def _refuse(
     twice: Collection[Any],
     remedy: str,
 ) -> NoReturn:
-    """Name the first dialogue that is in two splits: by names, or by texts as they are compared."""
+    """Raise DataError for the first dialogue in two splits, by name or by normalised text."""
     first = next(index for index, key in enumerate(of_one) if key in twice)
     second = of_other.index(of_one[first])
     name, same = split.names[first], other.names[second]

@@ -1,4 +1,4 @@
-"""What datasets for the next utterance share: contexts of turns, and splits drawn anew."""
+"""Shared code of next-utterance datasets: contexts of turns, and new random splits."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance, MetricSpec, Prompt, Task
 
 TURN = "<turn>"
-"""Ends each turn of a context; a model that reads sentences one by one (HRED) cuts there."""
+"""Marker after each turn of a context. A model that reads turns one by one (HRED) splits there."""
 
 SPLIT_SEED = 0
 SHARES = (0.7, 0.15, 0.15)
-"""Of dialogues, for train, dev and test."""
+"""Fractions of the dialogues for train, dev and test."""
 
 LEAST_DIALOGUES = 10
 
 
 def reply_task(name: str, dataset: str, citation: str, licence: str) -> Task:
-    """The card of the next utterance, scored by BLEU-2."""
+    """Return the card of a next-utterance task, scored by BLEU-2."""
     return Task(
         name=name,
         short="Reply",
@@ -42,7 +42,7 @@ def reply_task(name: str, dataset: str, citation: str, licence: str) -> Task:
 
 
 def probe_task(probe: str, dataset: str, description: str, citation: str, licence: str) -> Task:
-    """The card of a probe: labels of an open set, scored by micro-F1."""
+    """Return the card of a probe: labels from an open set, scored by micro-F1."""
     return Task(
         name=f"{dataset}_{probe}",
         short=probe,
@@ -59,15 +59,23 @@ def probe_task(probe: str, dataset: str, description: str, citation: str, licenc
 
 
 def context_of(turns: Sequence[str]) -> str:
-    """Turns as one text, each ended by ``TURN``."""
+    """Return turns as one text, with ``TURN`` after each."""
     return " ".join(f"{turn} {TURN}" for turn in turns)
 
 
 def reply_instance(
     name: str, number: int, turns: Sequence[str], task: str, labels: Mapping[str, Any], kind: str
 ) -> Instance:
-    """The answer at place ``number`` of a dialogue's turns. The query's fields: ``labels`` (JSON,
-    probe → labels) and ``type``, what the whole dialogue is about."""
+    """Return the instance whose target is the turn with index ``number``.
+
+    Args:
+        name: name of the dialogue.
+        number: index of the turn.
+        turns: all turns of the dialogue.
+        task: name of the task.
+        labels: probe → labels, stored as JSON in the query's field ``labels``.
+        kind: topic or type of the whole dialogue, stored in the query's field ``type``.
+    """
     context = context_of(turns[:number])
     return Instance(
         id=f"{name}-{number}",
@@ -84,14 +92,14 @@ def reply_instance(
 def turn_lengths(
     name: str, split: str, turns: Sequence[str], speakers: tuple[str, str]
 ) -> Iterator[TurnLength]:
-    """The words of each turn of a dialogue whose sides alternate."""
+    """Yield the number of words in each turn of a dialogue with alternating speakers."""
     for number, text in enumerate(turns):
         speaker, count = speakers[number % 2], len(text.split())
         yield TurnLength(name, split, True, str(number), (speaker,), count)
 
 
 def split_anew(names: Iterable[str], location: str) -> Mapping[str, str]:
-    """Dialogue → split: 70, 15 and 15 %, by a fixed shuffle of the sorted names.
+    """Return dialogue → split (70, 15 and 15 %) from a fixed shuffle of the sorted names.
 
     Raises:
         DataError: there are too few dialogues to split.

@@ -1,10 +1,9 @@
-"""A tiny synthetic world in the FETA release format: small enough for seconds of training.
+"""A tiny synthetic world in the FETA release format, for training within seconds.
 
-Short dialogues made by grammar, with planted structure that says which source helps which target.
-Its datasets are those of the package that have a part in it, and no others: what is added from
-outside leaves the world, and the tiny models that are pre-trained on it, as they are.
-docs/tiny-world.md describes it. Importing this module is cheap: nothing is generated before
-``generate`` is called.
+Its short dialogues come from grammars with a planted structure that determines which source helps
+which target. It has the package's datasets that have a tiny part, and no others. Datasets from
+outside change neither the world nor the tiny models that are pre-trained on it.
+docs/tiny-world.md describes it. Importing this module is cheap: only ``generate`` generates data.
 """
 
 from __future__ import annotations
@@ -35,18 +34,17 @@ __all__ = [
 MAKER = Maker("tiny world", "tiny_world.json", "revision")
 
 PARTS: dict[str, TinyPart] = {dataset.name: dataset.tiny for dataset in PACKAGE if dataset.tiny}
-"""Dataset → its part of the world."""
+"""Name of a dataset → its part of the world."""
 
 HELPFUL: tuple[Claim, ...] = tuple(claim for part in PARTS.values() for claim in part.helpful)
 """Transfers planted to help: the score delta is positive."""
 
 UNRELATED: tuple[Claim, ...] = tuple(claim for part in PARTS.values() for claim in part.unrelated)
-"""Transfers planted to teach nothing: the score delta is not above zero."""
+"""Transfers planted not to help: the score delta is not positive."""
 
 
 def generate_part(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) -> None:
-    """Write one dataset under ``folder``, for a part that is none of the common world; else as
-    ``generate``."""
+    """Write a dataset with a part outside the common world under ``folder``, like ``generate``."""
     assert dataset.tiny is not None, f"{dataset.name} has no tiny part"
     check_parameters(seed, dialogues)
     with replacing_folder(folder, MAKER) as fresh:
@@ -56,11 +54,18 @@ def generate_part(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) 
 
 
 def generate(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES) -> None:
-    """Write every dataset under ``folder``, replacing only a tiny world written before.
+    """Write all datasets of the world under ``folder``, replacing only an older tiny world.
 
-    ``dialogues`` counts per dataset. The folder is there complete or not at all: it is written
-    beside its place and renamed. Raises ConfigError for parameters that make no world, DataError
-    where ``folder`` holds anything else.
+    The folder appears only when it is complete: it is written under another name and renamed.
+
+    Args:
+        folder: output folder.
+        seed: seed of the generator.
+        dialogues: number of dialogues per dataset.
+
+    Raises:
+        ConfigError: the parameters are not valid.
+        DataError: the folder holds anything other than a tiny world.
     """
     check_parameters(seed, dialogues)
     with replacing_folder(folder, MAKER) as fresh:
