@@ -1,9 +1,9 @@
-"""Put the pages of the documentation's site together: `make docs`.
+"""Collect the pages of the documentation site (`make docs`).
 
-Pages are those of this folder. Links that lead out of it go to the repository, where its address is
-set (``[project.urls]`` of pyproject.toml), and else are file names. The reference is made of the
-code: commands of their parser, keys of a config of its JSON schema, columns of their descriptions,
-tasks of their cards, the library of docstrings.
+The pages come from this folder. Links that lead out of it point to the repository if its address is
+set (``[project.urls]`` in pyproject.toml), otherwise they become file names. The reference pages
+are generated from the code: commands from their parser, config keys from the JSON schema, columns
+from their descriptions, tasks from their cards, the library from docstrings.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tasktransfer.tables.store import Columns
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 OUT = ROOT / "build" / "docs"
-"""What zensical reads (zensical.toml)."""
+"""Input folder of zensical (zensical.toml)."""
 
 CONFIGS = {
     "transfer": "config.schema.json",
@@ -40,14 +40,14 @@ CONFIGS = {
     "panel": "panel.schema.json",
     "probes": "probes.schema.json",
 }
-"""Design → its schema in workflow/schemas."""
+"""Schema in workflow/schemas by design."""
 
 COLUMNS: dict[str, dict[str, Columns]] = {
     "empathetic": empathetic.TABLES | empathetic.STATISTICS,
     "panel": panel.TABLES | panel.STATISTICS,
     "probes": probes.TABLES | intervals.TABLES,
 }
-"""Design → its own tables; those of transfer are docs/columns.md, which `make schemas` writes."""
+"""Tables by design. Transfer's are in docs/columns.md, which `make schemas` writes."""
 
 LIBRARY = (
     "tasktransfer.api",
@@ -62,13 +62,13 @@ LIBRARY = (
     "tasktransfer.datasets.dataset",
     "tasktransfer.errors",
 )
-"""Modules that a plugin or a notebook uses."""
+"""Modules for plugins and notebooks."""
 
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
 
 
 def main() -> int:
-    """Write the folder anew."""
+    """Rebuild the folder."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     shutil.copytree(DOCS / "images", OUT / "images")
@@ -78,14 +78,14 @@ def main() -> int:
         place.write_text(with_links(page.read_text("utf-8"), page), "utf-8")
     decisions = sorted(path for path in (DOCS / "decisions").glob("*.md"))
     lines = [f"- [{_title(path)}]({path.name})" for path in decisions]
-    _write("decisions/index.md", "# Decisions\n\nWhy it is as it is, one choice a page.\n", lines)
+    _write("decisions/index.md", "# Decisions\n\nReasons for each design decision.\n", lines)
     _write("reference/commands.md", "# Commands\n", commands(make_parser()))
     for design, schema in CONFIGS.items():
         read = json.loads((ROOT / "workflow" / "schemas" / schema).read_text("utf-8"))
-        _write(f"reference/config-{design}.md", f"# Keys of a config: {design}\n", keys(read))
+        _write(f"reference/config-{design}.md", f"# Config keys: {design}\n", keys(read))
     for design, tables in COLUMNS.items():
         page = "".join(sections(tables))
-        _write(f"reference/columns-{design}.md", f"# Columns of the tables: {design}", [page])
+        _write(f"reference/columns-{design}.md", f"# Table columns: {design}", [page])
     _write("reference/tasks.md", "# Tasks, their sources and licences\n", tasks())
     _write("reference/library.md", "# Library\n", [f"::: {module}\n" for module in LIBRARY])
     print(f"{OUT}: {sum(1 for _ in OUT.rglob('*.md'))} pages")
@@ -93,14 +93,14 @@ def main() -> int:
 
 
 def address() -> str | None:
-    """Where the repository is on the web; None: it is not set yet."""
+    """Return the repository's web address, or None if it is not set yet."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     found = project.get("urls", {}).get("Repository")
     return None if found is None else str(found).rstrip("/")
 
 
 def with_links(text: str, page: Path) -> str:
-    """A page's text whose links out of the folder lead to the repository, or are file names."""
+    """Return the text with links out of the folder changed to web addresses or file names."""
 
     def replaced(link: re.Match[str]) -> str:
         target = (page.parent / link[2]).resolve()
@@ -126,13 +126,13 @@ def _write(name: str, head: str, lines: Iterable[str]) -> None:
 
 
 def commands(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """The help of every command."""
+    """Yield a section with the help of each command."""
     for name, sub in islice(every_parser(parser), 1, None):
         yield f"## {name}\n\n```text\n{sub.format_help().rstrip()}\n```\n"
 
 
 def tasks() -> Iterator[str]:
-    """A table a dataset of the package's tasks, from their cards."""
+    """Yield one table of tasks per dataset of the package, from the task cards."""
     for dataset in PACKAGE:
         yield f"## {dataset.name}\n"
         yield "| task | kind | annotations | licence that their source states |"
@@ -145,7 +145,7 @@ def tasks() -> Iterator[str]:
 
 
 def keys(schema: dict[str, Any]) -> Iterator[str]:
-    """Tables of keys, the config's own and those of its parts."""
+    """Yield tables of the config's keys and of its sections' keys."""
     yield from _table("The config", schema)
     for name, part in sorted(schema.get("$defs", {}).items()):
         if "properties" in part:
@@ -165,7 +165,7 @@ def _table(title: str, part: dict[str, Any]) -> Iterator[str]:
 
 
 def _default(key: dict[str, Any]) -> str:
-    """A key's default; a part of the config has those of its own keys, which have a table."""
+    """Return a key's default as text. The keys of a section have a table of their own."""
     if "default" not in key:
         return "required"
     if "$ref" in key and isinstance(key["default"], dict):
@@ -174,7 +174,7 @@ def _default(key: dict[str, Any]) -> str:
 
 
 def type_of(key: dict[str, Any]) -> str:
-    """A key's type in words; parts of the config by links."""
+    """Return a key's type as text, with links to sections of the config."""
     if "$ref" in key:
         name = key["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
