@@ -8,6 +8,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.report.first_source import first_sources
+from tasktransfer.designs.transfer.report.learned import describe_unlearned
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 from tasktransfer.present.sentences import (
     MOST_Q,
@@ -26,14 +27,17 @@ def answer(view: View) -> list[str]:
     """Return sentences computed from ``cells`` (single sources) and ``summary``."""
     cells = view["cells"]
     one_label = CollapsedRuns(view["collapsed"])
+    unlearned = (
+        [*describe_unlearned(view["runs"], view["reference"])] if "reference" in view else []
+    )
     first = first_sources(cells, view["runs"], view["collapsed"])
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]
     if tested.empty:
         once = " (with one run each, the variation between runs is unknown)"
-        return first or [f"{NOTHING[:-1]}{once if len(singles) else ''}."]
+        return [*unlearned, *(first or [f"{NOTHING[:-1]}{once if len(singles) else ''}."])]
     averages = _averages(view["summary"], tested, one_label)
-    return [*first, *_cells(tested, view, one_label), *averages]
+    return [*unlearned, *first, *_cells(tested, view, one_label), *averages]
 
 
 def _cells(tested: pd.DataFrame, view: View, one_label: CollapsedRuns) -> Iterator[str]:

@@ -1,0 +1,60 @@
+"""Baselines that do not beat a simple reference are named before anything about transfer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.designs.transfer.report.learned import describe_unlearned, find_unlearned
+
+REFERENCE = pd.DataFrame(
+    [
+        ("D", "topics", "most_frequent", 20.0),
+        ("D", "topics", "tfidf_logistic", 31.0),
+        ("D", "acts", "most_frequent", 40.0),
+        ("D", "acts", "tfidf_logistic", 38.0),
+        ("D", "never_trained", "most_frequent", 1.0),
+    ],
+    columns=["dataset", "target", "reference", "score"],
+)
+
+
+def runs(**scores: tuple[float, ...]) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = [
+        {"dataset": "D", "model": "bert", "algorithm": "baseline", "target": target, "score": score}
+        for target, found in scores.items()
+        for score in found
+    ]
+    transfer = {"algorithm": "finetune", "target": "topics", "score": 90.0}
+    return pd.DataFrame([*rows, {**rows[0], **transfer}])
+
+
+def test_a_baseline_is_compared_with_the_best_reference_by_its_mean() -> None:
+    compared = find_unlearned(runs(topics=(30.0, 31.9), acts=(40.0,)), REFERENCE)
+    rows = compared.set_index("target").to_dict("index")
+    assert rows["topics"]["reference"] == "tfidf_logistic"
+    assert (rows["topics"]["score"], rows["topics"]["n_runs"]) == (30.95, 2)
+    assert not rows["topics"]["is_learned"]
+    assert rows["acts"]["reference"] == "most_frequent"
+    assert not rows["acts"]["is_learned"], "equal is not better"
+
+
+def test_the_sentence_names_scores_references_and_what_to_do() -> None:
+    (sentence,) = describe_unlearned(runs(topics=(30.0,), acts=(61.0,)), REFERENCE)
+    assert sentence.startswith("1 of 2 baselines does not beat a reference")
+    assert "D/topics (30.0; TF-IDF, logistic regression 31.0)" in sentence
+    assert "training.updates" in sentence
+    assert "acts" not in sentence
+
+
+def test_nothing_is_said_if_all_have_learned_or_nothing_is_known() -> None:
+    assert not [*describe_unlearned(runs(topics=(50.0,), acts=(61.0,)), REFERENCE)]
+    assert not [*describe_unlearned(runs(topics=(0.0,)), pd.DataFrame())]
+
+
+def test_models_are_named_if_there_are_several() -> None:
+    several = pd.concat([runs(topics=(1.0,)), runs(topics=(50.0,)).assign(model="gpt")])
+    (sentence,) = describe_unlearned(several, REFERENCE)
+    assert "1 of 2 baselines" in sentence
+    assert "D/topics with bert (1.0;" in sentence
