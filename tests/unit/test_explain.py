@@ -131,7 +131,7 @@ def test_of_one_training_nothing_is_called_significant(study: Study, capsys: Any
     facts = asked(capsys, *CELL)
     alone = {"seeds": [0], "q": None, "significant": False}
     said = as_text({**facts, "statistics": facts["statistics"] | alone})
-    assert ": one training only, other seeds unknown" in said
+    assert ": one run only, variation between seeds unknown" in said
     assert "significant" not in said
     facts["statistics"] |= {"significant": True}
     assert ": significant at q <= 0.05" in as_text(facts)
@@ -210,7 +210,7 @@ def test_a_missing_seed_is_shown_with_its_state(study: Study, capsys: Any) -> No
     assert "run: failed: out of paper" in said
     assert "mean of 1 of 2 seeds" in said
     assert "(outdated, see notes)" in said
-    assert "make them again: snakemake figures_now" in said
+    assert "recompute them: snakemake figures_now" in said
 
 
 def test_a_failed_parent_is_named(study: Study, capsys: Any) -> None:
@@ -258,7 +258,7 @@ def test_records_without_tables_and_statistics(study: Study, capsys: Any) -> Non
     assert facts["number"] == before["number"]
     assert facts["statistics"] is None
     notes = " ".join(facts["notes"])
-    assert "do not have it: collect again" in notes
+    assert "do not contain it; run `tasktransfer collect` again" in notes
     assert "no interval and no test" in notes
 
 
@@ -279,7 +279,7 @@ def test_a_cell_that_the_config_lost_is_told_from_the_tables(study: Study, capsy
     for now, then in zip(facts["seeds"], before["seeds"], strict=True):
         assert [t["digest"] for t in now["trainings"]] == [t["digest"] for t in then["trainings"]]
         assert [t["commands"] for t in now["trainings"]] == [[], []]
-    assert "the study's plan does not have this cell now" in " ".join(facts["notes"])
+    assert "current plan does not contain this cell" in " ".join(facts["notes"])
 
 
 def test_a_cell_that_was_never_run_is_told_from_the_plan(study: Study, capsys: Any) -> None:
@@ -287,7 +287,7 @@ def test_a_cell_that_was_never_run_is_told_from_the_plan(study: Study, capsys: A
     facts = asked(capsys, *CELL)
     assert facts["number"]["seeds"] == []
     assert {seed["state"] for seed in facts["seeds"]} == {"waiting"}
-    assert "hold other trainings of this cell than the plan has now" in " ".join(facts["notes"])
+    assert "contain other runs of this cell than the current plan" in " ".join(facts["notes"])
     assert not facts["statistics"]["up_to_date"]
 
 

@@ -374,7 +374,7 @@ def test_what_models_score_that_are_only_asked_stands_in_the_margin(tmp_path: Pa
         assert labels[-2:] == ["smol, 0 shots", "smol, 4 shots"]
         texts = [text.get_text() for text in axes.texts]
         assert (texts.count("11.0"), texts.count("22.0")) == (2, 2)
-    assert "asked, not trained" in " ".join(text.get_text() for text in figure.legends[0].texts)
+    assert "prompted model" in " ".join(text.get_text() for text in figure.legends[0].texts)
     part = of_dataset(replace(results, prompted=asked), "Friends")
     assert part.prompted is not None
     assert part.prompted.empty

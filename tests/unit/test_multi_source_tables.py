@@ -85,8 +85,8 @@ def test_published_values_stand_beside_the_papers_own_sources_only(tmp_path: Pat
         assert frame[name].notna().all()
     write_all_tables(results, tmp_path / "printed")
     text = (tmp_path / "printed" / "table3.md").read_text()
-    assert "‡ alone: 6 rows of other sources than the paper's, not compared." in text
-    assert "‡ behind a number: the paper's sources are not all legible" in text
+    assert "‡ alone: 6 rows with sources other than the paper's; not compared." in text
+    assert "‡ after a number: the paper's sources are not all legible" in text
     assert text.count("‡ |") == 12  # both kinds
 
 

@@ -231,10 +231,10 @@ def test_the_check_of_the_paper_belongs_to_no_study(printed: Path) -> None:
     [
         ({"synthetic": ["Friends"]}, "SYNTHETIC¹ "),
         ({"synthetic": ["Friends"]}, "1 SYNTHETIC (tiny world): dialogues of the built-in tiny"),
-        ({"synthetic": ["Friends"]}, "Not compared with the paper: the dialogues are made up."),
+        ({"synthetic": ["Friends"]}, "Not compared with the paper: the dialogues are synthetic."),
         (
             {"stage_of": {"few_sample": False}},
-            "Not compared with the paper: the paper's numbers are of few-sam",
+            "Not compared with the paper: the paper's numbers are for few-sam",
         ),
     ],
 )
@@ -254,9 +254,9 @@ def test_what_is_not_the_paper_s_is_not_compared(
 @pytest.mark.parametrize(
     ("chosen_by", "said"),
     [
-        ("test", "were chosen by the test scores that these numbers are made of, as in the paper"),
+        ("test", "were chosen by the same test scores, as in the paper"),
         ("dev", "Targets and sources were chosen by dev scores."),
-        ("config", "Targets and sources are those that the config names."),
+        ("config", "Targets and sources are set in the config."),
     ],
 )
 def test_tables_of_several_sources_say_what_chose_them(
@@ -290,7 +290,7 @@ def test_a_study_without_several_sources_says_so(single: Results, printed: Path)
     for name, title in (("table3", "Table 3"), ("table6", "Table 6")):
         table = tables[name]
         assert isinstance(table, Left)
-        assert table.why == f"{title}: the study has no run of several sources."
+        assert table.why == f"{title}: the study has no multi-source run."
         assert not list(printed.glob(f"{name}.*"))
 
 

@@ -262,8 +262,8 @@ def test_a_click_shows_the_records_behind_a_cell(page: Any, report: Path) -> Non
         assert link == (report.parent / path_of(run)).as_uri().replace("%27", "'")
     heads = [one.text for one in records.find_elements(By.CSS_SELECTOR, "thead th")]
     assert heads[-2:] == [
-        "record (file beside this page)",
-        "baseline’s record (file beside this page)",
+        "record (file next to this page)",
+        "baseline’s record (file next to this page)",
     ]
     command = page.find_element(By.ID, "explain").text
     assert command == (
@@ -292,7 +292,7 @@ def test_what_is_missing_is_hatched_and_says_why(page: Any) -> None:
     gone.click()
     panel = page.find_element(By.ID, "detail").text
     assert f"seed 0: failed: loss is not a number {NASTY}" in panel
-    assert "None is there." in page.find_element(By.ID, "records").text
+    assert "No records yet." in page.find_element(By.ID, "records").text
     partial.click()
     assert "seed 1: running" in page.find_element(By.ID, "detail").text
     assert len(page.find_elements(By.CSS_SELECTOR, "#records tbody tr")) == 1
@@ -328,7 +328,7 @@ def test_cells_of_one_seed_are_of_one_training_and_numbers_beyond_are_marked(
         assert ("beyond" in classes) == (abs(row.improvement) > 100)
     browser.execute_script("arguments[0].focus()", cell(browser, *next(iter(known))))
     shown = detail(browser)
-    assert shown["significant"] == "one training only, other seeds unknown"
+    assert shown["significant"] == "one run only, variation between seeds unknown"
     assert shown["seeds"] == "1 (number 0)"
 
 

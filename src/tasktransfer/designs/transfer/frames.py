@@ -1,32 +1,32 @@
-"""A study's results as pandas data frames. Never trains, never imports torch.
+"""A study's results as pandas data frames, without training and without importing torch.
 
-What notebooks start from:
+Entry point for notebooks:
 
     from tasktransfer.designs.transfer.frames import read_results
 
     results = read_results("results/demo/tables")
-    results.tables.deltas         # every transfer run beside its baseline
+    results.tables.deltas         # every transfer run with its baseline
     results.statistics.cells      # every cell of the heatmaps: delta, interval, p, q
     results.metadata              # study, synthetic or not, names and their order
 
-Every step is a function that takes and returns frames; docs/columns.md lists their columns
-(``collect.columns``), docs/analysis.md says how each number is defined:
+Every step is a function that takes and returns frames. docs/columns.md lists their columns
+(``collect.columns``), docs/analysis.md defines each number:
 
-- records → tables: ``collect`` (a study), ``tables_of`` (what ``gather`` gave), ``deltas_of``
+- records → tables: ``collect`` (a study), ``tables_of`` (the result of ``gather``), ``deltas_of``
   (runs → deltas).
 - tables → averages: ``aggregate`` (Table 2), ``multi_source_gain`` (Table 3).
 - tables → statistics: ``statistics.cells.cells``, ``statistics.summary.summary``,
   ``statistics.variance.variance``, ``statistics.asymmetry.asymmetry``,
   ``statistics.agreement.agreement``, ``statistics.overlap.overlap``,
   ``statistics.overlap.overlap_effect``; all of them: ``statistics.study_statistics.of_tables``.
-- results → figures: ``figures.draw.DRAW``, functions of (results, dataset) that give a matplotlib
-  figure, or None where there is nothing to show.
-- results → text: ``tables.paper_tables.table2``, Tables 1, 2, 3 and 6 beside the published.
+- results → figures: ``figures.draw.DRAW``, functions of (results, dataset) that return a matplotlib
+  figure, or None if there is nothing to show.
+- results → text: ``tables.paper_tables.table2``, Tables 1, 2, 3 and 6 with the published values.
 - a cell → records: ``explain.explain``.
 
-Functions that are named like their module are imported from there
-(``from tasktransfer.designs.transfer.statistics.cells import cells``); the others below from here.
-Figures need matplotlib and statistics scipy, which are imported with their modules only.
+Import functions with the name of their module from there
+(``from tasktransfer.designs.transfer.statistics.cells import cells``), and the others from here.
+Figures need matplotlib and statistics need scipy, which are imported only with their modules.
 """
 
 from tasktransfer.designs.transfer.collect.collect import collect, deltas_of, tables_of

@@ -1,14 +1,14 @@
-"""What the study's tables and statistics are called.
+"""Names of the study's tables and statistics.
 
-The one list of these names. The rules of the workflow and what writes the files both read it, so it
-imports nothing: Snakemake reads it at every start.
+This is the only list of these names: the workflow's rules and the writers of the files read it. It
+imports nothing, because Snakemake loads it at every start.
 """
 
 from __future__ import annotations
 
 TABLES_VERSION = 5
-"""Raise this when the columns of the collected tables change: they are collected again then. It is
-not with the columns because the Snakefile must not import pandas."""
+"""Version of the collected tables. Increase it when their columns change, so that they are
+collected again. It is separate from the columns because the Snakefile must not import pandas."""
 
 TABLES = (
     "runs",
@@ -21,10 +21,10 @@ TABLES = (
     "control_missing",
     "other_missing",
 )
-"""What ``collect`` writes of the records, as Parquet; columns in ``collect.columns``."""
+"""Parquet tables that ``collect`` writes from the records; columns in ``collect.columns``."""
 
 COLLECTED = (*TABLES, "resources")
-"""The same, with what is the same for every design (``tables.collected``)."""
+"""All collected tables, including those common to every design (``tables.collected``)."""
 
 STATISTICS = (
     "cells",
@@ -39,24 +39,24 @@ STATISTICS = (
     "top1",
     "collapsed",
 )
-"""What ``statistics`` makes of the tables, as Parquet; columns in ``collect.columns``."""
+"""Parquet tables that ``statistics`` computes; columns in ``collect.columns``."""
 
 PROMPTED = ("prompted",)
-"""What ``statistics`` makes besides where the study asks models that it does not train."""
+"""Additional tables of ``statistics`` for studies with prompted models."""
 
 RACE = "race"
-"""The same of a study whose pairs race (``statistics.race``)."""
+"""Additional table for studies whose pairs race (``statistics.race``)."""
 
 MIXING = "mixing"
-"""The same of a study in which a bandit mixes several sources (``statistics.mixing``)."""
+"""Additional table for studies in which a bandit mixes sources (``statistics.mixing``)."""
 
 SELECTION = ("selectors", "regret")
-"""What ``statistics`` makes besides where the study names selectors."""
+"""Additional tables for studies with selectors."""
 
 DATA_TABLES = ("table1", "lengths", "overlap_data")
-"""What ``data stats`` counts in the dialogues, each in all of ``DATA_TABLE_ENDINGS``."""
+"""Tables that ``data stats`` counts in the dialogues, each with all ``DATA_TABLE_ENDINGS``."""
 DATA_TABLE_ENDINGS = ("csv", "parquet")
 REFERENCE = "tables/reference.parquet"
-"""What ``data reference`` makes of the dialogues, relative to the results folder."""
+"""Table that ``data reference`` computes from the dialogues, relative to the results folder."""
 DATA_FILES = tuple(f"tables/{n}.{end}" for n in DATA_TABLES for end in DATA_TABLE_ENDINGS)
-"""Their files, relative to the results folder."""
+"""Files of ``DATA_TABLES``, relative to the results folder."""

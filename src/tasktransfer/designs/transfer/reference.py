@@ -1,4 +1,4 @@
-"""What each task scores without a model: the rows of the table ``reference``."""
+"""Scores of simple predictors on each task: the rows of the table ``reference``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tasktransfer.files.progress import with_progress
 from tasktransfer.tasks.card import Instance, Task
 
 DRAWS = 20
-"""How often answers are drawn by frequency; the mean of the scores is given."""
+"""Number of samples of answers by frequency; the table has the mean of their scores."""
 
 
 def reference_rows(
@@ -31,20 +31,19 @@ def reference_rows(
     training: Training,
     progress: Callable[[str], None] = lambda text: None,
 ) -> pd.DataFrame:
-    """The references of a dataset's tasks.
+    """Compute the reference scores of a dataset's tasks.
 
     Args:
         folder: the dataset's prepared instances.
-        tasks: names of tasks; those that the release lacks are left out.
-        training: of the study's trainings: how many instances there are at most, and how scores are
-            counted.
-        progress: told each row.
+        tasks: names of tasks; tasks that the release does not contain are left out.
+        training: the study's training settings: the limits on instances, and the scoring rules.
+        progress: function that receives a line for each row.
 
     Returns:
         Columns of ``COLUMNS``.
 
     Raises:
-        DataError: the folder is no cache of instances.
+        DataError: the folder does not contain prepared instances.
     """
     manifest = read_manifest(folder)
     rows: list[tuple[Any, ...]] = []
@@ -67,9 +66,9 @@ def reference_rows(
 
 
 def _offered(progress: Callable[[str], None]) -> list[str]:
-    """The references that can be made with what is installed."""
+    """Return the references that the installed packages can compute."""
     if find_spec("sklearn") is None:
-        progress(f"{TFIDF}: left out, scikit-learn is not installed (tasktransfer[reference])")
+        progress(f"{TFIDF}: skipped, scikit-learn is missing; install tasktransfer[reference]")
         return [name for name in REFERENCES if name != TFIDF]
     return list(REFERENCES)
 
@@ -81,7 +80,7 @@ def _scored(
     test: Sequence[Instance],
     scoring: Scoring,
 ) -> tuple[list[float], str]:
-    """Its scores, one per draw, and the answer that it always gives."""
+    """Return a predictor's scores, one per sample, and its constant answer if it has one."""
     golds = [instance.target for instance in test]
     scores: list[float] = []
     distinct: set[tuple[str, ...]] = set()

@@ -1,6 +1,7 @@
-"""What the transfer study shows: the paper's tables and figures, and its interactive heatmap.
+"""Presentation of a transfer study: the paper's tables and figures, and the interactive heatmap.
 
-Imports of pandas and matplotlib stay in the functions that are named: the Snakefile imports this.
+Functions that need pandas or matplotlib are named lazily, because the Snakefile imports this
+module.
 """
 
 from __future__ import annotations
@@ -32,14 +33,18 @@ QUESTION = (
     "Which dialogue tasks help which others when a model is trained on them first, and by how much?"
 )
 SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap.js")
-"""In this order: each uses those before it."""
+"""Scripts in load order: each uses those before it."""
 LENGTHS, MULTI_SOURCE, CONTROLS = "lengths", "multi_source", "shuffled_source"
 ASKED = "prompted"
 FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     "heatmap": ("Improvement by transfer", ("runs", "missing", "cells", ASKED), "results"),
-    "transfer_graph": ("Who helps whom", ("cells",), "results"),
+    "transfer_graph": ("Transfer between tasks", ("cells",), "results"),
     "aggregate_transfer": ("Mean delta by source and target", ("missing", "cells"), "results"),
-    MULTI_SOURCE: ("Several sources against each alone", ("deltas", "missing"), "results"),
+    MULTI_SOURCE: (
+        "Several sources together compared with each alone",
+        ("deltas", "missing"),
+        "results",
+    ),
     "source_type": ("Delta by type of source task", ("cells",), "results"),
     "sample_ratio": ("Delta by sample ratio", ("sizes", "cells"), "results"),
     "sample_count": ("Delta by sample count", ("sizes", "cells"), "results"),
@@ -50,7 +55,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     ),
     LENGTHS: ("Lengths of utterances and dialogues", (LENGTHS,), "made"),
 }
-"""Kind of figure, each drawn of every dataset → what is seen, the frames it reads, its section."""
+"""Title, input frames and section by kind of figure; each kind is drawn once per dataset."""
 
 
 def _has_sources(study: Study, least: int) -> bool:
@@ -70,7 +75,7 @@ def _several(study: Study) -> bool:
 
 
 def _part(name: str, what: str) -> Callable[..., Any]:
-    """A function of ``tables.paper_tables`` for one table."""
+    """Return a lazy function of ``tables.paper_tables``, bound to one table."""
     return partial(late("designs.transfer.tables.paper_tables", what), name)
 
 
@@ -78,10 +83,15 @@ def _tables() -> Iterator[Table]:
     pair = ("dataset", "model", "algorithm")
     cell = ("dataset", "target", "source", "model", "algorithm")
     for name, (title, keys, planned, nothing) in {
-        "table2": ("Table 2", pair, _single, "has no single-source transfer, and asks no model"),
-        "table3": ("Table 3", cell, _several, "has no run of several sources"),
-        "table6": ("Table 6", cell, _several, "has no run of several sources"),
-        "table1": ("Table 1", ("dataset", "task"), _trains, "trains on no task"),
+        "table2": (
+            "Table 2",
+            pair,
+            _single,
+            "has neither single-source transfer nor a prompted model",
+        ),
+        "table3": ("Table 3", cell, _several, "has no multi-source run"),
+        "table6": ("Table 6", cell, _several, "has no multi-source run"),
+        "table1": ("Table 1", ("dataset", "task"), _trains, "trains no model"),
         "published_check": ("Published Table 2", (), always, ""),
     }.items():
         yield Table(
@@ -102,7 +112,7 @@ def _tables() -> Iterator[Table]:
 
 
 def figures_of(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
-    """The figures of a dataset."""
+    """Yield the figures of a dataset."""
     for kind in kinds:
         title, reads, section = FIGURES[kind]
         yield Figure(
@@ -117,10 +127,10 @@ def figures_of(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
 
 
 def _kinds_of(study: Study, dataset: str) -> list[str]:
-    """The figures that a dataset always has."""
+    """Return the kinds of figures that a dataset has."""
     runs = [run for run in transfer_runs(study.plan) if run.about["dataset"] == dataset]
     counts = {len(run.about["sources"]) for run in runs}
-    if not counts:  # models are asked, and none is trained
+    if not counts:  # the study only prompts models
         return []
     has = {
         LENGTHS: counts_dialogues(study, outputs.DATA_FILES),
@@ -131,9 +141,12 @@ def _kinds_of(study: Study, dataset: str) -> list[str]:
 
 
 def counts_dialogues(study: Study, tables: Collection[str]) -> bool:
-    """Whether figures or report show what the dialogues themselves tell (``tables``): where that is
-    there, can be counted, or dialogues have to be prepared for trainings anyway. Where every record
-    is there and the dialogues are not, figures come from records alone."""
+    """Return whether figures or report may use counts from the dialogues themselves.
+
+    They may if the ``tables`` exist, if the prepared dialogues exist, or if training still has to
+    prepare dialogues anyway. If every record is finished but there are no dialogues, figures come
+    from records alone.
+    """
     caches = [study.instances(dataset) for dataset in study.config.dataset_names]
     if all(Path(cache, "manifest.json").exists() for cache in caches):
         return True
@@ -181,14 +194,14 @@ MIXING_FIGURE = Figure(
     "Weights of sources over training",
     late("designs.transfer.figures.mixing", "drawn"),
     (outputs.MIXING,),
-    nothing="has no run whose sources a bandit mixes",
+    nothing="has no run in which a bandit mixes sources",
     certain=False,
 )
 
 
 SHARED_TABLE = Table(
     "shared_dialogues",
-    "Dialogues that two datasets share",
+    "Test dialogues shared between datasets",
     late("designs.transfer.tables.shared_dialogues", "make"),
     Listed(
         (
@@ -197,7 +210,7 @@ SHARED_TABLE = Table(
             text("source", "Source"),
             number("shared", "Test dialogues among the source's training dialogues", "d"),
             number("of", "Of", "d"),
-            text("example", "Such as"),
+            text("example", "Example"),
         ),
         blocks="target",
     ),
@@ -208,11 +221,11 @@ SHARED_TABLE = Table(
     certain=False,
     runs=late("designs.transfer.tables.shared_dialogues", "behind"),
 )
-"""Counted where a study is started, and not where its records come from elsewhere."""
+"""Table of shared dialogues. They are counted when a study starts; imported records have none."""
 
 
 def shown(study: Study) -> Presentation:
-    """Of a study of this design."""
+    """Return the presentation of a transfer study."""
     kinds = {name: _kinds_of(study, name) for name in study.config.dataset_names}
     config = transfer_config(study)
     return presentation(
@@ -230,13 +243,13 @@ def presentation(
     mixing: bool = False,
     across: bool = False,
 ) -> Presentation:
-    """Of the figures of each dataset.
+    """Return the presentation with the given figures.
 
     Args:
-        kinds: dataset → the figures that it has.
-        selectors: whether selectors of sources are judged.
+        kinds: kinds of figures by dataset.
+        selectors: whether source selectors are evaluated.
         mixing: whether a bandit mixes sources.
-        across: whether sources are of other datasets.
+        across: whether sources may be from other datasets.
     """
     page = "designs.transfer.report.blocks"
     return Presentation(

@@ -1,4 +1,4 @@
-"""docs/columns.md, made from ``columns``: ``python -m`` this module prints it."""
+"""Generator of docs/columns.md from ``columns``; ``python -m`` this module prints the page."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from tasktransfer.tables.store import Columns
 _HEAD = """\
 # Columns of the tables
 
-Made from `src/tasktransfer/designs/transfer/collect/columns.py` by `make schemas`; how numbers are
-defined is in [analysis.md](analysis.md). A table is `results/<study>/tables/<table>.parquet`; its
-footer has the same descriptions. Scores are 0-100; a delta is a difference of scores, in points.
+Generated from `src/tasktransfer/designs/transfer/collect/columns.py` by `make schemas`;
+[analysis.md](analysis.md) defines the numbers. A table is a file
+`results/<study>/tables/<table>.parquet`, and its footer has the same descriptions. Scores are
+0-100; a delta is a difference of scores, in points.
 """
 
 _TITLES = {
-    "What `tasktransfer collect` reads from the records": columns.TABLES,
-    "What `tasktransfer statistics` computes from them": columns.STATISTICS,
-    "And where models are only asked": {outputs.PROMPTED[0]: columns.PROMPTED},
+    "Tables that `tasktransfer collect` reads from the records": columns.TABLES,
+    "Tables that `tasktransfer statistics` computes from them": columns.STATISTICS,
+    "Additional table for prompted models": {outputs.PROMPTED[0]: columns.PROMPTED},
 }
 
 
 def columns_page() -> str:
-    """The whole page: a section for each table, a row for each column."""
+    """Return the whole page: one section per table, one row per column."""
     parts = [_HEAD]
     for title, tables in _TITLES.items():
         parts += [f"\n## {title}\n", *sections(tables)]
@@ -34,7 +35,7 @@ def columns_page() -> str:
 
 
 def sections(tables: Mapping[str, Columns]) -> Iterator[str]:
-    """A section for each table, of any design."""
+    """Yield one section per table, for any design."""
     for name, described in tables.items():
         yield f"\n### {name}\n\n"
         yield "| column | type | meaning |\n|---|---|---|\n"

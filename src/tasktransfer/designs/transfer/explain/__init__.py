@@ -1,9 +1,9 @@
-"""From a cell of a heatmap back to what made it.
+"""Provenance of a heatmap cell.
 
-``explain`` gathers, as plain data that JSON can hold, everything about one cell: its number, how
-sure it is, its seeds, the records behind them, their trainings, and the commands that run those
-again. Scores are read from the records as they are now; interval and test from the statistics,
-with a word when the two are not of one time.
+``explain`` collects, as JSON-serialisable data, everything about one cell: its number, interval and
+test, its seeds, their records and runs, and the commands that repeat these runs. Scores are read
+from the current records, interval and test from the tables of statistics. A note says so if the
+statistics are outdated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Evidence:
-    """What there is to explain a cell with."""
+    """Inputs of a cell's explanation."""
 
     cell: Cell
     planned: list[Run]
@@ -49,12 +49,12 @@ class _Evidence:
 
     @property
     def tables(self) -> Path:
-        """The folder of the study's tables; it may be empty."""
+        """Folder of the study's tables, which may be empty."""
         return Path(self.study.tables)
 
 
 def collected_tables(tables: Path) -> Tables | None:
-    """What was collected last; None where no tables can be read."""
+    """Read the tables of the last ``collect``; None if no tables can be read."""
     try:
         return read_tables(tables)[0]
     except RecordError:
@@ -62,17 +62,17 @@ def collected_tables(tables: Path) -> Tables | None:
 
 
 def explain(cell: Cell, plan: Iterable[Run], study: Study) -> Facts:
-    """Everything about a cell.
+    """Return everything about a cell.
 
     Args:
         cell: see ``find_cell``.
-        plan: the runs of the study's plan; empty where the places of its records are not known.
-        study: for its tables, its nodes and the commands.
+        plan: the runs of the study's plan; empty if the paths of its records are unknown.
+        study: source of the tables, the nodes and the commands.
 
     Returns:
         ``number`` (means over the seeds that have both scores), ``statistics`` (None without),
-        ``seeds`` (each with its scores, states and ``trainings`` in their order, those of its
-        baseline as ``baseline_trainings``), ``notes`` (what a reader must know), and the names.
+        ``seeds`` (each with its scores, its states, its ``trainings`` in order, and those of its
+        baseline as ``baseline_trainings``), ``notes`` (warnings for the reader), and the names.
 
     Raises:
         RecordError: the cell's records must not be compared.
@@ -99,8 +99,7 @@ def explain(cell: Cell, plan: Iterable[Run], study: Study) -> Facts:
 
 
 def _evidence(cell: Cell, plan: list[Run], study: Study) -> _Evidence:
-    """The records as they are now; of a cell that the plan does not have, as they were when they
-    were collected."""
+    """Gather the current records; for a cell outside the plan, the last collected tables."""
     earlier = collected_tables(Path(study.tables))
     runs = frame("runs", []) if earlier is None else earlier.runs
     planned = [run for run in plan if cell_of(run) in (cell, cell.baseline)]
@@ -110,14 +109,14 @@ def _evidence(cell: Cell, plan: list[Run], study: Study) -> _Evidence:
 
 
 def _only(tables: Tables, cell: Cell) -> Tables:
-    """The tables of a cell and its baselines."""
+    """Return the tables of a cell and its baselines."""
     runs = pd.concat([_rows(tables.runs, one) for one in dict.fromkeys((cell.baseline, cell))])
     problems = tables.problems.iloc[:0]
     return replace(tables, runs=runs, deltas=_rows(tables.deltas, cell), problems=problems)
 
 
 def _rows(runs: pd.DataFrame, cell: Cell) -> pd.DataFrame:
-    """The rows of a cell in any table that has its columns."""
+    """Return the rows of a cell in any table that has its columns."""
     for column in ("dataset", "model", "algorithm", "source", "target"):
         runs = runs[runs[column] == getattr(cell, column)]
     return runs
@@ -134,7 +133,7 @@ def _seeds(evidence: _Evidence) -> list[int]:
 
 
 def _seed(evidence: _Evidence, seed: int) -> Facts:
-    """One seed: its scores, the states of its runs, their trainings."""
+    """Return the facts of one seed: its scores, the states of its runs, and their trainings."""
     cell = evidence.cell
     run = _run(evidence, cell, seed)
     facts: Facts = {"seed": seed, **run}
@@ -154,7 +153,7 @@ def _seed(evidence: _Evidence, seed: int) -> Facts:
 
 
 def _run(evidence: _Evidence, cell: Cell, seed: int) -> Facts:
-    """A run of a cell: score, state, and trainings, first to last."""
+    """Return the facts of a cell's run: score, state, and trainings, first to last."""
     finished, absent = (
         rows[rows["seed"] == seed]
         for rows in (_rows(evidence.now.runs, cell), _rows(evidence.now.missing, cell))
@@ -202,8 +201,10 @@ def _percent(delta: float | None, baseline: float | None) -> float | None:
 
 
 def _number(evidence: _Evidence, seeds: Sequence[Facts]) -> Facts:
-    """Means over the seeds that count: those with both scores, for a baseline those with one. The
-    baselines are those of these seeds and those that the study has beside them, as in the cells."""
+    """Return means over the seeds with both scores; for a baseline, over the seeds with a score.
+
+    The baselines include the study's additional baseline seeds, as in the table of cells.
+    """
     cell = evidence.cell
     wanted = ["score"] if cell.algorithm == BASELINE else ["score", "baseline_score"]
     used = [seed for seed in seeds if all(seed[key] is not None for key in wanted)]
@@ -222,7 +223,7 @@ def _number(evidence: _Evidence, seeds: Sequence[Facts]) -> Facts:
 
 
 def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
-    """Interval and test of the cell, and what a reader must know of them."""
+    """Return interval and test of the cell, and notes about them for the reader."""
     cell, file = evidence.cell, evidence.tables / "cells.parquet"
     if cell.algorithm == BASELINE:
         return None, []
@@ -230,10 +231,10 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
         table = read_statistic(evidence.tables, "cells")
     except RecordError as error:
         remedy = snakemake(evidence.study, "figures_now")
-        return None, [f"no interval and no test: {error}", f"statistics are made by: {remedy}"]
+        return None, [f"no interval and no test: {error}", f"compute the statistics: {remedy}"]
     rows = _rows(table, cell)
     if rows.empty:
-        return None, [f"no interval and no test: {file} has no such cell"]
+        return None, [f"no interval and no test: {file} does not contain this cell"]
     (row,) = rows.to_dict("records")
     family = table[
         (table["dataset"] == cell.dataset) & ((table["n_sources"] > 1) == (len(cell.sources) > 1))
@@ -253,22 +254,22 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
         "no_interval": None if pd.isna(row["no_interval"]) else row["no_interval"],
         "family": {
             "what": f"{'multi' if len(cell.sources) > 1 else 'single'}-source cells of "
-            f"{cell.dataset}, of all models and algorithms",
+            f"{cell.dataset}, all models and algorithms",
             "tests": int(family["q"].notna().sum()),
             "significant": int(family["significant"].sum()),
         },
         "up_to_date": current,
     }
     stale = (
-        f"the statistics are of other records than those that are there now ({file}: delta "
-        f"{row['delta']:+.2f} of seeds {', '.join(map(str, row['seeds']))}); make them again: "
+        f"the statistics were computed from other records than the current ones ({file}: delta "
+        f"{row['delta']:+.2f} of seeds {', '.join(map(str, row['seeds']))}); recompute them: "
         f"{snakemake(evidence.study, 'figures_now')}"
     )
     return facts, [] if current else [stale]
 
 
 def _inputs_now(evidence: _Evidence) -> list[str]:
-    """Of the cell's row, were it made now; empty where its predictions are not what they were."""
+    """Return the cell's current input digests; empty if its predictions have changed."""
     try:
         more = transfer_config(evidence.study).more_baseline_seeds
         return inputs_of(evidence.now, evidence.results, more)
@@ -276,7 +277,7 @@ def _inputs_now(evidence: _Evidence) -> list[str]:
         return []
 
 
-# --- what a reader must know ----------------------------------------------------------------------
+# --- notes for the reader -------------------------------------------------------------------------
 
 
 def _notes(evidence: _Evidence, seeds: Sequence[Facts]) -> list[str]:
@@ -288,19 +289,21 @@ def _notes(evidence: _Evidence, seeds: Sequence[Facts]) -> list[str]:
         for training in (*seed["trainings"], *seed.get("baseline_trainings", ()))
     ]
     if any(training.get("synthetic") for training in trainings):
-        notes.append("SYNTHETIC: trained on generated dialogues, not on real ones")
+        notes.append("SYNTHETIC: trained on generated dialogues, not on real data")
     if not evidence.planned:
         notes.append(
-            "the study's plan does not have this cell now (the config was changed, or its data or "
-            "models are not on this disk): what follows is what was collected earlier, and no "
+            "the study's current plan does not contain this cell (the config has changed, or its "
+            "data or models are not on this disk): the output shows earlier results, and no "
             "command of this study trains it again"
         )
     elif collected.empty:
-        notes.append(f"the tables in {evidence.tables} do not have it: collect again")
+        notes.append(
+            f"the tables in {evidence.tables} do not contain it; run `tasktransfer collect` again"
+        )
     elif _other_trainings(evidence, collected):
         notes.append(
-            f"the tables in {evidence.tables} hold other trainings of this cell than the plan has "
-            "now (the config, the data or a model was changed): collect again"
+            f"the tables in {evidence.tables} contain other runs of this cell than the current "
+            "plan (the config, the data or a model has changed); run `tasktransfer collect` again"
         )
     kept = {str(Path(training["record"])) for training in trainings}
     for path, error in evidence.now.problems[["path", "error"]].itertuples(index=False, name=None):
@@ -315,7 +318,7 @@ def _other_trainings(evidence: _Evidence, collected: pd.DataFrame) -> bool:
 
 
 def _unlike(trainings: Sequence[Facts]) -> list[str]:
-    """What made some of the trainings and not the others."""
+    """Return notes on differences between the trainings: commits, devices and versions."""
     done = [training for training in trainings if "commit" in training]
     facts = {
         "commits": [training["commit"] for training in done],
@@ -330,7 +333,7 @@ def _unlike(trainings: Sequence[Facts]) -> list[str]:
     for what, values in facts.items():
         distinct = list(dict.fromkeys(str(value) for value in values))
         if len(distinct) > 1:
-            notes.append(f"the trainings are of {len(distinct)} {what}: {', '.join(distinct)}")
+            notes.append(f"the runs used {len(distinct)} {what}: {', '.join(distinct)}")
     if any(training["dirty"] for training in done):
-        notes.append("some trainings ran with uncommitted changes: their commit is not all of it")
+        notes.append("some runs had uncommitted changes: their commit does not fully describe them")
     return notes

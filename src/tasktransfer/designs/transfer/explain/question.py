@@ -1,4 +1,4 @@
-"""Which cell is asked about: names as people type them to the names of the study."""
+"""Lookup of the cell that a user names: typed names are matched with the study's names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasktransfer.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a cell of the heatmap is named by; ``sources`` is sorted, empty for a baseline."""
+    """Key of a heatmap cell; ``sources`` is sorted, and empty for a baseline."""
 
     dataset: str
     model: str
@@ -25,7 +25,7 @@ class Cell:
 
     @property
     def source(self) -> str:
-        """The sources as the tables join them."""
+        """Sources joined by ``+``, as in the tables."""
         return "+".join(self.sources)
 
     def __str__(self) -> str:
@@ -34,19 +34,19 @@ class Cell:
 
     @property
     def baseline(self) -> Cell:
-        """The baseline that the cell is compared with."""
+        """Baseline with which the cell is compared."""
         return Cell(self.dataset, self.model, BASELINE, (), self.target)
 
 
 def cell_of(run: Run) -> Cell:
-    """The cell that a planned run belongs to."""
+    """Return the cell of a planned run."""
     return Cell(
         run.about["dataset"], run.model, run.method, run.about["sources"], run.about["target"]
     )
 
 
 def cells_of(runs: pd.DataFrame) -> list[Cell]:
-    """The distinct cells of a table of runs, in its order."""
+    """Return the distinct cells of a table of runs, in its order."""
     columns = runs[["dataset", "model", "algorithm", "sources", "target"]]
     cells = (
         Cell(dataset, model, algorithm, tuple(sources), target)
@@ -63,17 +63,17 @@ def find_cell(
     algorithm: str,
     tasks: Sequence[str],
 ) -> Cell:
-    """The cell that some words ask about.
+    """Return the cell that the user names.
 
     Args:
         known: every cell of the study.
-        shorts: task → its short name; either may be given, in any case.
+        shorts: short name by task; ``tasks`` may contain either, in any case.
         dataset, model, algorithm: names.
-        tasks: source (several joined by ``+``) and target; for a baseline the target alone.
+        tasks: source (several joined by ``+``) and target; for a baseline only the target.
 
     Raises:
-        ConfigError: a name is unknown (with the known ones, and the one that was probably meant),
-            or the study has no such cell.
+        ConfigError: a name is unknown (lists the known names and suggests the closest), or the
+            study has no such cell.
     """
     cells = list(known)
     if not cells:
@@ -94,7 +94,7 @@ def find_cell(
 
 
 def _split(algorithm: str, tasks: Sequence[str]) -> tuple[list[str], str]:
-    """The words for the sources, and the one for the target."""
+    """Split the words into those for the sources and the one for the target."""
     *source, target = tasks
     if algorithm == BASELINE and source:
         raise ConfigError(f"a baseline has no source: give the target alone, not {' '.join(tasks)}")
@@ -114,7 +114,7 @@ def _pick_task(dataset: str, word: str, names: Iterable[str], shorts: Mapping[st
 
 
 def _pick(what: str, word: str, names: Iterable[str], spelled: Sequence[str] | None = None) -> str:
-    """The name that a word means, whatever its case."""
+    """Return the name that a word matches, ignoring case."""
     by_casefold = {name.casefold(): name for name in dict.fromkeys(names)}
     if word.casefold() in by_casefold:
         return by_casefold[word.casefold()]
@@ -127,7 +127,7 @@ def _pick(what: str, word: str, names: Iterable[str], spelled: Sequence[str] | N
 
 
 def _no_such_cell(cell: Cell, cells: Sequence[Cell]) -> str:
-    """What the study has instead."""
+    """Return a message that the cell does not exist and lists the closest existing ones."""
     like = [c for c in cells if (c.model, c.algorithm) == (cell.model, cell.algorithm)]
     of_target = sorted({c.source for c in like if c.target == cell.target and c.source})
     of_source = sorted({c.target for c in like if c.source == cell.source})

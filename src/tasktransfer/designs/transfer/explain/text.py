@@ -1,4 +1,4 @@
-"""An explanation for people."""
+"""Text output of a cell's explanation."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ WIDTH = 100
 
 
 def as_text(facts: Facts) -> str:
-    """What ``explain`` gathered, in sections: number, seeds, trainings, what to run, notes."""
+    """Format what ``explain`` returned, in sections: number, seeds, trainings, commands, notes."""
     lines = [_title(facts), "", *section("Number", _number(facts))]
     lines += section("Seeds", _seeds(facts))
     trainings = _distinct(facts)
     common = _common(trainings)
-    lines += section("All of its trainings", pairs(common.items()))
+    lines += section("Common to all its runs", pairs(common.items()))
     for heading, part in _by_run(facts):
         lines += section(heading, _trainings(part, common))
     lines += section("Run again", _commands(trainings))
@@ -75,16 +75,16 @@ def _certainty(statistics: Facts | None) -> list[tuple[str, str]]:
     old = "" if statistics["up_to_date"] else "  (outdated, see notes)"
     seeds = len(statistics["seeds"])
     over = f"{counted(seeds, 'seed')} {_drawn(statistics)}"
-    over += ": nothing is known of other seeds" if seeds == 1 else ""
+    over += ": variation between seeds unknown" if seeds == 1 else ""
     low, high = statistics["low"], statistics["high"]
-    ends = f"cannot be told: {statistics['no_interval']}"
+    ends = f"not available: {statistics['no_interval']}"
     if low is not None:
         ends = interval(low, high, "+.2f")
     return [("interval", f"{ends} (95 %, over {over}){old}"), ("test", _test(statistics) + old)]
 
 
 def _drawn(statistics: Facts) -> str:
-    """What stands for other test sets."""
+    """Describe what the interval resamples in place of other test sets."""
     instances, dialogues = statistics["instances"], statistics["dialogues"]
     if not instances:
         return "alone: no predictions"
@@ -99,7 +99,7 @@ def _test(statistics: Facts) -> str:
         return "none"
     level = f"q <= {statistics['level']}"
     if statistics["q"] is None:
-        return f"{p_equals('p', statistics['p'])}: one training only, other seeds unknown"
+        return f"{p_equals('p', statistics['p'])}: one run only, variation between seeds unknown"
     verdict = f"{'' if statistics['significant'] else 'not '}significant at {level}"
     return (
         f"{p_equals('p', statistics['p'])}, {p_equals('q', statistics['q'])}: {verdict}\n"
@@ -129,7 +129,7 @@ def _percent(value: float | None) -> str:
 
 
 def _state(seed: Facts, which: str) -> str:
-    """Empty where everything is finished."""
+    """Return why a run is not finished; empty if it is."""
     if seed[f"{which}state"] == "done":
         return ""
     return f"{which.replace('_', ': ') or 'run: '}{seed[f'{which}reason']}  "
@@ -148,13 +148,13 @@ def _by_run(facts: Facts) -> list[tuple[str, list[Facts]]]:
 
 
 def _distinct(facts: Facts) -> list[Facts]:
-    """Every training once, in the order in which they have to be run."""
+    """Return every training once, in the order in which they have to run."""
     listed = [training for _, part in _by_run(facts) for training in part]
     return list({training["folder"]: training for training in listed}.values())
 
 
 def _common(trainings: Sequence[Facts]) -> dict[str, str]:
-    """The lines that say the same of every finished training; they are printed once."""
+    """Return the lines that are equal for all finished trainings, which are printed once."""
     made = [lines for training in trainings if (lines := made_with(training))]
     if len(made) < 2:
         return {}
@@ -176,7 +176,7 @@ def _trainings(part: Sequence[Facts], common: Mapping[str, str]) -> list[str]:
 
 
 def _commands(trainings: Sequence[Facts]) -> list[str]:
-    """Per training, in order. Delete the record, ask for it."""
+    """Return the commands that repeat each training, in order: delete its record, rebuild it."""
     lines = []
     for training in trainings:
         if training["commands"]:

@@ -1,1 +1,1 @@
-"""The figures of the paper, and those beside them."""
+"""The paper's figures, and additional ones."""

@@ -1,4 +1,4 @@
-"""Figures 7 and 8 of the paper: transfer of a dataset over all models and algorithms together."""
+"""Figures 7 and 8 of the paper: mean transfer in a dataset over all models and algorithms."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ from tasktransfer.tables.numbers import counted
 _CELL = 0.52
 """Width and height of a cell, inches."""
 _GAP = 0.25
-"""Between the matrix and its margins, cells."""
+"""Gap between the matrix and its margins, cells."""
 _NOTE = (
-    "Below each mean: in how many combinations of model and algorithm the target improved. "
-    "Margins: mean of the row, of the column."
+    "Below each mean: the number of combinations of model and algorithm in which the target "
+    "improved. Margins: mean of the row or column."
 )
 
 
 def pair_means(cells: pd.DataFrame) -> pd.DataFrame:
-    """The mean delta of each source and target over models and algorithms.
+    """Compute the mean delta of each source and target over models and algorithms.
 
     Args:
-        cells: rows of one dataset and one source, columns of ``columns.CELLS``.
+        cells: single-source rows of one dataset, columns of ``columns.CELLS``.
 
     Returns:
-        source, target; ``delta``: mean over the models and algorithms that are there, points;
-        ``n``: how many those are; ``improve``: in how many of them delta is above zero.
+        source, target; ``delta``: mean over the available models and algorithms, points;
+        ``n``: number of these combinations; ``improve``: number of them with a delta above zero.
     """
     measured = cells[cells["delta"].notna()]
     return (
@@ -64,11 +64,11 @@ def pair_means(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
-    """Draw a dataset's mean deltas, source × target; None when there is no single-source cell.
+    """Draw a dataset's mean deltas, source × target; None if it has no single-source cell.
 
-    Each cell has the mean over models and algorithms and, below, in how many of them the target
-    improved. The last column has each source's mean over its targets, the last row each target's
-    mean over its sources; the corner the mean of all.
+    Each cell shows the mean over models and algorithms and, below it, the number of combinations in
+    which the target improved. The last column has each source's mean over its targets, the last row
+    each target's mean over its sources, and the corner the mean of all.
     """
     cells = single_source_cells(results, dataset)
     pairs = pair_means(cells)
@@ -126,7 +126,7 @@ def _draw(
     expected: int,
     scale: float,
 ) -> list[cell_grid.Corner]:
-    """Draw the cells that have a number; gives those beyond the colours."""
+    """Draw the cells that have a number; return those beyond the colour scale."""
     position = {task: float(index) for index, task in enumerate(tasks)}
     margin = len(tasks) + _GAP
     shown: dict[cell_grid.Corner, tuple[float, str]] = {}
@@ -162,7 +162,7 @@ def _draw(
 def _empty(
     pairs: pd.DataFrame, absent: pd.DataFrame, tasks: list[str]
 ) -> tuple[list[cell_grid.Corner], list[cell_grid.Corner]]:
-    """The cells off the diagonal without a number: planned ones, and those of no plan."""
+    """Return the cells off the diagonal without a number: first planned ones, then unplanned."""
     there = {*zip(pairs["source"], pairs["target"], strict=True)}
     planned = {*zip(absent["source"], absent["target"], strict=True)}
     missing: list[cell_grid.Corner] = []

@@ -1,5 +1,7 @@
-"""The margin of the heatmap: what models that are only asked score on each target, below the
-matrix, where the baselines' scores stand on the diagonal above them."""
+"""Rows below the heatmap: scores of prompted models on each target.
+
+Each score is in the column whose diagonal cell shows the target's baseline score.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,17 @@ from tasktransfer.present.kit import matrix as cell_grid
 from tasktransfer.present.kit.style import INK
 
 GAP = 0.4
-"""Between matrix and margin, cells."""
+"""Gap between matrix and margin, cells."""
 FILL = "#efe9dc"
 
 MarginRow = tuple[str, list[float]]
-"""What is asked with how many shots, and its score on each target; NaN where there is none."""
+"""Prompted model with its number of shots, and its score on each target; NaN without a score."""
 
 
 def margin_rows(
     prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]
 ) -> list[MarginRow]:
-    """The rows below the matrix of a dataset, in the order of the table."""
+    """Return the rows below a dataset's matrix, in the order of the table."""
     if prompted is None:
         return []
     own = prompted[(prompted["dataset"] == dataset) & prompted["target"].isin(list(tasks))]
@@ -39,14 +41,14 @@ def margin_rows(
 
 
 def height(count: int, margin: Sequence[MarginRow]) -> float:
-    """Of a matrix of so many tasks with its margin, cells."""
+    """Return the height of a matrix with ``count`` tasks and its margin, in cells."""
     return count + (GAP + len(margin) if margin else 0)
 
 
 def draw_margin(
     axes: Axes, names: Sequence[str], margin: Sequence[MarginRow], scale: float
 ) -> None:
-    """Draw the margin below a matrix, whose rows have these names, and name its own."""
+    """Draw the margin below a matrix with rows ``names``, and label all rows."""
     if not margin:
         return
     count = len(names)
@@ -64,7 +66,7 @@ def draw_margin(
 
 
 def margin_entries(margin: Sequence[MarginRow]) -> list[Artist]:
-    """What the margin is, for the legend."""
+    """Return the legend entry of the margin; none without a margin."""
     if not margin:
         return []
-    return [Patch(facecolor=FILL, label="below: score of a model that is asked, not trained")]
+    return [Patch(facecolor=FILL, label="below: score of a prompted model (not fine-tuned)")]

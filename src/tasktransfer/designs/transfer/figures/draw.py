@@ -1,4 +1,4 @@
-"""Every figure of a dataset: what draws it, and the part of a study that it reads."""
+"""Drawing functions of a dataset's figures, and the selection of the results that they read."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ DRAW: dict[str, Callable[[Results, str], Figure | None]] = {
     "shuffled_source": shuffled_source,
     "lengths": lengths,
 }
-"""Kind of figure → what draws it of a dataset."""
+"""Drawing function of a dataset's figure, by kind of figure."""
 
 
 def drawn(kind: str, dataset: str, view: View) -> Figure | None:
-    """A figure of a dataset; None where it has nothing to show."""
+    """Draw a figure of a dataset; None if it has nothing to show."""
     return DRAW[kind](results_of(view), dataset)
 
 
 def part(dataset: str, view: View) -> View:
-    """What of some frames is of one dataset."""
+    """Return the part of a view that belongs to one dataset."""
     return in_view(view, of_dataset(results_of(view), dataset, tuple(view)))

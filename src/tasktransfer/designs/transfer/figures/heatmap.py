@@ -1,11 +1,11 @@
-"""Figure 3 of the paper: who helps whom, per dataset, model and algorithm.
+"""Figure 3 of the paper: heatmaps of relative improvement per dataset, model and algorithm.
 
-Rows are sources, columns targets; the diagonal holds the baseline's score, every other cell the
-relative improvement over it. Sources of other datasets are rows below those of the target's own.
-What is missing and what is not in the study are hatched, each in its way, never drawn as zero;
-cells of pairs that left a race keep colour and number under a hatching of their own.
-Cells that survive false-discovery control are framed; those of one seed have a ring and never a
-frame, for their test speaks of that training alone.
+Rows are sources and columns are targets. The diagonal shows the baseline's score, every other cell
+the relative improvement over it. Sources from other datasets are rows below the target dataset's
+own. Missing cells and cells outside the study have different hatchings and are never drawn as zero.
+Cells of pairs that left a race keep their colour and number under a third hatching. Cells that
+survive false-discovery control are framed. Cells with one seed have a ring and never a frame,
+because their test does not cover other runs.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ _PALE = "#f7f7f7"
 
 @dataclass(frozen=True)
 class Panel:
-    """The cells of one model and algorithm, each a mean over seeds.
+    """Cells of one model and algorithm, each a mean over seeds.
 
     ``improvement`` (%), ``delta``, ``partial``, ``significant``, ``one_training``, ``tested`` and
-    ``left_race`` are square (sources, targets), NaN or False where nothing is there; ``baseline``
-    has one score per target. ``partial`` marks cells (on the diagonal: baselines) with fewer seeds
-    than planned, none included, ``tested`` those with a q, ``significant`` those with q ≤ 0.05,
-    ``one_training`` those of one seed, ``left_race`` those that got no more seeds.
+    ``left_race`` are square (sources, targets), with NaN or False in empty cells. ``baseline`` has
+    one score per target. ``partial`` marks cells (on the diagonal: baselines) with fewer seeds than
+    planned, including none; ``tested`` marks cells with a q, ``significant`` those with q ≤ 0.05,
+    ``one_training`` those with one seed, ``left_race`` those that a race gave no more seeds.
     """
 
     model: str
@@ -85,17 +85,17 @@ class Panel:
 
     @property
     def empty(self) -> Flags:
-        """Where there is neither a delta nor, on the diagonal, a baseline's score."""
+        """Mask of cells without a delta or, on the diagonal, without a baseline's score."""
         empty = np.isnan(self.delta)
         np.fill_diagonal(empty, np.isnan(self.baseline))
         return empty
 
 
 def panels(results: Results, dataset: str) -> tuple[list[str], list[list[Panel]]]:
-    """The tasks of a dataset in order, and its panels: a list of models of lists of algorithms.
+    """Return the tasks of a dataset in order, and its panels as a list of rows.
 
-    Models, algorithms and tasks come from what is there and from what is missing, so that a model
-    that failed altogether still has its (hatched) panel.
+    There is one row per model, with one panel per algorithm. Models, algorithms and tasks come from
+    finished and missing runs, so a model whose runs all failed still has its (hatched) panel.
     """
     tables = results.tables
     runs = tables.runs[tables.runs["dataset"] == dataset]
@@ -144,7 +144,7 @@ def _panel(
 
 
 def _square(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
-    """(sources, targets), NaN where there is no cell; ``values`` has one number per cell."""
+    """Return a matrix (sources, targets) of ``values``, one number per cell; NaN without a cell."""
     position = {task: index for index, task in enumerate(tasks)}
     square = np.full((len(tasks), len(tasks)), np.nan)
     rows = [position[name] for name in cells["source"]]
@@ -154,10 +154,10 @@ def _square(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
 
 
 def heatmap(results: Results, dataset: str, compared_with: str = "the baseline") -> Figure | None:
-    """Draw the figure of one dataset; None when it has no single-source transfer run planned.
+    """Draw the figure of one dataset; None if no single-source transfer run is planned in it.
 
-    A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both; where
-    that baseline is 0 the cell shows points. ``compared_with``: what the cells' baseline is.
+    A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both. If that
+    baseline is 0, the cell shows points. ``compared_with`` names the cells' baseline in the title.
     """
     tasks, grid = panels(results, dataset)
     if not grid or not grid[0]:
@@ -204,7 +204,7 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
 
 
 def _first_of_each(tasks: Sequence[str], foreign: Sequence[int]) -> list[int]:
-    """Where the sources of another dataset begin."""
+    """Return the first row of each other dataset's sources."""
     homes = [tasks[number].partition("/")[0] for number in foreign]
     return [
         n for n, home in zip(foreign, homes, strict=True) if homes.index(home) == n - foreign[0]
@@ -212,13 +212,15 @@ def _first_of_each(tasks: Sequence[str], foreign: Sequence[int]) -> list[int]:
 
 
 def _cell_size(tasks: int, columns: int) -> float:
-    """Width of a cell, inches: CELL, or more where few panels of few tasks would leave a figure
-    too narrow for its title."""
+    """Return the width of a cell in inches.
+
+    It is CELL, or more if few panels with few tasks would make the figure too narrow for its title.
+    """
     return max(CELL, (4.2 / columns - 0.75) / tasks)
 
 
 def _canvas(tasks: int, rows: int, columns: int) -> Figure:
-    """A figure with room for cells of that size, names, title and legend."""
+    """Return a figure with room for the cells, names, title and legend."""
     side = _cell_size(tasks, columns) * tasks
     width, height = (side + 0.75) * columns + 1.4, (side + 0.7) * rows + 2.0
     return Figure(figsize=(width, height), layout="constrained")
@@ -256,19 +258,19 @@ def _draw(
 
 
 def _corners(flags: Flags) -> list[cell_grid.Corner]:
-    """The cells of a square that are flagged."""
+    """Return the corners of the flagged cells of a square."""
     return [(float(target), float(source)) for source, target in np.argwhere(flags)]
 
 
 def _beyond(panel: Panel, limit: float) -> Flags:
-    """Cells whose colour is the scale's end and whose number lies beyond."""
+    """Return a mask of cells whose number lies beyond the colour scale."""
     return np.asarray(np.abs(panel.improvement) > limit, np.bool_)
 
 
 def _cell_look(
     panel: Panel, cell: tuple[int, int], norm: TwoSlopeNorm, colours: Colormap
 ) -> tuple[str, Any, str, dict[str, Any]]:
-    """Text, fill, ink and font style of a cell that is not empty."""
+    """Return text, fill, text colour and font style of a cell that is not empty."""
     mark = "*" if panel.partial[cell] else ""
     if cell[0] == cell[1]:
         return f"{panel.baseline[cell[0]]:.1f}{mark}", NEUTRAL, INK, {"weight": "bold"}
@@ -284,7 +286,7 @@ def _size_of(text: str) -> float:
 
 
 def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]], side: float, points: float) -> None:
-    """Algorithms above the columns, models left of the rows, axes named once at the rim."""
+    """Write algorithms above the columns, models left of the rows, and axis names at the rim."""
     for place, panel in zip(axes[0], grid[0], strict=True):
         name = folded(algorithm_label(panel.algorithm), side, points)
         place.set_title(name, fontsize=points, pad=8)
@@ -295,7 +297,7 @@ def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]], side: float, points:
 
 
 def _legend_entries(every: list[Panel], limit: float) -> list[Artist]:
-    """Only what the figure shows."""
+    """Return legend entries for the marks that the figure contains."""
     off = ~np.eye(len(every[0].baseline), dtype=bool)
     entries: list[Artist] = [Patch(facecolor=NEUTRAL, label="diagonal: baseline score")]
     entries += _frames(every, off)
@@ -317,7 +319,7 @@ def _legend_entries(every: list[Panel], limit: float) -> list[Artist]:
 
 
 def _frames(every: list[Panel], off: Flags) -> list[Artist]:
-    """What the frames and rings mean, or why there are none."""
+    """Return legend entries for frames and rings, or for the reason that there are none."""
     entries: list[Artist] = []
     if any((one.significant & ~one.one_training).any() for one in every):
         entries.append(Patch(**cell_grid.FRAME, label=cell_grid.SURVIVES_LABEL))

@@ -1,4 +1,4 @@
-"""Figure 6 of the paper: how long utterances and dialogues are."""
+"""Figure 6 of the paper: lengths of utterances and dialogues."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _UNITS = {
     "dialogue_turns": ("Dialogue length, turns", "dialogues"),
     "dialogue_words": ("Dialogue length, words", "dialogues"),
 }
-"""Unit → what its axis says, and what is counted."""
+"""Axis label and counted noun by unit."""
 _SHOWN = 0.99
-"""Share of the utterances or dialogues that the axis reaches."""
+"""Fraction of the utterances or dialogues that the axis covers."""
 _MOST_BARS = 40
 
 
 def lengths(results: Results, dataset: str) -> Figure | None:
-    """Draw a histogram per unit; None when no dialogues were prepared or none of the dataset are
-    studied, and a figure that says so for a dataset whose releases tell no turns.
+    """Draw one histogram per unit; None without prepared dialogues or outside the study.
 
-    Bars are shares of all utterances or dialogues of the release. The axis ends where 99 % are
-    shown; the panel says how many are longer, and up to what length.
+    Bars are percentages of all utterances or dialogues of the release. The axis ends where 99 % are
+    shown; the panel states how many are longer, and the greatest length. If the dataset's releases
+    have no turns, the figure says so.
     """
     if results.lengths is None or dataset not in results.metadata.order["dataset"]:
         return None
@@ -61,7 +61,7 @@ def lengths(results: Results, dataset: str) -> Figure | None:
 
 def _without_turns(results: Results, dataset: str) -> Figure:
     figure = Figure(figsize=(5.4, 1.6), layout="constrained")
-    figure.text(0.5, 0.4, f"Releases of {dataset} tell no turns.", ha="center", fontsize=9)
+    figure.text(0.5, 0.4, f"Releases of {dataset} do not mark turns.", ha="center", fontsize=9)
     entitle(figure, f"{dataset}: lengths of utterances and dialogues", None, results.metadata)
     return figure
 
@@ -94,7 +94,7 @@ def _draw(axes: Axes, histogram: pd.DataFrame, label: str, noun: str) -> None:
 
 
 def _beyond(length: Any, count: Any, edges: Any) -> str:
-    """How many are longer than the axis reaches."""
+    """Return the number of items that are longer than the axis, and the greatest length."""
     longer = int(count[length >= edges[-1]].sum())
     if not longer:
         return f"longest {int(length[-1]):,}"

@@ -1,4 +1,4 @@
-"""Which sources a bandit trains on beside the target, round by round."""
+"""Figure of the weights that a bandit gives to sources, by round."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ COLUMNS = 3
 
 
 def drawn(view: View) -> Figure | None:
-    """A panel per model, algorithm and target: a line per source, the mean over seeds, with the
-    range of these; dotted: all sources alike. None where nothing was mixed."""
+    """Draw one panel per model, algorithm and target; None if no run mixed sources.
+
+    A panel has one line per source, the mean weight over seeds, with the range over seeds. A dotted
+    line marks equal weights.
+    """
     rows = view["mixing"]
     if rows.empty:
         return None
@@ -52,7 +55,7 @@ def drawn(view: View) -> Figure | None:
             (source_name, series_look(rank)) for rank, source_name in enumerate(sources)
         )
     ]
-    legend_below(figure, [*entries, Line2D([], [], color=INK, ls=":", label="all alike")])
+    legend_below(figure, [*entries, Line2D([], [], color=INK, ls=":", label="equal weights")])
     seeds = int(rows["seed"].nunique())
     entitle(figure, "Weights of sources over training", seeds, view.metadata)
     return figure

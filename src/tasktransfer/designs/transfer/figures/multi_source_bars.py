@@ -1,4 +1,4 @@
-"""A bar per multi-source run beside the mean of its single sources (paper, section 6.2)."""
+"""Bar chart of multi-source runs and the means of their single sources (paper, section 6.2)."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from tasktransfer.present.kit.style import (
 
 _NAMES = ["model", "algorithm", "target", "source"]
 _PAIR = 0.8
-"""Width that the bars of one target take on the axis, of 1."""
+"""Fraction of the axis unit that the bars of one target take."""
 
 
 def multi_source_bars(results: Results, dataset: str) -> Figure | None:
-    """Draw the multi-source runs of a dataset, one panel per model; None when there are none.
+    """Draw the multi-source runs of a dataset, one panel per model; None if there are none.
 
-    A solid bar is the delta of the run on all sources (mean over seeds), the pale one on its left
-    the mean delta of the same sources one at a time. A mean over fewer single sources or seeds
-    than the run has is marked by an asterisk; where there is nothing, a hatched bar says so.
+    A solid bar is the delta of the run on all sources (mean over seeds). The pale bar on its left
+    is the mean delta of the same sources one at a time. An asterisk marks a mean over fewer single
+    sources or seeds than the run has. A hatched bar marks a missing value.
     """
     tables = results.tables
     gains = multi_source_gain(tables.deltas[tables.deltas["dataset"] == dataset])
@@ -62,7 +62,7 @@ def multi_source_bars(results: Results, dataset: str) -> Figure | None:
     ]
     panels[-1].set_xticks(range(len(groups)), labels, fontsize=8)
     _legend(figure, algorithms, gains, len(models) * len(algorithms) * len(groups))
-    what = f"{dataset}: several sources at once against each alone"
+    what = f"{dataset}: several sources together compared with each alone"
     if results.metadata.facts.get(SOURCES_CHOSEN_BY) == "test":
         what += " (chosen by test scores)"
     entitle(figure, what, int(max(gains["n_seeds"], default=0)), results.metadata)
@@ -70,13 +70,13 @@ def multi_source_bars(results: Results, dataset: str) -> Figure | None:
 
 
 def bar_look(rank: int) -> dict[str, Any]:
-    """An algorithm's bars: colour, and a pattern that tells them apart without it."""
+    """Return the look of an algorithm's bars: a colour and, for readers without it, a pattern."""
     look = series_look(rank)
     return {"facecolor": look.colour, "edgecolor": "white", "hatch": look.hatch, "linewidth": 0.0}
 
 
 def _limits(gains: pd.DataFrame) -> tuple[float, float]:
-    """Axis limits with zero and room for the numbers at the bars' ends."""
+    """Return axis limits that include zero and leave room for the numbers at the bars' ends."""
     values = [0.0, *gains["multi_delta"], *gains["single_delta"].dropna()]
     low, high = min(values), max(values)
     room = 0.28 * ((high - low) or 1.0)
@@ -125,10 +125,10 @@ def _legend(figure: Figure, algorithms: list[str], gains: pd.DataFrame, planned:
     entries = [
         Patch(**bar_look(rank), label=algorithm_label(name)) for rank, name in enumerate(algorithms)
     ]
-    entries.append(Patch(facecolor="#555555", label="all sources at once"))
+    entries.append(Patch(facecolor="#555555", label="all sources together"))
     entries.append(Patch(facecolor="#555555", alpha=0.4, label="mean of its single sources"))
     if not gains["complete"].all():
-        entries.append(Patch(facecolor="none", label="* some singles missing"))
+        entries.append(Patch(facecolor="none", label="* some single sources missing"))
     if len(gains) < planned or gains["single_delta"].isna().any():
         entries.append(Patch(**MISSING, label="missing"))
     legend_below(figure, entries)

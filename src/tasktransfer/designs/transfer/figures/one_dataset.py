@@ -1,4 +1,4 @@
-"""The part of a study's results that one figure reads: its dataset, and the frames it asks for."""
+"""Selection of the results that one figure reads: its dataset, and the frames it requests."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ FRAMES = (*columns.TABLES, *columns.STATISTICS, LENGTHS, ASKED)
 
 
 def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES) -> Results:
-    """The same results with the rows of one dataset only; frames that are not named are empty.
+    """Return the results with the rows of one dataset only; frames that are not named are empty.
 
-    ``metadata`` keeps the tasks of the dataset only and says nothing of the whole study's records
-    and config, so that equal answers mean an equal figure.
+    ``metadata`` keeps only the dataset's tasks and drops the whole study's records and config, so
+    that equal results mean an equal figure.
     """
     metadata = results.metadata
     tasks = _tasks(results, dataset)
@@ -51,25 +51,27 @@ def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES)
 
 
 def datasets_of(results: Results) -> list[str]:
-    """Every dataset of which something is there or missing, in the study's order."""
+    """Return every dataset with finished or missing runs, in the study's order."""
     names = [*results.tables.runs["dataset"], *results.tables.missing["dataset"]]
     return results.metadata.ordered("dataset", names)
 
 
 def single_source_cells(results: Results, dataset: str) -> pd.DataFrame:
-    """The cells of one source, of one dataset: columns of ``columns.CELLS``."""
+    """Return the single-source cells of one dataset: columns of ``columns.CELLS``."""
     cells = results.statistics.cells
     return cells[(cells["dataset"] == dataset) & (cells["n_sources"] == 1)]
 
 
 def seeds_of(cells: pd.DataFrame) -> int:
-    """How many distinct seeds are behind some cells."""
+    """Return the number of distinct seeds in cells."""
     return len({seed for seeds in cells["seeds"] for seed in seeds})
 
 
 def train_sizes(results: Results, dataset: str) -> dict[str, int]:
-    """Task, as the dataset's runs name it → training instances, for the tasks whose size the
-    records tell."""
+    """Return the number of training instances by task, as the dataset's runs name it.
+
+    Tasks whose size the records do not contain are left out.
+    """
     rows = results.tables.sizes[results.tables.sizes["train"] > 0]
     named = (
         as_seen_from(dataset, task) for task in zip(rows["dataset"], rows["task"], strict=True)
@@ -78,8 +80,10 @@ def train_sizes(results: Results, dataset: str) -> dict[str, int]:
 
 
 def _tasks(results: Results, dataset: str) -> list[str]:
-    """Every task that is a target or a source of a run that is there or missing, or of a cell: a
-    figure may read cells alone."""
+    """Return every target and source of finished and missing runs and of cells.
+
+    Cells are included because a figure may read cells alone.
+    """
     tables = results.tables
     tasks: dict[str, None] = {}
     for frame in (tables.runs, tables.missing, results.statistics.cells):
@@ -92,7 +96,7 @@ def _tasks(results: Results, dataset: str) -> list[str]:
 
 
 def _sizes(results: Results, dataset: str) -> pd.DataFrame:
-    """The sizes of its tasks and of its sources, which may be of other datasets."""
+    """Return the sizes of a dataset's tasks and of its sources, which may be in other datasets."""
     cells, sizes = results.statistics.cells, results.tables.sizes
     sources = set(cells.loc[cells["dataset"] == dataset, "source"])
     homes = zip(sizes["dataset"], sizes["task"], strict=True)
@@ -105,7 +109,7 @@ def _parts(source: str) -> list[str]:
 
 
 def _reduced(group: _Frames, dataset: str, frames: Collection[str]) -> _Frames:
-    """A dataclass of frames with the rows of one dataset, or none."""
+    """Return the frames with the rows of one dataset; frames that are not requested are empty."""
     kept: dict[str, Any] = {}
     for field in fields(cast(Any, group)):
         frame: pd.DataFrame = getattr(group, field.name)

@@ -1,4 +1,4 @@
-"""Regret of selectors over what they cost, with interval; the noise floor is a band."""
+"""Figure of the selectors' regret over their cost, with intervals and the noise floor as a band."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tasktransfer.tables.numbers import counted
 from tasktransfer.tables.regret import LEADING, RANDOM
 
 LEAST_SECONDS = 0.1
-"""What costs less stands here: nothing has no place on a logarithmic axis."""
+"""Smallest cost on the logarithmic axis; cheaper selectors are drawn here."""
 APART = 1.25
-"""What costs about the same stands beside each other, so much dearer each."""
+"""Smallest ratio of neighbouring x positions, which separates selectors of similar cost."""
 ROOM_FOR_NAMES = 1.45
-"""Names stand above their intervals."""
+"""Factor of the y limit that leaves room for names above their intervals."""
 
 
 def drawn(view: View) -> Figure | None:
-    """The figure of a study; None where no target has two sources to rank."""
+    """Draw the figure of a study; None if no target has two sources to rank."""
     rows = view["regret"]
     judged = rows[(rows["measure"] == LEADING) & rows["value"].notna()]
     return regret(rows, view.metadata) if len(judged) else None
@@ -35,7 +35,8 @@ def regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
     """Draw one panel per model and algorithm.
 
     Args:
-        table: columns of ``tables.regret.COLUMNS``; of several datasets together where they are.
+        table: columns of ``tables.regret.COLUMNS``. With several datasets, only the rows over all
+            of them are drawn.
     """
     rows = table[(table["measure"] == LEADING) & table["value"].notna()]
     datasets = list(dict.fromkeys(rows["dataset"]))
@@ -47,7 +48,7 @@ def regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
         model, algorithm = map(str, names)
         _draw(place, group)
         place.set_ylabel(f"{model}\n{algorithm_label(algorithm)}\nregret@1, points", fontsize=8)
-    axes[-1].set_xlabel("seconds a target (log scale)", fontsize=LABEL_POINTS)
+    axes[-1].set_xlabel("seconds per target (log scale)", fontsize=LABEL_POINTS)
     targets, seeds = int(rows["n_targets"].max()), int(rows["n_seeds"].max())
     what = f"Regret of selectors over their cost, {counted(targets, 'target')}"
     entitle(figure, what, seeds, metadata)
@@ -79,6 +80,6 @@ def _draw(axes: Axes, group: pd.DataFrame) -> None:
 
 
 def _name_line(axes: Axes, height: float, name: str) -> None:
-    """Beside the panel, where no interval is."""
+    """Write the name of a line to the right of the panel, away from the intervals."""
     axes.text(1.005, height, name, va="center", fontsize=7, color=INK,
               transform=axes.get_yaxis_transform())  # fmt: skip

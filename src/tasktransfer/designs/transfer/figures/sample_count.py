@@ -32,13 +32,12 @@ from tasktransfer.stats.best_fit import mean_interval
 
 
 def sample_count(results: Results, dataset: str) -> Figure | None:
-    """Draw a row per model, sources on the left and targets on the right; None when no cell's
-    sizes are known.
+    """Draw one row per model, sources on the left and targets on the right.
 
     A point is the mean delta over all cells whose source (or target) has that many training
-    samples, with its 95 % interval; tasks of equal size are one point. Lines are least squares of
-    the cells' deltas on the logarithm of the count, with their 95 % interval over tasks; none where
-    there are fewer than three distinct counts.
+    samples, with its 95 % interval. Tasks of equal size share one point. Lines are least-squares
+    fits of the cells' deltas on the logarithm of the count, with their 95 % interval over tasks.
+    There is no line with fewer than three distinct counts. None if no cell has known sizes.
     """
     cells = single_source_cells(results, dataset)
     cells = cells[cells["delta"].notna()]
@@ -70,7 +69,7 @@ def sample_count(results: Results, dataset: str) -> Figure | None:
 
 
 def _draw(axes: Axes, cells: pd.DataFrame, look: Look) -> bool:
-    """Points and line of one panel; tells whether there is a line."""
+    """Draw points and line of one panel; return whether there is a line."""
     bare_axes(axes)
     if cells.empty:
         return False

@@ -27,11 +27,11 @@ from tasktransfer.present.kit.style import (
 
 
 def ratios(results: Results, dataset: str) -> pd.DataFrame:
-    """The cells of one source whose tasks' sizes are known, with their sample ratio.
+    """Return the single-source cells whose tasks have known sizes, with their sample ratio.
 
     Returns:
-        columns of ``columns.CELLS``; ``ratio``: training instances of the source / of the target;
-        ``type``: the target's task type.
+        columns of ``columns.CELLS``; ``ratio``: training instances of the source divided by those
+        of the target; ``type``: the target's task type.
     """
     cells = single_source_cells(results, dataset)
     sizes = train_sizes(results, dataset)
@@ -44,11 +44,11 @@ def ratios(results: Results, dataset: str) -> pd.DataFrame:
 
 
 def sample_ratio(results: Results, dataset: str) -> Figure | None:
-    """Draw one panel per model; None when no single-source cell has both tasks' sizes.
+    """Draw one panel per model; None if no single-source cell has both tasks' sizes.
 
-    A point is the mean over seeds of one algorithm, source and target. Lines are least squares of
-    delta on the logarithm of the ratio per target type, with their 95 % interval over tasks;
-    none where a type has fewer than three distinct ratios.
+    A point is the mean over seeds of one algorithm, source and target. Lines are least-squares fits
+    of delta on the logarithm of the ratio per target type, with their 95 % interval over tasks. A
+    type with fewer than three distinct ratios has no line.
     """
     cells = ratios(results, dataset)
     if cells.empty:
@@ -72,7 +72,7 @@ def sample_ratio(results: Results, dataset: str) -> Figure | None:
 
 
 def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
-    """Points and lines of one model; tells whether there is a line."""
+    """Draw points and lines of one model; return whether there is a line."""
     bare_axes(axes)
     lines = False
     for name in types:

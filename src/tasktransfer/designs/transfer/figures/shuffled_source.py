@@ -1,4 +1,4 @@
-"""The second heatmap: what is left of each cell when its source's answers are permuted."""
+"""Heatmap of each cell's improvement over training on its source with permuted answers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from tasktransfer.designs.transfer.figures.heatmap import heatmap
 
 
 def shuffled_source(results: Results, dataset: str) -> Figure | None:
-    """Draw the heatmap of one dataset with the control ``shuffled_source`` in the baseline's place:
-    a cell's delta less that of its shuffled source. None where that control left no run."""
+    """Draw the heatmap of one dataset with the control ``shuffled_source`` as the baseline.
+
+    A cell shows its delta minus the delta of its shuffled source. None if the control has no run.
+    """
     statistics = results.statistics
     over = statistics.control_cells
     cells = over[over["control"] == SHUFFLED_SOURCE].drop(columns="control")

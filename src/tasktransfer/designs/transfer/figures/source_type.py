@@ -29,15 +29,15 @@ from tasktransfer.stats.best_fit import mean_interval
 from tasktransfer.tables.numbers import counted
 
 _GROUP = 0.84
-"""Width that the algorithms of one type take on the axis, of 1."""
+"""Fraction of the axis unit that the algorithms of one type take."""
 _GOLDEN = 0.6180339887
 
 
 def source_type(results: Results, dataset: str) -> Figure | None:
-    """Draw one panel per model; None when there is no single-source cell.
+    """Draw one panel per model; None if there is no single-source cell.
 
     Small points are cells (one source and target, mean over seeds), spread sideways so that they
-    can be told apart; large marks are their means with 95 % intervals.
+    do not overlap. Large marks are their means with 95 % intervals.
     """
     cells = single_source_cells(results, dataset)
     cells = cells[cells["delta"].notna()]
@@ -90,7 +90,7 @@ def _draw_column(
     axes: Axes, deltas: np.ndarray[tuple[int], np.dtype[np.float64]], middle: float, slot: float,
     look: Look,
 ) -> None:  # fmt: skip
-    sideways = (np.arange(len(deltas)) * _GOLDEN) % 1  # even, and the same every time
+    sideways = (np.arange(len(deltas)) * _GOLDEN) % 1  # even, and deterministic
     sideways -= np.mean(sideways)
     axes.scatter(
         middle + 0.7 * slot * sideways, deltas, s=7, marker=look.marker, color=look.colour,

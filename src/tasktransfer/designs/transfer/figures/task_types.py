@@ -1,4 +1,4 @@
-"""The paper's four task types (Table 1), and how each looks in every figure."""
+"""The paper's four task types (Table 1), and their look in every figure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tasktransfer.present.kit.style import Look
 from tasktransfer.tasks.card import TaskKind
 
 UNKNOWN = "other"
-"""A task without a card: a data set of one's own."""
+"""Type of a task without a card, for example from your own dataset."""
 
 _OF_KIND: dict[TaskKind, str] = {
     "utterance_classification": "utterance classification",
@@ -29,11 +29,11 @@ LOOKS: dict[str, Look] = {
     "multiple choice": Look("#1a1a1a", "D", ":"),
     UNKNOWN: Look("#666666", "X", "-"),
 }
-"""Of Okabe and Ito's palette those that are far from the blue and red of transfer."""
+"""Colours of Okabe and Ito's palette that are far from the blue and red of transfer."""
 
 
 def task_type(dataset: str, task: str) -> str:
-    """The type of a task as the paper names it; ``other`` for a task that has no card."""
+    """Return the paper's name for the type of a task; ``other`` for a task without a card."""
     card = find_task(dataset, task)
     if card is None:
         return UNKNOWN
@@ -41,6 +41,6 @@ def task_type(dataset: str, task: str) -> str:
 
 
 def types_among(dataset: str, tasks: Iterable[str]) -> list[str]:
-    """The distinct types of some tasks, in the paper's order."""
+    """Return the distinct types of tasks, in the paper's order."""
     types = {task_type(dataset, task) for task in tasks}
     return [name for name in LOOKS if name in types]

@@ -34,11 +34,11 @@ from tasktransfer.present.kit.style import (
 )
 
 ARROWS_PER_TASK = 3
-"""More than that many arrows per task, in one panel, and no eye can follow them."""
+"""Maximum number of arrows per task in one panel; more would be unreadable."""
 _INCH = 1.15
 """Radius of the circle of nodes, inches."""
 _PANEL = 2.2 * _INCH + 0.8
-"""Width of a panel with the names beside it, inches."""
+"""Width of a panel with the names next to it, inches."""
 _NODE = 11.0
 """Size of a node's marker, points."""
 _THIN, _THICK = 0.5, 4.0
@@ -47,11 +47,11 @@ _DASHED = (0, (2.5, 1.2))
 
 
 def transfer_graph(results: Results, dataset: str) -> Figure | None:
-    """Draw one panel per model; None when there is no single-source cell.
+    """Draw one panel per model; None if there is no single-source cell.
 
-    An arrow's width and colour are the mean delta over the algorithms that are there; negative
-    transfer is dashed as well as red. Only the strongest arrows are drawn, as many as can be told
-    apart: the same threshold holds for all panels, and the figure says it.
+    An arrow's width and colour show the mean delta over the available algorithms. Negative transfer
+    is dashed as well as red. Only the strongest arrows are drawn, so that they stay readable. All
+    panels share one threshold, which the figure states.
     """
     cells = single_source_cells(results, dataset)
     measured = cells[cells["delta"].notna()]
@@ -86,11 +86,11 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
 
 
 def arrow_threshold(arrows: pd.DataFrame, most: int) -> float:
-    """The absolute delta from which on arrows are drawn, at most ``most`` per model.
+    """Return the smallest absolute delta that is drawn: a model gets at most ``most`` arrows.
 
-    Rounded up to two digits, so that the caption can say it exactly; 0 where no panel has more
-    than ``most``. Where that would leave no arrow at all, because all are nearly equal, it is
-    rounded down instead and the panel is crowded.
+    It is rounded up to two digits, so that the caption can state it exactly, and 0 if no panel has
+    more than ``most``. If that left no arrow at all, because all are nearly equal, it is rounded
+    down instead and the panel is crowded.
     """
     beyond = [
         sizes.iloc[most]
@@ -108,20 +108,20 @@ def arrow_threshold(arrows: pd.DataFrame, most: int) -> float:
 
 
 def _places(count: int) -> list[tuple[float, float]]:
-    """Points on the unit circle, clockwise from the top (two of them: left and right)."""
+    """Return points on the unit circle, clockwise from the top (two points: left and right)."""
     first = np.pi if count == 2 else np.pi / 2
     angles = first - 2 * np.pi * np.arange(count) / count
     return [(float(np.cos(angle)), float(np.sin(angle))) for angle in angles]
 
 
 def _reach(count: int) -> tuple[float, float]:
-    """What the y axis has to show: the nodes and the names above and below them."""
+    """Return the limits of the y axis, with room for nodes and the names above and below them."""
     heights = [y for _, y in _places(count)]
     return min(heights) - 0.3, max(heights) + 0.3
 
 
 def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> None:
-    """Weak arrows first, so that strong ones lie above."""
+    """Draw arrows, weak ones first, so that strong ones lie above."""
     position = dict(zip(tasks, _places(len(tasks)), strict=True))
     by_strength = arrows.sort_values("delta", key=lambda delta: delta.abs(), kind="stable")
     for source, target, delta in by_strength[["source", "target", "delta"]].itertuples(index=False):
@@ -146,8 +146,11 @@ def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> N
 
 
 def arrow_look(delta: float, limit: float) -> tuple[Any, float, Any]:
-    """Colour, width (points) and line style of a delta; both grow up to ``limit``. The pale middle
-    of the diverging colours is left out: it could not be seen on paper."""
+    """Return colour, width (points) and line style of a delta.
+
+    Colour and width grow up to ``limit``. The pale middle of the diverging colours is left out,
+    because it would be invisible on paper.
+    """
     strength = min(abs(delta) / limit, 1.0)
     colour = mpl.colormaps[DIVERGING](0.5 + np.sign(delta) * (0.22 + 0.26 * strength))
     return colour, _THIN + (_THICK - _THIN) * strength, _DASHED if delta < 0 else "-"

@@ -1,9 +1,9 @@
-"""The numbers that the FETA paper prints, as data frames: what ours are laid beside.
+"""Numbers published in the FETA paper, as data frames, for comparison with ours.
 
 Albalak et al., FETA: A Benchmark for Few-Sample Task Transfer in Open-Domain Dialogue (EMNLP
-2022). Each CSV beside this file says which table it is and what could not be taken over as it
-stands. Tasks are named in full, datasets and algorithms as in a study; models are "BERT"
-(bert-base-uncased), "GPT-2" (gpt2) and "T5" (t5-base).
+2022). Each CSV in this folder names its table and lists the values that could not be copied
+literally. Tasks have their full names, and datasets and algorithms are named as in a study. Models
+are "BERT" (bert-base-uncased), "GPT-2" (gpt2) and "T5" (t5-base).
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from typing import Literal
 import pandas as pd
 
 MODELS = ("BERT", "GPT-2", "T5")
-"""The paper's models, as its tables call them."""
+"""The paper's models, as named in its tables."""
 
 ROUNDING = 0.02
-"""How far two differences of two published numbers may be apart, in points, and still be one: each
-of the four numbers was rounded to two decimals, so each may be off by 0.005."""
+"""Tolerance in points for comparing two differences of published numbers. Each of the four numbers
+was rounded to two decimals, so each may be off by 0.005."""
 
 CONSISTENCY = {
     "dataset": "dataset",
     "model": "the paper's model",
     "algorithm": "transfer algorithm",
-    "average_baseline": "average score - average delta, rounded to two decimals as they are",
+    "average_baseline": "average score - average delta, rounded to two decimals like both",
     "top1_baseline": "top-1 score - top-1 delta",
     "spread": "largest - smallest of the six baselines of the dataset and model, points",
     "consistent": "spread is within ROUNDING",
 }
-"""Column of ``consistency`` → meaning."""
+"""Meanings of the columns of ``consistency``."""
 
 _GROUP = ["dataset", "model"]
 
 
 def table1() -> pd.DataFrame:
-    """Tasks and samples (Table 1): one row for each of the 17 tasks.
+    """Read tasks and samples (Table 1): one row for each of the 17 tasks.
 
     Columns: dataset, task, short; task_type; metrics (those whose mean is the score, joined by
     ``;``); original_samples (of the original data set); train, dev (few-sample), test: samples.
@@ -47,49 +47,49 @@ def table1() -> pd.DataFrame:
 
 
 def table2() -> pd.DataFrame:
-    """Aggregate single-source transfer (Table 2): one row per dataset, model and algorithm, 18.
+    """Read aggregate single-source transfer (Table 2): 18 rows by dataset, model and algorithm.
 
     Columns: dataset, model, algorithm; average_score, top1_score (0-100); average_sigma (of
     average_score; the paper does not define it); average_delta, top1_delta (points); bottom1_score
-    (section 6.1; NaN but for T5 on DailyDialog).
+    (section 6.1; NaN except for T5 on DailyDialog).
     """
     return _read("table2")
 
 
 def table3() -> pd.DataFrame:
-    """Three sources at once against each alone (Table 3): one row per target, model and algorithm.
+    """Read Table 3, three sources together or alone: one row per target, model and algorithm.
 
     Columns: dataset, target, short, model, algorithm; gain: delta of transfer from the top-3
-    sources at once, minus the mean delta of the three alone, points.
+    sources together, minus the mean delta of the three alone, points.
     """
     return _read("table3")
 
 
 def table6() -> pd.DataFrame:
-    """The numbers behind Table 3 (Table 6): one row per target, model and algorithm.
+    """Read Table 6, the deltas of Table 3: one row per target, model and algorithm.
 
     Columns: dataset, target, short, model, algorithm; single_source_delta: mean delta of the
-    top-3 sources alone; multi_source_delta: all three at once (points, NaN: not legible); note:
-    what to know about the row's numbers, missing where there is nothing.
+    top-3 sources alone; multi_source_delta: all three together (points, NaN if not legible); note:
+    remark on the row's numbers, missing if there is none.
     """
     return _read("table6")
 
 
 Agreement = Literal["same", "as far as legible", "other"]
-"""Whether the sources of a run are the paper's."""
+"""Agreement of a run's sources with the paper's."""
 
 
 def sources() -> pd.DataFrame:
-    """The sources of the multi-source targets (Table 6): one row per target.
+    """Read the sources of the multi-source targets (Table 6): one row per target.
 
-    Columns: dataset, target, short; sources: three joined by ``+``, ``|`` between tasks one of
-    which it is, ``?`` where the copy at hand is not legible.
+    Columns: dataset, target, short; sources: three joined by ``+``. ``|`` separates alternatives,
+    and ``?`` marks a source that is not legible in the available copy.
     """
     return _read("sources")
 
 
 def same_sources(target: str, ours: Collection[str]) -> Agreement:
-    """Whether a target's sources are those of Table 6; a target that it lacks has others."""
+    """Return whether a target's sources are those of Table 6; "other" if it lacks the target."""
     slots = _source_slots().get(target, [])
     if len(ours) != len(slots) or not any(
         all(slot == {"?"} or task in slot for task, slot in zip(order, slots, strict=True))
@@ -102,16 +102,16 @@ def same_sources(target: str, ours: Collection[str]) -> Agreement:
 
 @cache
 def _source_slots() -> dict[str, list[set[str]]]:
-    """Target → the tasks that each of its three sources may be."""
+    """Return, by target, the candidate tasks for each of its three sources."""
     rows = sources()[["target", "sources"]].itertuples(index=False, name=None)
     return {target: [set(slot.split("|")) for slot in joined.split("+")] for target, joined in rows}
 
 
 def consistency() -> pd.DataFrame:
-    """Check that Table 2 agrees with itself, and with our reading of its equations.
+    """Check that Table 2 is consistent with itself and with our reading of its equations.
 
-    Score minus delta is the mean baseline, which no algorithm changes; and with top-1 score the
-    mean over targets of max(baseline, score), and top-1 delta that of max(0, delta), their
+    Score minus delta is the mean baseline, which no algorithm changes. If top-1 score is the mean
+    over targets of max(baseline, score), and top-1 delta the mean of max(0, delta), their
     difference is the same baseline.
 
     Returns:

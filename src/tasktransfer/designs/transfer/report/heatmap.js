@@ -129,7 +129,7 @@
     return element("td", { role: "gridcell" }, button);
   }
 
-  // Below the matrix: models that are asked by a prompt, and not trained. Scores, and no buttons.
+  // Rows below the matrix: scores of prompted (not fine-tuned) models, without buttons.
   function askedRows(tasks) {
     if (!dataset().asked.length) return [];
     const rows = dataset().asked.map(({ name, scores }) =>
@@ -150,9 +150,9 @@
     find("scale-high").textContent = `+${limit} %`;
   }
 
-  // --- what a cell says ---
+  // --- details of a cell ---
 
-  const RECORD = "record (file beside this page)";
+  const RECORD = "record (file next to this page)";
   const isPinned = (cell) => cell !== null && cell === pinned;
 
   function list(className, lines) {
@@ -167,7 +167,7 @@
       shown.append(element("div", {}, element("dt", {}, name), element("dd", {}, String(value))));
     }
     if (!cell.gaps.length) return [shown];
-    return [shown, element("p", {}, "Planned, and not in these numbers:"), list("gaps", cell.gaps)];
+    return [shown, element("p", {}, "Planned but missing here:"), list("gaps", cell.gaps)];
   }
 
   function showDetail(source, target) {
@@ -193,10 +193,10 @@
       records.replaceChildren(title, element("p", {}, "None: not in the study."));
       return;
     }
-    const parts = cell.runs.length ? [recordTable(cell)] : [element("p", {}, "None is there.")];
-    if (cell.gaps.length) parts.push(element("p", {}, "Not there:"), list("gaps", cell.gaps));
+    const parts = cell.runs.length ? [recordTable(cell)] : [element("p", {}, "No records yet.")];
+    if (cell.gaps.length) parts.push(element("p", {}, "Missing:"), list("gaps", cell.gaps));
     parts.push(
-      element("p", {}, "What made this number, and how to run it again:"),
+      element("p", {}, "Show how this number was computed and how to reproduce it:"),
       element("pre", {}, element("code", { id: "explain" }, words.command(cell))),
     );
     records.replaceChildren(title, ...parts);
@@ -211,7 +211,7 @@
     const made = element(
       "table",
       {},
-      element("caption", {}, "One line per seed. Records are files beside this page."),
+      element("caption", {}, "One row per seed. Records are files next to this page."),
       element(
         "thead",
         {},
@@ -244,8 +244,8 @@
     );
   }
 
-  // The report lies in the results folder, and so paths of records are relative to it. Every part
-  // of a path is encoded: whatever a record is called, it stays a file below this folder.
+  // The report is in the results folder, so the paths of records are relative to that folder. Every
+  // part of a path is encoded, so that no record name can point outside the folder.
   function link(path) {
     const href = path.split("/").map(encodeURIComponent).join("/");
     return element("a", { href: `./${href}` }, path);

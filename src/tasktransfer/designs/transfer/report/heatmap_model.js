@@ -1,5 +1,5 @@
-// What the heatmap's reader has chosen, which cell stands where, and in which order. No document
-// here: `view` (heatmap.js) shows it, `words` (heatmap_words.js) puts it into words.
+// State of the heatmap: the reader's choices, the place of each cell, and the sort orders. This
+// file does not touch the document: heatmap.js shows the state, heatmap_words.js formats it.
 "use strict";
 
 const model = (() => {
@@ -25,7 +25,7 @@ const model = (() => {
   const dataset = () => data.datasets[state.dataset];
   const label = (name) => dataset().algorithms.find((one) => one.name === name)?.label ?? name;
 
-  // Keep what was chosen where the dataset has it too.
+  // Keep the previous choices if the dataset has them too.
   function chooseDataset(place) {
     state.dataset = place;
     const kept = (names, name) => (names.includes(name) ? name : (names[0] ?? ""));
@@ -70,7 +70,7 @@ const model = (() => {
     return there.length ? there.reduce((sum, value) => sum + value, 0) / there.length : null;
   }
 
-  // What a row's or column's name is sorted by: a number, or null, which comes last.
+  // Return the sort key of a row or column: a number, or null, which sorts last.
   function measure(order, axis, name) {
     const tasks = dataset().tasks.map((one) => one.name);
     if (order.along !== undefined) {
@@ -95,8 +95,8 @@ const model = (() => {
     });
   }
 
-  // A header that is clicked sorts the other axis by its values: best first, then worst first,
-  // then as the study has it.
+  // Sort the other axis by the values of the clicked header. Further clicks cycle through best
+  // first, worst first and the study's order.
   function sortAlong(axis, name) {
     const order = state[axis];
     if (order.along !== name) state[axis] = { along: name, descending: true };

@@ -1,8 +1,8 @@
-// Numbers and cells in words.
+// Text for the heatmap: formats numbers, cells and the `explain` command.
 "use strict";
 
 const words = (() => {
-  // A number with fixed decimals and a true minus; a dash where there is none.
+  // Format a number with fixed decimals and a true minus sign; a dash if it is missing.
   function number(value, digits, sign = false) {
     if (value === null || value === undefined) return "–";
     const text = Math.abs(value).toFixed(digits);
@@ -15,7 +15,7 @@ const words = (() => {
     return value < 0.001 ? "< 0.001" : value.toFixed(3);
   }
 
-  // An order of rows or columns that a click on a header made.
+  // Describe the sort order that a click on a header has set.
   function along(axis, { along: task, descending }) {
     const what = axis === "rows" ? "column" : "row";
     return `${what} ${spaced(task)}, ${descending ? "best first" : "worst first"}`;
@@ -23,7 +23,7 @@ const words = (() => {
 
   const spaced = (task) => task.replaceAll("+", " + ");
 
-  // What a screen reader says of a cell; `facts` has the rest.
+  // Return the short text of a cell for screen readers; `facts` has the details.
   function spoken(cell, source, target) {
     if (source === target) {
       const score = cell?.state === "baseline" ? number(cell.score, 1) : "missing";
@@ -41,7 +41,8 @@ const words = (() => {
       "one-training": ", one training only",
       "left-race": ", left the race",
     };
-    return `${pair}: ${size}${mark[cell.mark] ?? ""}${cell.beyond ? ", beyond the colours" : ""}`;
+    const beyond = cell.beyond ? ", beyond the colour scale" : "";
+    return `${pair}: ${size}${mark[cell.mark] ?? ""}${beyond}`;
   }
 
   function facts(cell) {
@@ -67,17 +68,17 @@ const words = (() => {
     ];
   }
 
-  // What stands for other test sets.
+  // Describe what the test resamples in place of other test sets.
   function drawn(cell) {
     if (!cell.instances) return "no predictions: seeds only";
     if (cell.dialogues) return `${cell.instances} of ${cell.dialogues} dialogues`;
-    return `${cell.instances}, drawn one by one: dialogues unknown`;
+    return `${cell.instances}, resampled individually: dialogues unknown`;
   }
 
   function verdict(cell) {
-    if (cell.mark === "left-race") return "no test: left the race, its seeds are those that chose";
-    if (cell.mark === "one-training") return "one training only, other seeds unknown";
-    if (cell.q === null) return "no test";
+    if (cell.mark === "left-race") return "not tested: left the race; its seeds made the selection";
+    if (cell.mark === "one-training") return "one run only, variation between seeds unknown";
+    if (cell.q === null) return "not tested";
     return cell.mark === "significant" ? "yes (q ≤ 0.05)" : "no";
   }
 
@@ -94,7 +95,7 @@ const words = (() => {
     return `${what}, ${model.state.model}${how}`;
   }
 
-  // Names in a study are free text; whatever a shell could misread is quoted.
+  // Names in a study are free text, so quote every word that a shell could misread.
   function quoted(word) {
     return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
   }

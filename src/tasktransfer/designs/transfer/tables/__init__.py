@@ -1,1 +1,1 @@
-"""The tables of the paper beside the published ones."""
+"""The paper's tables, with the published values next to this study's."""

@@ -1,8 +1,8 @@
 """Average, top-1 and bottom-1 transfer (paper, section 3.3, Table 2; bottom-1: section 6.1).
 
-Only single-source runs enter. A *cell* is one (source, target, seed) whose transfer run and
-baseline are both there; a study over tasks T with n seeds expects |T|(|T|-1)n cells of every
-model and algorithm. Whatever is computed over fewer says so.
+Only single-source runs are used. A *cell* is one (source, target, seed) whose transfer run and
+baseline are both finished. A study over tasks T with n seeds expects |T|(|T|-1)n cells for each
+model and algorithm. Numbers that are computed from fewer cells are marked.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ AGGREGATES = (
 def aggregate(
     deltas: pd.DataFrame, missing: pd.DataFrame, order: Order | None = None
 ) -> pd.DataFrame:
-    """One row per dataset, model and algorithm.
+    """Compute the aggregates: one row per dataset, model and algorithm.
 
     Args:
-        deltas: columns of ``columns.DELTAS``; rows of several sources are left alone.
-        missing: columns of ``columns.MISSING``: the expected runs that are not there.
-        order: of the rows (``Metadata.order``); names that it lacks follow as they come.
+        deltas: columns of ``columns.DELTAS``; multi-source rows are ignored.
+        missing: columns of ``columns.MISSING``: the expected runs that are missing.
+        order: order of the rows (``Metadata.order``); other names follow in order of appearance.
 
     Returns:
         dataset, model, algorithm, then (scores 0-100, deltas in points of score):
@@ -49,9 +49,9 @@ def aggregate(
               targets; top1_delta: per target max(0, maximum over sources of delta), averaged.
             - bottom1_score, bottom1_delta: per target the minimum over sources, averaged. For top-1
               and bottom-1, scores are averaged over seeds *before* the best or worst source is
-              chosen, so that the choice is of a source and not of a lucky seed.
+              chosen, so that a lucky seed does not decide the choice.
             - n_pairs: ordered pairs of tasks expected; n_cells, n_expected: cells present and
-              expected; n_seeds: seeds present; complete: whether all expected cells are there.
+              expected; n_seeds: seeds present; complete: whether all expected cells are present.
     """
     cells = _present(deltas)
     counts = sort_rows(_counts(cells, missing), {key: key for key in GROUP}, order or {})
@@ -80,7 +80,7 @@ def _present(deltas: pd.DataFrame) -> pd.DataFrame:
 
 
 def _extremes(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Per target: best and worst source. Indexed by GROUP and target."""
+    """Return best and worst source per target, indexed by GROUP and target."""
     with_baseline = pairs.assign(or_baseline=pairs[["score", "baseline_score"]].max(axis=1))
     targets = with_baseline.groupby([*GROUP, "target"], sort=False)
     return pd.DataFrame(
@@ -94,7 +94,7 @@ def _extremes(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counts(cells: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
-    """Cells present and expected per group, groups without any present cell included."""
+    """Count cells present and expected per group, including groups without any present cell."""
     absent = missing[(missing["n_sources"] == 1) & (missing["algorithm"] != BASELINE)]
     both = pd.concat(
         [cells[_CELL].assign(present=True), absent[_CELL].assign(present=False)],

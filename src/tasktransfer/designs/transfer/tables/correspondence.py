@@ -1,8 +1,8 @@
-"""Which rows of a study are compared with a published number.
+"""Matching of a study's rows with the paper's published numbers.
 
-Those whose dataset, model and algorithm are the paper's. Hyperparameters do not matter: a study is
-compared as it is, and its config says what it did otherwise. Where a part of the data was left
-away, the setting is another, and no difference is told (``present.published``).
+A row matches if its dataset, model and algorithm are the paper's. Hyperparameters do not matter: a
+study is compared as it is, and its config documents the deviations. If the data was subsampled, the
+setting differs, and no difference is reported (``present.published``).
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ _BY_STUDY_NAME = {
 
 @dataclass(frozen=True, slots=True)
 class Correspondence:
-    """What of a study can be compared with the paper."""
+    """Parts of a study that can be compared with the paper."""
 
     datasets: frozenset[str]
     models: Mapping[str, str]
-    """The study's model → the paper's ("BERT", "GPT-2" or "T5")."""
+    """The paper's model ("BERT", "GPT-2" or "T5") by the study's model."""
     reason: str
-    """Why nothing can be compared; empty where something can."""
+    """Reason why nothing can be compared; empty if something can."""
     metadata: Metadata
-    """What the tables say of the study: a part of the data is another setting."""
+    """Metadata of the tables, which record whether the data was subsampled."""
 
 
 def published_model(name: str, weights: str | None) -> str | None:
-    """The paper's model that a study's model is, or None.
+    """Return the paper's model that matches a study's model, or None.
 
     Args:
-        name: how the study calls it.
-        weights: what its records say of the weights. A hub name (``<name>@<revision>``, with or
-            without the organisation that keeps it) decides; built-in tiny models match no
-            published model. For a local folder (``sha256:<digest>``) and unknown weights (None,
-            "unknown") the study's name for the model decides.
+        name: the study's name for the model.
+        weights: the weights according to the records. A hub name (``<name>@<revision>``, with or
+            without the organisation) decides. Built-in tiny models match no published model. For a
+            local folder (``sha256:<digest>``) or unknown weights (None, "unknown"), ``name``
+            decides.
     """
     if weights and weights.startswith("tiny:"):
         return None
@@ -70,10 +70,10 @@ def published_model(name: str, weights: str | None) -> str | None:
 
 
 def correspondence(results: Results) -> Correspondence:
-    """What of a study can be compared: nothing of synthetic data, nothing of full data."""
+    """Return what can be compared in a study: nothing with synthetic data or full data."""
     tables, metadata = results.tables, results.metadata
     if metadata.synthetic and not metadata.real:
-        return Correspondence(frozenset(), {}, "the dialogues are made up", metadata)
+        return Correspondence(frozenset(), {}, "the dialogues are synthetic", metadata)
     runs = tables.runs
     few_sample = runs["few_sample"].groupby(runs["dataset"]).all().to_dict()
     by_default = bool(runs["few_sample"].all())
@@ -87,7 +87,7 @@ def correspondence(results: Results) -> Correspondence:
     }
     datasets = frozenset(name for name in real if few_sample.get(name, by_default))
     if real and not datasets:
-        reason = "the paper's numbers are of few-sample data"
+        reason = "the paper's numbers are for few-sample data"
         return Correspondence(frozenset(), {}, reason, metadata)
     models = _models(runs, tables.missing)
     nothing = "" if datasets else "no dataset of the study is the paper's"
@@ -102,7 +102,7 @@ def _models(runs: pd.DataFrame, missing: pd.DataFrame) -> dict[str, str]:
             None if pd.isna(weight) else str(weight) for weight in weights.get(name, [None])
         ]
         candidates = {published_model(name, weight) for weight in recorded}
-        # Records of one name and several checkpoints are the paper's only if all of them are.
+        # If a name has several checkpoints, all of them must be the paper's.
         if len(candidates) == 1 and (model := candidates.pop()):
             models[str(name)] = model
     return models
@@ -121,18 +121,19 @@ def with_published(
     """Add published values and differences to ours (``present.published``).
 
     Args:
-        frame: ours: ``keys`` and ``measures``, the model as the study names it.
-        values: published: ``keys``, ``measures`` and ``also``, the model as the paper names it.
-        measures: columns of numbers that both have.
-        keys: what names a row, "dataset" among it, and "model" where rows have one.
-        comparable: what of the study can be compared.
-        also: published columns without a counterpart of ours.
-        differs: of a row, in what its members are others than the paper's; empty: in nothing.
+        frame: our values: ``keys`` and ``measures``, with the study's model names.
+        values: published values: ``keys``, ``measures`` and ``also``, with the paper's model names.
+        measures: columns of numbers that both frames have.
+        keys: columns that identify a row, including "dataset", and "model" if rows have one.
+        comparable: the comparable parts of the study.
+        also: published columns without a counterpart in ours.
+        differs: function that describes how a row's members differ from the paper's; empty if they
+            do not differ.
 
     Returns:
-        ``frame`` with ``published_<measure>``, ``difference_<measure>`` (ours minus published; not
-        there where the setting is another) and ``differs_<measure>`` for each measure, and
-        ``published_<column>`` for ``also``. Where no row has a published value, ``frame`` as it is.
+        ``frame`` with ``published_<measure>``, ``difference_<measure>`` (ours minus published;
+        absent if the setting differs) and ``differs_<measure>`` for each measure, and
+        ``published_<column>`` for ``also``. ``frame`` unchanged if no row has a published value.
     """
     names = {key: partial(_name_of, comparable, key) for key in keys}
     joined = frame
@@ -150,26 +151,29 @@ def with_published(
 
 
 def _name_of(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> Any:
-    """What the paper calls a row's value of a key; None where it cannot be compared."""
+    """Return the paper's name for a row's value of a key; None if it cannot be compared."""
     if key == "dataset":
         return row[key] if row[key] in comparable.datasets else None
     return comparable.models.get(str(row[key])) if key == "model" else row[key]
 
 
 def reasons(frame: pd.DataFrame, comparable: Correspondence) -> list[str]:
-    """In what published values are of another setting, and over what others they are."""
+    """Return notes on the settings or members in which published values differ from ours."""
     notes = notes_of(frame, comparable.metadata, "")
     return [note.removeprefix("Published: . ") for note in notes if note != "Published: ."]
 
 
 def compared(frame: pd.DataFrame) -> bool:
-    """Whether ``with_published`` had a published value for some row."""
+    """Return whether ``with_published`` found a published value for any row."""
     shown = [name for name in frame.columns if str(name).startswith("published_")]
     return bool(shown) and bool(frame[shown].notna().any(axis=None))
 
 
 def why_not_compared(frame: pd.DataFrame, comparable: Correspondence) -> str:
-    """Why a table has no published values; empty where it has some, or says in each row why not."""
+    """Return why a table has no published values.
+
+    Empty if it has any, or if its rows state the reasons.
+    """
     if compared(frame) or any(str(name).startswith("differs_") for name in frame.columns):
         return ""
     reason = comparable.reason or "no dataset, model and algorithm of it is the paper's"
@@ -179,16 +183,13 @@ def why_not_compared(frame: pd.DataFrame, comparable: Correspondence) -> str:
 def compared_columns(
     measures: Sequence[str], where: str, also: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Column that ``with_published`` adds → its meaning.
+    """Return the meanings of the columns that ``with_published`` adds.
 
-    ``where``: the paper's table, for example "Table 2". ``also``: meanings of further columns.
+    ``where`` is the paper's table, for example "Table 2"; ``also`` has meanings of further columns.
     """
     return {
         **{f"published_{name}": f"the paper's {where}" for name in measures},
         **{f"published_{name}": meaning for name, meaning in (also or {}).items()},
         **{f"difference_{name}": f"{name} - published_{name}" for name in measures},
-        **{
-            f"differs_{name}": "why nothing is beside it though the paper has it"
-            for name in measures
-        },
+        **{f"differs_{name}": "reason why a published value is not compared" for name in measures},
     }

@@ -1,8 +1,8 @@
-"""The sizes of a study's data: printed, and written as CSV and Parquet.
+"""Sizes of a study's data: printed, and written as CSV and Parquet.
 
-``table1``: samples per dataset, task and split (the paper's Table 1). ``lengths``: how many
-utterances and dialogues have which length (Figure 6's data). ``overlap_data``: how many training
-dialogues each two tasks share, for the statistics.
+``table1``: samples per dataset, task and split (the paper's Table 1). ``lengths``: histogram of
+utterance and dialogue lengths (data of Figure 6). ``overlap_data``: number of training dialogues
+that each pair of tasks shares, for the statistics.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tasktransfer.tables.text import text_table
 
 
 def as_text(folders: Sequence[Path]) -> str:
-    """Table 1 and a summary of the lengths, for people.
+    """Format Table 1 and a summary of the lengths as text.
 
     Raises:
-        DataError: a folder is no cache of instances.
+        DataError: a folder does not contain prepared instances.
     """
     generated = _generated(folders)
     real = [dataset for dataset, synthetic in generated.items() if not synthetic]
@@ -44,7 +44,7 @@ def as_text(folders: Sequence[Path]) -> str:
 
 
 def as_json(folders: Sequence[Path]) -> dict[str, Any]:
-    """The same as plain data: a row a task and split, and a summary of the lengths."""
+    """Return the same as plain data: one row per task and split, and a summary of the lengths."""
     return {
         "synthetic": _generated(folders),
         "samples": list(split_statistics(folders)),
@@ -53,12 +53,12 @@ def as_json(folders: Sequence[Path]) -> dict[str, Any]:
 
 
 def write(folders: Sequence[Path], out: Path) -> list[Path]:
-    """``table1``, ``lengths`` and ``overlap_data`` as CSV and Parquet, each written atomically.
+    """Write ``table1``, ``lengths`` and ``overlap_data`` as CSV and Parquet, each atomically.
 
-    A column ``synthetic`` says whether the dialogues are generated.
+    A column ``synthetic`` records whether the dialogues are generated.
 
     Raises:
-        DataError: a folder is no cache of instances.
+        DataError: a folder does not contain prepared instances.
     """
     out.mkdir(parents=True, exist_ok=True)
     generated = _generated(folders)
@@ -79,13 +79,13 @@ def write(folders: Sequence[Path], out: Path) -> list[Path]:
 
 
 def _generated(folders: Sequence[Path]) -> dict[str, bool]:
-    """Dataset → whether its dialogues are generated, as the release's metadata says."""
+    """Return, by dataset, whether the release's metadata marks its dialogues as generated."""
     manifests = map(read_manifest, folders)
     return {manifest.dataset: manifest.synthetic for manifest in manifests}
 
 
 def _summary(rows: Sequence[dict[str, str | int]]) -> list[dict[str, str | int]]:
-    """Count, mean, median and longest per dataset and unit."""
+    """Compute count, mean, median and maximum per dataset and unit."""
     frame = pd.DataFrame(rows, columns=LENGTH_COLUMNS)
     summary: list[dict[str, str | int]] = []
     for (dataset, unit), group in frame.groupby(["dataset", "unit"], sort=False):

@@ -1,4 +1,4 @@
-"""Several sources at once against each of them alone (paper, section 6.2, Tables 3 and 6)."""
+"""Several sources together compared with each alone (paper, section 6.2, Tables 3 and 6)."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ COLUMNS = [
 
 
 def multi_source_gain(deltas: pd.DataFrame, missing: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Delta of every multi-source run against the mean delta of its single sources.
+    """Compare the delta of every multi-source run with the mean delta of its single sources.
 
     Args:
         deltas: columns of ``columns.DELTAS``.
-        missing: columns of ``columns.MISSING``. With it, runs of several sources that are all
-            missing have a row too, without numbers, and seeds that are missing make a row
-            incomplete.
+        missing: columns of ``columns.MISSING``. If given, multi-source runs that are missing for
+            all seeds have a row without numbers, and missing seeds make a row incomplete.
 
     Returns:
         One row per dataset, target, sources (joined by ``+`` in ``source``), model and algorithm.
         ``multi_delta``: mean over seeds. ``single_delta``: mean over those of its sources that
         have single-source runs with the same model, algorithm and target, each a mean over seeds.
-        ``difference``: the first minus the second (the paper's Table 3). ``n_singles``: how many
-        of the ``n_sources`` single sources are there; ``n_expected``: seeds that were planned (at
-        least ``n_seeds``, which are there); ``complete``: all of both, and each single source with
-        as many seeds as the multi-source run.
+        ``difference``: the first minus the second (the paper's Table 3). ``n_singles``: number of
+        finished single sources out of ``n_sources``. ``n_expected``: planned seeds (at least
+        ``n_seeds``, the finished ones). ``complete``: whether all sources and seeds are finished
+        and each single source has as many seeds as the multi-source run.
     """
     measured = deltas[deltas["delta"].notna()]
     several = measured[measured["n_sources"] > 1]
@@ -54,9 +53,9 @@ def multi_source_gain(deltas: pd.DataFrame, missing: pd.DataFrame | None = None)
 
 
 def _multi_means(several: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
-    """Mean over seeds of the runs of several sources, and how many seeds there are and should be.
+    """Compute means over seeds of multi-source runs, and count finished and planned seeds.
 
-    A run whose baseline is missing is among ``lost`` and not among ``several``.
+    A run whose baseline is missing is in ``lost`` and not in ``several``.
     """
     planned = pd.concat([frame for frame in (several, lost) if len(frame)], ignore_index=True)
     groups = planned.groupby(_GROUP, sort=False)
@@ -70,7 +69,7 @@ def _multi_means(several: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
 
 
 def _single_means(measured: pd.DataFrame, multi: pd.DataFrame) -> pd.DataFrame:
-    """Mean over a multi-source run's sources of each one's mean delta over seeds."""
+    """Average, over a multi-source run's sources, the mean delta of each source over seeds."""
     singles = (
         measured[measured["n_sources"] == 1]
         .groupby(_GROUP, sort=False)

@@ -1,4 +1,4 @@
-"""Tables 3 and 6 of the paper: several sources at once against each of them alone."""
+"""Tables 3 and 6 of the paper: several sources together compared with each alone."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _ROW = {
     "algorithm": "transfer algorithm",
 }
 _COUNTS = {
-    "n_seeds": "seeds of the runs on all sources at once",
-    "n_expected": "seeds that were planned",
-    "n_singles": "sources whose runs alone are there",
+    "n_seeds": "seeds of the runs on all sources together",
+    "n_expected": "planned seeds",
+    "n_singles": "sources with finished single-source runs",
     "complete": "n_seeds == n_expected and n_singles == n_sources, the singles with all seeds",
 }
 MEASURES3 = ("gain",)
-ALSO6 = {"note": "what to know about the published numbers; null: nothing"}
+ALSO6 = {"note": "note on the published numbers; null: none"}
 MEASURES6 = ("single_source_delta", "multi_source_delta")
 COLUMNS3 = {
     **_ROW,
@@ -58,34 +58,34 @@ COLUMNS3 = {
     **_COUNTS,
     **compared_columns(MEASURES3, "Table 3"),
 }
-"""Column of Table 3 → meaning. ``published_`` and ``difference_`` only where comparable."""
+"""Meanings of Table 3's columns; ``published_`` and ``difference_`` exist if comparable."""
 COLUMNS6 = {
     **_ROW,
-    "single_source_delta": "mean over the sources of the delta of each alone (itself a mean over "
+    "single_source_delta": "mean over the sources of each source's delta alone (a mean over "
     "seeds), points",
-    "multi_source_delta": "delta of the run on all sources at once, mean over seeds, points",
+    "multi_source_delta": "delta of the run on all sources together, mean over seeds, points",
     **_COUNTS,
     **compared_columns(MEASURES6, "Table 6", ALSO6),
 }
-"""Column of Table 6 → meaning. ``published_`` and ``difference_`` only where comparable."""
+"""Meanings of Table 6's columns; ``published_`` and ``difference_`` exist if comparable."""
 
 
 def table3(results: Results) -> pd.DataFrame | None:
-    """What several sources at once gain over each of them alone, beside the paper's.
+    """Return the gain of several sources together over each alone, with the paper's values.
 
     Returns:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS3``;
-        None where no multi-source run was made or planned.
+        None if no multi-source run is finished or planned.
     """
     return _compared(results, MEASURES3, published.table3())
 
 
 def table6(results: Results) -> pd.DataFrame | None:
-    """The two deltas behind Table 3, beside the paper's.
+    """Return the two deltas whose difference is Table 3, with the paper's values.
 
     Returns:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS6``;
-        None where no multi-source run was made or planned.
+        None if no multi-source run is finished or planned.
     """
     return _compared(results, MEASURES6, published.table6(), also=list(ALSO6))
 
@@ -101,7 +101,7 @@ def _compared(
     if (agreement == "other").all():
         return ours
     comparable = correspondence(results)
-    # Of other sources nothing is looked up: the paper's number says nothing of them.
+    # Rows with other sources are not looked up, because the paper's number does not apply to them.
     frame = with_published(
         ours[agreement != "other"], values, measures, _KEYS, comparable, also=also
     ).reindex(ours.index)
@@ -111,7 +111,7 @@ def _compared(
 
 
 def _agreement(rows: pd.DataFrame) -> pd.Series:
-    """Of each row: whether its sources are the paper's, see ``published.same_sources``."""
+    """Return for each row whether its sources are the paper's; see ``published.same_sources``."""
     agreement = [
         published.same_sources(str(target), str(source).split("+"))
         for target, source in zip(rows["target"], rows["source"], strict=True)
@@ -120,7 +120,7 @@ def _agreement(rows: pd.DataFrame) -> pd.Series:
 
 
 def _gains(results: Results) -> pd.DataFrame | None:
-    """``multi_source_gain`` in the study's order, with these tables' names of columns."""
+    """Return ``multi_source_gain`` in the study's order, with these tables' column names."""
     gains = multi_source_gain(results.tables.deltas, results.tables.missing)
     if gains.empty:
         return None
@@ -141,12 +141,12 @@ def _short(frame: pd.DataFrame, metadata: Metadata) -> dict[str, str]:
 
 
 def notes3(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
-    """What is to be known of Table 3."""
+    """Return the notes of Table 3."""
     return [_choice(metadata), *_remarks(frame, comparable, "Table 3")]
 
 
 def notes6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
-    """What is to be known of Table 6, and of the paper's numbers."""
+    """Return the notes of Table 6, including those on the paper's numbers."""
     notes = [_choice(metadata), *_remarks(frame, comparable, "Table 6")]
     if compared(frame):
         names = _short(frame, metadata)
@@ -160,10 +160,10 @@ def notes6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) 
 
 
 _CHOICES = {
-    "test": "Targets and sources were chosen by the test scores that these numbers are made of, "
-    "as in the paper: they flatter.",
+    "test": "Targets and sources were chosen by the same test scores, as in the paper, so these "
+    "numbers are biased upwards.",
     "dev": "Targets and sources were chosen by dev scores.",
-    "config": "Targets and sources are those that the config names.",
+    "config": "Targets and sources are set in the config.",
 }
 
 
@@ -182,17 +182,17 @@ def _remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -> lis
         )
     agreement = _agreement(frame)
     if compared(frame):
-        told.append(f"Published: the paper's {which}, where the sources are the paper's.")
+        told.append(f"Published: the paper's {which}, for rows with the paper's sources.")
         if (agreement == "as far as legible").any():
             told.append(
-                f"{OTHERWISE} behind a number: the paper's sources are not all legible; those that "
-                "are agree."
+                f"{OTHERWISE} after a number: the paper's sources are not all legible; the legible "
+                "ones agree."
             )
         others = int((agreement == "other").sum())
         if others:
             rows = counted(others, "row")
             told.append(
-                f"{OTHERWISE} alone: {rows} of other sources than the paper's, not compared."
+                f"{OTHERWISE} alone: {rows} with sources other than the paper's; not compared."
             )
     elif comparable.models and (agreement == "other").all():
         return [*told, "Not compared with the paper: no row has its sources."]
@@ -204,22 +204,22 @@ _TAIL = ("Seeds", "Singles")
 
 
 def layout3(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """One line per row, the published value and the difference in columns of their own."""
+    """Lay out one line per row; the published value and the difference have their own columns."""
     head = ("Gain", *_more(frame, "gain"))
     return _layout(frame, metadata, {"gain": head})
 
 
 def layout6(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """One line per row, published values and differences in columns of their own."""
+    """Lay out one line per row; published values and differences have their own columns."""
     titles = {
         "single_source_delta": ("Singles'\nmean Δ", *_more(frame, "single_source_delta")),
-        "multi_source_delta": ("All at\nonce Δ", *_more(frame, "multi_source_delta")),
+        "multi_source_delta": ("All sources\ntogether Δ", *_more(frame, "multi_source_delta")),
     }
     return _layout(frame, metadata, titles)
 
 
 def _more(frame: pd.DataFrame, measure: str) -> tuple[str, ...]:
-    """Titles of what stands beside a measure."""
+    """Return the column titles of a measure's published value and difference."""
     beside = {"published": "Published", "difference": "Diff."}
     return tuple(title for name, title in beside.items() if f"{name}_{measure}" in frame)
 
@@ -256,7 +256,7 @@ def _line(row: Mapping[Hashable, Any], names: Mapping[str, str], measures: list[
 
 
 def _published(row: Mapping[Hashable, Any], measure: str) -> list[str]:
-    """The paper's value, and the difference where one is told."""
+    """Return the paper's value, and the difference if there is one."""
     sources = str(row["source"]).split("+")
     agreement = published.same_sources(str(row["target"]), sources)
     if agreement == "other":

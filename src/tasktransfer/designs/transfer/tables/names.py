@@ -1,4 +1,4 @@
-"""How tables and figures spell algorithms and tasks."""
+"""Names of algorithms and tasks in tables and figures."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ _ALGORITHMS = {
 
 
 def algorithm_label(algorithm: str) -> str:
-    """The readable name of an algorithm; another name is left as it is."""
+    """Return the readable name of an algorithm; unknown names are unchanged."""
     return _ALGORITHMS.get(algorithm, algorithm)
 
 
 def shorts(metadata: Metadata) -> dict[str, str]:
-    """Task → short name: the study's, else that of the task's card."""
+    """Return short names by task: the study's, else the one on the task's card."""
     return {task.name: task.short for task in ALL_TASKS} | dict(metadata.shorts)
 
 
 def short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str, str]:
-    """Task → the name that fits on an axis: the plan's short name, else the words' initials, else
-    (where two tasks would share it) the whole name."""
+    """Return, by task, a name that fits on an axis.
+
+    It is the plan's short name, else the words' initials, else (if two tasks would share these) the
+    whole name.
+    """
     listed = list(tasks)
     names = {task: shorts.get(task) or _initials(task) for task in listed}
     taken = list(names.values())

@@ -1,4 +1,4 @@
-"""The tables of the paper, for notebooks as frames and for people as files.
+"""The paper's tables, as data frames for notebooks and as files for readers.
 
 From a notebook::
 
@@ -38,7 +38,7 @@ __all__ = ["table1", "table2", "table3", "table6"]
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """How a table is made and printed, and what else is to be known of it."""
+    """Functions that compute, annotate and lay out a table, and the meanings of its columns."""
 
     make: Callable[[Results], pd.DataFrame | None]
     notes: Callable[[pd.DataFrame, Metadata, Correspondence], Sequence[str]]
@@ -61,29 +61,32 @@ _TABLES = {
 
 
 def make(name: str, view: View) -> pd.DataFrame | None:
-    """The rows of a table."""
+    """Compute the rows of a table."""
     return _TABLES[name].make(results_of(view))
 
 
 def layout(name: str, view: View, frame: pd.DataFrame) -> Layout:
-    """A table as people see it."""
+    """Return the printed layout of a table."""
     return _TABLES[name].layout(frame, view.metadata)
 
 
 def notes(name: str, view: View, frame: pd.DataFrame) -> list[str]:
-    """What is not complete, what is not comparable, and what its words mean."""
+    """Return notes on incomplete rows, comparability and terms."""
     comparable = correspondence(results_of(view))
     return [note for note in _TABLES[name].notes(frame, view.metadata, comparable) if note]
 
 
 def columns(name: str) -> Mapping[str, str]:
-    """The meaning of a table's columns."""
+    """Return the meanings of a table's columns."""
     return {**_TABLES[name].columns, **(second.ASKED_COLUMNS if name == "table2" else {})}
 
 
 def behind(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind a row: of Table 1 the task's own, of Table 2 all of an algorithm and
-    the baselines, of Tables 3 and 6 the several sources at once and each of them alone."""
+    """Return whether a row is computed from a run.
+
+    Table 1 uses the task's own runs. Table 2 uses all runs of an algorithm and the baselines.
+    Tables 3 and 6 use the runs on the several sources together and on each source alone.
+    """
     about = run.about
     if about.get("dataset") != row["dataset"]:
         return False

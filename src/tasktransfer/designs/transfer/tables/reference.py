@@ -1,7 +1,7 @@
-"""The table ``reference``: what each task scores without any model, from its prepared instances.
+"""The table ``reference``: scores of simple predictors on each task, from its prepared instances.
 
-Beside the tables of ``data stats``, and like them only where the dialogues are there. It is made
-once: the prepared instances have their revision in their path.
+It is written next to the tables of ``data stats`` and, like them, needs the dialogues. It is
+computed once, because the path of the prepared instances contains their revision.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ COLUMNS = {
     "dataset": "dataset",
     "target": "task that is scored",
     "reference": "most_frequent, by_frequency or tfidf_logistic",
-    "score": "score on the task's test split, 0-100; of by_frequency the mean of 20 draws",
-    "deviation": "standard deviation of the score over draws; 0: nothing is drawn",
-    "answer": "what most_frequent answers; empty for the others",
-    "train_size": "training instances that it has learnt from",
+    "score": "score on the task's test split, 0-100; for by_frequency the mean of 20 samples",
+    "deviation": "standard deviation of the score over samples; 0: no sampling",
+    "answer": "the constant answer of most_frequent; empty for the others",
+    "train_size": "number of training instances",
     "test_size": "test instances",
     "data_revision": "content digest of the data",
     "few_sample": "few-sample split",
     "synthetic": "tiny world, not real dialogues",
 }
-"""Column → meaning."""
+"""Meanings of the columns."""
 
 LABELS = {
     "most_frequent": "most frequent answer",
@@ -43,19 +43,17 @@ def write(frame: pd.DataFrame, path: Path) -> None:
 
 
 def read(path: Path) -> pd.DataFrame | None:
-    """The table; None where it was not made.
+    """Read the table; None if it does not exist.
 
     Raises:
-        RecordError: it is damaged, or of another version.
+        RecordError: it is damaged, or was written by another version.
     """
     if not path.exists():
         return None
     try:
         frame = pd.read_parquet(path)
     except (OSError, ValueError) as error:
-        raise RecordError(
-            f"{path}: cannot be read: {error}; delete it, it is made again"
-        ) from error
+        raise RecordError(f"{path}: cannot be read: {error}; delete it to recreate it") from error
     if list(frame.columns) != list(COLUMNS):
-        raise RecordError(f"{path}: of another version; delete it, it is made again")
+        raise RecordError(f"{path}: was written by another version; delete it to recreate it")
     return frame

@@ -1,4 +1,4 @@
-"""How many test dialogues of a target are among what a source of another dataset trains on."""
+"""Counts of a target's test dialogues among the training dialogues of other datasets' sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasktransfer.present.view import View
 
 
 def make(view: View) -> pd.DataFrame:
-    """A row for each pair of two datasets that was counted."""
+    """Return one row per counted pair of tasks from two datasets."""
     return pd.DataFrame(
         {
             "dataset": dataset,
@@ -30,13 +30,13 @@ def make(view: View) -> pd.DataFrame:
 
 
 def notes(view: View, frame: pd.DataFrame) -> Sequence[str]:
-    """What was allowed by name."""
+    """Return a note on the leaks that the config allows."""
     allowed = transfer_config(view.study).allow_leaks
     return [f"Allowed by the study: {', '.join(allowed)}."] if allowed else []
 
 
 def behind(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run trains on the source of a row and is tested on its target."""
+    """Return whether a run trains on the source of a row and is tested on its target."""
     about = run.about
     if (about.get("dataset"), about.get("target")) != (row["dataset"], row["target"]):
         return False

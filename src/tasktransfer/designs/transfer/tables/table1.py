@@ -30,21 +30,21 @@ COLUMNS = {
     "short": "its short name",
     "task_type": "kind of task; null: a task without a card",
     "metrics": "metrics whose mean is the task's score, joined by ;",
-    "train": "training instances of this study; NaN: no run of the task yet",
-    "dev": "dev instances of this study",
-    "test": "test instances of this study",
+    "train": "training instances in this study; NaN: no run of the task yet",
+    "dev": "dev instances in this study",
+    "test": "test instances in this study",
     "published_train": "the paper's few-sample training samples",
     "published_dev": "the paper's few-sample dev samples",
     "published_test": "the paper's test samples",
-    "published_original_samples": "samples of the original dataset, as the paper gives them",
-    "published_task_type": "kind of task, as the paper names it",
-    "published_metrics": "metrics, as the paper names them, joined by ;",
+    "published_original_samples": "samples of the original dataset, according to the paper",
+    "published_task_type": "kind of task, in the paper's terms",
+    "published_metrics": "metrics, in the paper's terms, joined by ;",
     "difference_train": "train - published_train",
     "difference_dev": "dev - published_dev",
     "difference_test": "test - published_test",
-    **{f"differs_{split}": "why nothing is beside it though the paper has it" for split in SPLITS},
+    **{f"differs_{split}": "reason why a published value is not compared" for split in SPLITS},
 }
-"""Column → meaning. ``published_`` and ``difference_`` only where something is comparable."""
+"""Meanings of the columns; ``published_`` and ``difference_`` exist if a row is comparable."""
 
 _KINDS = {
     "utterance_classification": "utterance classification",
@@ -58,7 +58,7 @@ _HEAD = ("Dataset", "Task", "Short", "Type", "Metrics", "", "Original", "Train",
 
 
 def table1(results: Results) -> pd.DataFrame | None:
-    """Tasks and samples, beside the paper's few-sample setting.
+    """Return tasks and samples, with the values of the paper's few-sample setting.
 
     Returns:
         One row per dataset and task of the study, columns as in ``COLUMNS``; None without tasks.
@@ -90,7 +90,7 @@ def table1(results: Results) -> pd.DataFrame | None:
 
 
 def _with_absent_tasks(results: Results) -> pd.DataFrame:
-    """The sizes, and the tasks that were planned and have no record yet, in the study's order."""
+    """Return the sizes, and the planned tasks without a record yet, in the study's order."""
     planned = results.tables.missing[["dataset", "target"]].rename(columns={"target": "task"})
     tasks = pd.concat([results.tables.sizes, planned], ignore_index=True)
     tasks = tasks.drop_duplicates(["dataset", "task"])
@@ -98,7 +98,7 @@ def _with_absent_tasks(results: Results) -> pd.DataFrame:
 
 
 def _metric(key: str) -> str:
-    """``micro_multilabel_f1`` → micro-F1, as the paper spells metrics."""
+    """Return a metric in the paper's spelling: ``micro_multilabel_f1`` → micro-F1."""
     if key.endswith("token_f1"):
         return "token-F1"
     if key.endswith("_f1"):
@@ -107,7 +107,7 @@ def _metric(key: str) -> str:
 
 
 def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
-    """What stands beside ours, or why nothing does."""
+    """Return notes on the published values, or on the reason why there are none."""
     if not compared(frame):
         return [why_not_compared(frame, comparable)]
     return [
@@ -118,7 +118,7 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
 
 
 def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """One line per task; where the paper has the task, its line and the difference below."""
+    """Lay out one line per task; below it, if available, the paper's line and the difference."""
     entries = [(str(row["dataset"]), _entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 6, blocks_of(entries))
     return whole if compared(frame) else whole.without(_HEAD.index(""), _HEAD.index("Original"))
@@ -150,5 +150,5 @@ def _entry(row: Mapping[Hashable, Any]) -> Entry:
 
 
 def _listed(metrics: object) -> str:
-    # pandas has NaN for None where other rows have text
+    # pandas replaces None by NaN if other rows have text
     return metrics.replace(";", ", ") if isinstance(metrics, str) else DASH

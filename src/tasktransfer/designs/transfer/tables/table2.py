@@ -27,12 +27,12 @@ from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, delta, score, wit
 from tasktransfer.tables.printed import Entry, Layout, blocks_of
 
 MEASURES = ("average_score", "average_delta", "top1_score", "top1_delta")
-"""What the paper prints too."""
+"""Measures that the paper prints as well."""
 ALSO = {
     "average_sigma": "the paper's Table 2; it does not define its sigma",
-    "bottom1_score": "the paper's section 6.1, of T5 on DailyDialog alone",
+    "bottom1_score": "the paper's section 6.1, only for T5 on DailyDialog",
 }
-"""Published columns that are not compared → meaning."""
+"""Meanings of the published columns that are not compared."""
 COLUMNS = {
     "dataset": "dataset",
     "model": "model, as the study names it",
@@ -40,30 +40,30 @@ COLUMNS = {
     "average_score": "mean score over ordered pairs of tasks, 0-100",
     "average_sigma": "sample standard deviation over seeds of the average within one seed",
     "average_delta": "mean delta over ordered pairs of tasks, points",
-    "average_delta_sigma": "the same spread of the average delta",
+    "average_delta_sigma": "sample standard deviation over seeds of the average delta",
     "top1_score": "per target the best of baseline and sources, mean over targets, 0-100",
     "top1_delta": "per target the best delta, at least 0, mean over targets, points",
     "bottom1_score": "per target the worst source's score, mean over targets, 0-100",
     "bottom1_delta": "per target the worst source's delta, mean over targets, points",
-    "n_pairs": "ordered pairs of tasks that were planned",
-    "n_cells": "runs behind the numbers, a source, target and seed each",
-    "n_expected": "runs that were planned",
-    "n_seeds": "seeds behind the numbers",
+    "n_pairs": "planned ordered pairs of tasks",
+    "n_cells": "finished runs, one per source, target and seed",
+    "n_expected": "planned runs",
+    "n_seeds": "seeds of the finished runs",
     "complete": "n_cells == n_expected",
     **compared_columns(MEASURES, "Table 2", ALSO),
 }
-"""Column → meaning. ``published_`` and ``difference_`` only where something is comparable."""
+"""Meanings of the columns; ``published_`` and ``difference_`` exist if a row is comparable."""
 ASKED_COLUMNS = {
-    "average_low": "of models that are only asked: lower end of the 95 % interval of the score",
-    "average_high": "its upper end",
-    "spread": "of models that are only asked: best minus worst wording, points",
-    "unreadable": "of models that are only asked: answers that are no choice or cannot be read, %",
-    "seen": "whether they have read the test dialogues, as the config says",
+    "average_low": "prompted models: lower end of the 95 % interval of the score",
+    "average_high": "prompted models: upper end of the interval",
+    "spread": "prompted models: best minus worst prompt wording, points",
+    "unreadable": "prompted models: answers that match no choice or cannot be parsed, %",
+    "seen": "whether the model saw the test dialogues in its training, according to the config",
 }
-"""The same of columns that are there only where models are asked."""
-ASKED = "asked, not trained"
+"""Meanings of the columns that exist only in studies with prompted models."""
+ASKED = "prompted"
 NOTED = 5.0
-"""Per cent of unreadable answers above which a row says so."""
+"""Percentage of unreadable answers above which a row states it."""
 
 _HEAD = (
     "Dataset",
@@ -81,11 +81,11 @@ _HEAD = (
 
 
 def table2(results: Results) -> pd.DataFrame | None:
-    """Aggregate single-source transfer beside the paper's.
+    """Aggregate single-source transfer, with the paper's values.
 
     Returns:
         One row per dataset, model and algorithm, columns as in ``COLUMNS`` (``aggregate`` defines
-        the numbers); None where no single-source transfer was run or planned.
+        the numbers); None if no single-source transfer is finished or planned.
     """
     tables, metadata = results.tables, results.metadata
     frame = aggregate(tables.deltas, tables.missing, metadata.order)
@@ -105,8 +105,10 @@ def table2(results: Results) -> pd.DataFrame | None:
 
 
 def _asked(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
-    """A row for each model that is only asked and number of shots: its mean over a dataset's tasks.
-    Nothing is transferred in it, so that it has neither delta nor best source."""
+    """Return one row per prompted model and number of shots: its mean over a dataset's tasks.
+
+    These rows involve no transfer, so they have neither a delta nor a best source.
+    """
     if prompted is None:
         return None
     means = prompted[prompted["target"] == MEAN]
@@ -126,7 +128,7 @@ def _asked(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
 
 
 def _other_pairs(row: Mapping[str, Any]) -> str:
-    """An average over other pairs than the paper's is another number."""
+    """Return how the averaged pairs differ from the paper's; empty if they do not."""
     tasks = int((published.table1()["dataset"] == row["dataset"]).sum())
     pairs = tasks * (tasks - 1)
     if row["n_pairs"] == pairs:
@@ -135,20 +137,20 @@ def _other_pairs(row: Mapping[str, Any]) -> str:
 
 
 def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
-    """How the numbers are defined, what is not complete, what is not comparable."""
+    """Return notes on definitions, incomplete rows and comparability."""
     return [
         "Average: over all ordered (source, target) pairs. Top-1 (at least the baseline) and "
-        "bottom-1: over targets of the best and the worst source, chosen after averaging over "
-        "seeds. Δ is against the baseline of the same model, target and seed. σ: sample standard "
-        f"deviation over seeds (up to {max(frame['n_seeds'], default=0)}) of the average within "
-        "one seed. Runs: present/planned, a source, target and seed each; a cell has the runs of "
-        "all seeds.",
+        "bottom-1: mean over targets of the best and the worst source, chosen after averaging over "
+        "seeds. Δ is relative to the baseline of the same model, target and seed. σ: sample "
+        f"standard deviation over seeds (up to {max(frame['n_seeds'], default=0)}) of the average "
+        "within one seed. Runs: present/planned, one per source, target and seed.",
         "" if frame["complete"].all() else f"{INCOMPLETE}: computed from fewer runs than planned.",
-        f"{ASKED[0].upper()}{ASKED[1:]}: a language model that is given prompts; mean over tasks, "
-        "wordings and seeds that drew the shots, [95 % interval over dialogues and seeds] and ± "
-        "half of what wordings differ by; seen: whether it has read the test dialogues, as the "
-        "config says; unreadable: answers that are not a choice or cannot be read, which count as "
-        f"wrong (if above {NOTED:.0f} %); runs: a task and seed each."
+        f"{ASKED[0].upper()}{ASKED[1:]}: a language model that is prompted, not fine-tuned. Its "
+        "score is the mean over tasks, prompt wordings and few-shot seeds, with [95 % interval "
+        "over dialogues and seeds] and ± half the difference between wordings. Seen: whether the "
+        "model saw the test dialogues in its training, according to the config. Unreadable: "
+        "answers that match no choice or cannot be parsed, which count as wrong (stated if above "
+        f"{NOTED:.0f} %). Runs: one per task and seed."
         if "seen" in frame
         else "",
         "Published: the paper's Table 2, which does not define its σ and has no bottom-1."
@@ -159,7 +161,7 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
 
 
 def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """One line per row; where the paper has it, its line and the difference below."""
+    """Lay out one line per row; below it, if available, the paper's line and the difference."""
     entries = [(str(row["dataset"]), _entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 4, blocks_of(entries))
     beside = any(len(entry) > 1 for _, entry in entries)
