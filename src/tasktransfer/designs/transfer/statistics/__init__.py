@@ -1,1 +1,1 @@
-"""How sure the numbers are."""
+"""Uncertainty of the results: intervals, tests and variance components."""

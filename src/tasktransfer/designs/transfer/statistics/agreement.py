@@ -1,8 +1,8 @@
-"""Whether transfer has a direction, and whether models and algorithms agree on it.
+"""Agreement of models and of algorithms on transfer.
 
-The paper's central claim is that trends are specific to a model (sections 6.1 and 7). Here it is a
-number: the rank correlation of two models' transfer matrices, beside how high it could be, given
-how noisy the matrices are.
+The paper's central claim is that trends are specific to a model (sections 6.1 and 7). This module
+measures it: the rank correlation of two models' transfer matrices, and the highest value that their
+noise allows.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ def agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
     """Compare transfer matrices of mean deltas between models and between algorithms.
 
     Args:
-        deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: of the rows (``Metadata.order``).
+        deltas: columns of ``columns.DELTAS``; multi-source runs are ignored.
+        order: order of the rows (``Metadata.order``).
 
     Returns:
-        Columns of ``columns.AGREEMENT``: a row for every two models that share an algorithm, and
-        for every two algorithms that share a model; NaN: cannot be told. Two algorithms of a model
-        are measured against the same baseline runs, whose noise lifts their ``correlation``; two
-        models share none. ``disjoint`` is free of that: the mean, over splits of the seeds that
-        both have in two halves, of the correlation of the one's deltas on one half with the
-        other's on the other half, both ways. ``reliability`` is the same of a matrix with itself
-        (the geometric mean of the two): trends differ where ``disjoint`` is well below it.
+        Columns of ``columns.AGREEMENT``: one row for every two models that share an algorithm, and
+        for every two algorithms that share a model. NaN if a number cannot be computed. Two
+        algorithms of a model are compared with the same baseline runs, whose noise raises their
+        ``correlation``; two models share no baselines. ``disjoint`` avoids this bias. It splits the
+        common seeds into two halves and correlates one item's deltas on one half with the other
+        item's on the other half. It is the mean over splits and both directions. ``reliability`` is
+        this value for a matrix with itself (the geometric mean for the two matrices): trends differ
+        if ``disjoint`` is well below it.
     """
     rows: list[tuple[Any, ...]] = []
     for dataset, tasks, groups in by_dataset(deltas, order):
@@ -57,16 +58,16 @@ def agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
 
 
 def agreement_overall(agreement: pd.DataFrame) -> pd.DataFrame:
-    """What to say of a dataset in one line: do models agree, do algorithms?
+    """Summarise the agreement of models and of algorithms, in one row per dataset and type.
 
     Args:
         agreement: columns of ``columns.AGREEMENT``.
 
     Returns:
-        One row per dataset and ``between`` (model, algorithm). ``comparisons``: pairs of matrices
-        whose correlation is known; ``correlation``: its mean over them, ``lowest`` and
-        ``highest``; ``disjoint`` and ``reliability``: means; ``agreeing``: how many correlations
-        are above 0 with p <= 0.05.
+        One row per dataset and ``between`` (model, algorithm). ``comparisons``: number of pairs of
+        matrices with a correlation; ``correlation``, ``lowest`` and ``highest``: its mean, minimum
+        and maximum over them; ``disjoint`` and ``reliability``: means; ``agreeing``: number of
+        correlations above 0 with p <= 0.05.
     """
     compared = agreement[agreement["correlation"].notna()]
     marked = compared.assign(agreeing=(compared["p"] <= 0.05) & (compared["correlation"] > 0))
@@ -90,7 +91,7 @@ _Key = tuple[str, str]
 
 
 def _comparisons(keys: Sequence[_Key]) -> Iterator[tuple[tuple[str, str, str, str], _Key, _Key]]:
-    """(between, held, a, b) and the two matrices, models first."""
+    """Yield (between, held, a, b) and the two matrices, models first."""
     for between, compared in (("model", 0), ("algorithm", 1)):
         for a, b in itertools.combinations(keys, 2):
             if a[1 - compared] == b[1 - compared]:
@@ -98,14 +99,14 @@ def _comparisons(keys: Sequence[_Key]) -> Iterator[tuple[tuple[str, str, str, st
 
 
 def _compare(a: Floats, b: Floats, *names: str) -> tuple[Any, ...]:
-    """The numbers of a row, from deltas of sources × targets × seeds."""
+    """Compute the numbers of a row, from deltas of sources × targets × seeds."""
     correlation = correlate(mean_over_seeds(a), mean_over_seeds(b), *names)
     return *astuple(correlation), *_over_halves(a, b, *names)
 
 
 def _over_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
-    """``disjoint`` and ``reliability`` of two groups' deltas (sources × targets × seeds)."""
-    # Only what both have is compared, so that the two numbers are of the same cells and seeds.
+    """Compute ``disjoint`` and ``reliability`` of two groups (sources × targets × seeds)."""
+    # Use only what both groups have, so that the two numbers cover the same cells and seeds.
     both = ~(np.isnan(a) | np.isnan(b))
     a, b = np.where(both, a, np.nan), np.where(both, b, np.nan)
     used = np.flatnonzero(both.any(axis=(0, 1)))
@@ -123,7 +124,7 @@ def _over_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
 def _splits(
     seeds: np.ndarray[Any, np.dtype[np.int64]], random: np.random.Generator
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Two halves of the seeds: all ways up to 40, else 40 random ones; none of fewer than 2."""
+    """Yield splits of the seeds into halves: all up to 40, else 40 random ones; none for 1 seed."""
     half = len(seeds) // 2
     if half == 0:
         return

@@ -1,4 +1,4 @@
-"""Whether a task helps another more than the other helps it."""
+"""Asymmetry of transfer: the difference between the two directions of a pair of tasks."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _CELL = ["dataset", "model", "algorithm", "source", "target"]
 def asymmetry(
     cells: pd.DataFrame, deltas: pd.DataFrame, order: Order | None = None
 ) -> pd.DataFrame:
-    """Delta of a → b against delta of b → a, per pair of tasks that has both.
+    """Compare the delta of a → b with the delta of b → a, for each pair of tasks that has both.
 
-    The two do not vary apart: a → b after pretrain_finetune starts from the run that b → a is
-    measured against. So they are paired by seed, each run with the baseline of its seed: the
-    variance of the mean difference over seeds, n - 1 degrees, and beside it what drawing the
-    dialogues adds to each cell's variance (the two have different test sets). Interval and p are
-    made of the three as ``bootstrap`` makes those of a cell.
+    The two are not independent: with pretrain_finetune, a → b starts from the baseline of b → a. So
+    they are paired by seed, each run with the baseline of its seed. The variance has three parts:
+    that of the mean difference over seeds, with n - 1 degrees of freedom, and for each cell what
+    resampling the dialogues adds (the two have different test sets). Interval and p are computed
+    from the three parts, as ``bootstrap`` does for a cell.
 
     Args:
-        cells: columns of ``columns.CELLS``; cells of several sources are left alone.
+        cells: columns of ``columns.CELLS``; multi-source cells are ignored.
         deltas: columns of ``columns.DELTAS`` of the same study.
-        order: of the rows (``Metadata.order``).
+        order: order of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.ASYMMETRY``. Deltas are means over the seeds that both directions
-        have. With one seed, interval and p speak of that seed's trainings, as those of cells do,
-        and there is no q; they are NaN where a cell has no standard error, or more seeds than the
-        one both have.
+        have. With one common seed, interval and p apply to that seed's runs only, as in the cells,
+        and there is no q. They are NaN if a cell has no standard error, or has more seeds than the
+        common one.
     """
     pairs = _pairs(cells, _by_seed(deltas), order)
     sure = confidences([difference for _, difference in pairs])
@@ -63,13 +63,13 @@ def asymmetry(
 
 
 _Pair = tuple[tuple[Any, ...], Estimate]
-"""The columns up to b_to_a, and the difference."""
+"""Columns up to b_to_a, and the difference."""
 
 _BySeed = Mapping[int, float]
 
 
 def _by_seed(deltas: pd.DataFrame) -> dict[tuple[str, ...], dict[int, float]]:
-    """Group, source and target → seed → delta."""
+    """Return deltas by group, source and target, then by seed."""
     series: dict[tuple[str, ...], dict[int, float]] = {}
     columns = single_source(deltas)[[*_CELL, "seed", "delta"]]
     for *key, seed, delta in columns.itertuples(index=False, name=None):
@@ -110,7 +110,7 @@ def _pair(names: tuple[str, ...], there: Any, back: Any, to_b: _BySeed, to_a: _B
 
 
 def _degrees(cell: Any) -> float:
-    """Of its test set; without one its error is 0, and they do not matter."""
+    """Return the degrees of freedom of a cell's test set; irrelevant without one (error 0)."""
     return 1.0 if math.isnan(cell.test_degrees) else float(cell.test_degrees)
 
 
@@ -119,8 +119,11 @@ def _less_one(count: int) -> float:
 
 
 def _over_seeds(differences: Floats, *, alone: bool) -> float:
-    """Variance of the mean of paired differences. ``alone``: no other seed is known, so that the
-    seeds' variance is left out, as in the cells; else one common seed tells nothing of it."""
+    """Return the variance of the mean of paired differences.
+
+    ``alone``: whether there is no other seed; then the seeds' variance is left out, as in the
+    cells. Otherwise one common seed gives no estimate of it.
+    """
     if len(differences) > 1:
         return float(differences.var(ddof=1)) / len(differences)
     return 0.0 if alone else math.nan

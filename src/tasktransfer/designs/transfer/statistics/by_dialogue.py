@@ -1,8 +1,8 @@
 """Scores of single-source runs and baselines by the dialogues of their test set.
 
-What is asked of several targets, or of parts of a test set, cannot come from the cells: the best
-source of each target (``top1``) and the mean over pairs (``joint``). Every run's predictions are
-read for it, and of each run a few numbers a dialogue are kept.
+Statistics over several targets, or over parts of a test set, cannot be computed from the cells: the
+best source of each target (``top1``) and the mean over pairs (``joint``). They read every run's
+predictions and keep a few numbers per dialogue and run.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ RunName = tuple[str, str]
 class ByDialogue:
     """A target's runs on the dialogues of its test set.
 
-    ``names``: of the dialogues; ``degrees``: of freedom, ``Units.degrees``; ``firsts``: which
-    dialogues are the first half, (splits, dialogues); ``halves``: each run's score on the first
-    and the second half, (2, splits); ``pulls``: how far each dialogue pulls it, (dialogues,), with
-    a sum of squares that is the score's variance over test sets.
+    ``names``: dialogue names; ``degrees``: degrees of freedom (``Units.degrees``); ``firsts``: mask
+    of the dialogues in the first half, (splits, dialogues); ``halves``: each run's score on the
+    first and the second half, (2, splits); ``pulls``: influence of each dialogue on a run's score,
+    (dialogues,), whose sum of squares is the score's variance over test sets.
     """
 
     names: tuple[str, ...]
@@ -48,12 +48,12 @@ class ByDialogue:
 
 
 def by_dialogue(tables: Tables, root: Path) -> dict[tuple[str, str], ByDialogue]:
-    """Dataset and target → its runs by dialogue, of all that have predictions.
+    """Return, by dataset and target, the scores by dialogue of all runs with predictions.
 
-    Targets whose runs have several test sets, or one of fewer than four dialogues, are left out.
+    Targets whose runs have several test sets, or fewer than four test dialogues, are left out.
 
     Args:
-        tables: what ``collect`` gave.
+        tables: the collected tables.
         root: the results folder that the paths in the tables are relative to.
 
     Raises:

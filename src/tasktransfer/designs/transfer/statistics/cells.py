@@ -1,7 +1,7 @@
-"""The cells of the heatmaps: mean delta over seeds, how sure it is, and whether it survives.
+"""Cells of the heatmaps: mean delta over seeds, its interval and its significance.
 
-What a cell depends on is digested into its ``inputs``; a row of a previous table with the same
-inputs is taken over, so that one new record costs the cells that it belongs to and no others.
+``inputs`` is a digest of everything that a cell depends on. A row of a previous table with the same
+inputs is reused, so that a new record only recomputes its own cells.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ from tasktransfer.stats.draws import Floats, Units
 from tasktransfer.stats.false_discovery import false_discovery
 
 MARKED = 0.05
-"""Cells with a q up to this are marked: at most this share of the marked ones is expected to be
-no effect."""
+"""Largest q of a marked cell: at most this fraction of the marked cells is expected to be false
+discoveries."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A transfer run set: its names (dataset ... target), its transfer runs and the baselines that
-    they are compared with, each by ascending seed."""
+    """Runs of a cell: its names (dataset ... target), its transfer runs and their baselines.
+
+    Runs are sorted by ascending seed.
+    """
 
     names: Values
     transfers: tuple[Run, ...]
@@ -57,8 +59,11 @@ class _Cell:
 
     @property
     def tested_on(self) -> tuple[str, int, Scoring] | None:
-        """Test set, its size and how it is scored; None where a run has no predictions, or where
-        these differ between the runs, so that instances cannot be paired."""
+        """Test set, its size and its scoring rules.
+
+        None if a run has no predictions, or if these differ between the runs, because instances
+        cannot be paired then.
+        """
         test_sets = {(run.test_set, run.instances, run.fidelity) for run in self.runs}
         test_set, instances, fidelity = min(test_sets, key=str)
         if len(test_sets) > 1 or test_set is None:
@@ -76,25 +81,25 @@ def cells(
     previous: pd.DataFrame | None = None,
     more_baseline_seeds: Collection[int] = (),
 ) -> pd.DataFrame:
-    """The table ``cells``: one row for every model, algorithm, sources and target with at least
-    one seed that has both the transfer run and its baseline.
+    """Compute the table ``cells``, with one row per model, algorithm, sources and target.
 
-    Mean delta, interval and test are those of ``bootstrap``: runs against the baselines of their
-    seeds, and against those of ``more_baseline_seeds``. Drawn are the dialogues of the test set. A
-    cell in which some run has no predictions is judged by its seeds alone (``instances`` 0).
+    A row needs at least one seed with both the transfer run and its baseline. Mean delta, interval
+    and test are those of ``bootstrap``: runs are compared with the baselines of their seeds and of
+    ``more_baseline_seeds``, and the dialogues of the test set are resampled. A cell in which any
+    run lacks predictions is tested over its seeds alone (``instances`` 0).
 
-    ``q`` is Benjamini-Hochberg over all single-source cells of a dataset, of all models and
-    algorithms, because its heatmaps are drawn as one figure and read as one: a reader looks for
-    what stands out anywhere in it. Multi-source cells, which another figure shows, are adjusted
-    among themselves. A cell of one seed has no ``q`` and is never ``significant``: its p knows
-    nothing of other seeds, and would make those of the other cells look better than they are.
+    ``q`` is the Benjamini-Hochberg adjustment over all single-source cells of a dataset, for all
+    models and algorithms, because readers scan its heatmaps as one figure for outstanding cells.
+    Multi-source cells, which another figure shows, are adjusted among themselves. A cell with one
+    seed has no ``q`` and is never ``significant``: its p does not cover other seeds, and including
+    it would make the q of other cells too small.
 
     Args:
-        tables: what ``collect`` gave.
+        tables: the collected tables.
         root: the results folder that the paths in the tables are relative to.
-        previous: an earlier result; its rows are taken over where nothing that they depend on has
-            changed. ``q`` is always computed anew.
-        more_baseline_seeds: of the baselines that the study has beside those of its runs' seeds.
+        previous: an earlier result; its rows are reused if their inputs are unchanged. ``q`` is
+            always recomputed.
+        more_baseline_seeds: seeds of additional baselines, beyond those of the runs.
 
     Returns:
         Columns ``columns.CELLS``, in the order of ``tables.deltas``.
@@ -116,7 +121,7 @@ def cells(
 
 
 def _with_q(table: pd.DataFrame) -> pd.DataFrame:
-    """``q`` and ``significant`` from the ``p`` of all rows of several seeds."""
+    """Add ``q`` and ``significant``, from the ``p`` of all rows with several seeds."""
     families = [table["dataset"], table["n_sources"] > 1]
     several = table["p"].where(table["n_seeds"] > 1)
     table["q"] = several.groupby(families, sort=False).transform(false_discovery)
@@ -124,7 +129,7 @@ def _with_q(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-# --- what belongs together ------------------------------------------------------------------------
+# --- runs of a cell -------------------------------------------------------------------------------
 
 _NAMES = columns.names("cells")[:7]
 _NUMBERS = columns.names("cells")[7:-3]
@@ -159,7 +164,7 @@ def _scores(runs: Sequence[Run]) -> Floats:
 
 
 class _Drawn:
-    """What is drawn of each test set, looked up once."""
+    """Resampling units of each test set, looked up once."""
 
     def __init__(self, root: Path, cells: Iterable[_Cell]) -> None:
         self.root = root
@@ -175,7 +180,7 @@ class _Drawn:
             self.tested[key].append(run.tested)
 
     def of(self, cell: _Cell) -> Units | None:
-        """None: a run has no predictions, or the runs were not tested on the same."""
+        """Return a cell's units; None if a run lacks predictions or the test sets differ."""
         if cell.tested_on is None:
             return None
         key = self._key(cell)
@@ -190,11 +195,11 @@ class _Drawn:
         return cell.dataset, cell.target, *cell.tested_on[:2]
 
 
-# --- what has changed -----------------------------------------------------------------------------
+# --- change detection -----------------------------------------------------------------------------
 
 
 def _inputs(cell: _Cell, drawn: _Drawn) -> str:
-    """Digest of everything that a row depends on, the code by its version."""
+    """Return the digest of everything that a row depends on, including the code's version."""
     card = get_task(cell.dataset, cell.target) if cell.tested_on else None
     scored_by = repr((card.labels, card.metrics, card.paper_metrics)) if card else ""
     members = [[_depends_on(run) for run in runs] for runs in (cell.transfers, cell.baselines)]
@@ -209,7 +214,7 @@ def _depends_on(run: Run) -> Values:
 
 
 def inputs_of(tables: Tables, root: Path, more_baseline_seeds: Collection[int] = ()) -> list[str]:
-    """The column ``inputs`` that ``cells`` gives these tables: rows with another are outdated.
+    """Return the current column ``inputs`` of the cells; rows with other digests are outdated.
 
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
@@ -220,7 +225,7 @@ def inputs_of(tables: Tables, root: Path, more_baseline_seeds: Collection[int] =
 
 
 def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, Values]:
-    """The numbers of earlier rows, without what depends on other rows."""
+    """Return the numbers of earlier rows by inputs, without columns that depend on other rows."""
     if previous is None or list(previous.columns) != columns.names("cells"):
         return {}
     reasons = previous["no_interval"].astype(object).where(previous["no_interval"].notna(), None)
@@ -233,7 +238,7 @@ def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, Values]:
 
 
 def _fresh(cells: Iterable[_Cell], root: Path, drawn: _Drawn) -> dict[Values, Values]:
-    """Names of a cell → its row's columns between these and what depends on other rows."""
+    """Return, by a cell's names, its row's columns except names and those from other rows."""
     estimated = list(_estimates(cells, root, drawn))
     sure = bootstrap.confidences([estimate for _, estimate in estimated])
     return {
@@ -245,8 +250,10 @@ def _fresh(cells: Iterable[_Cell], root: Path, drawn: _Drawn) -> dict[Values, Va
 def _estimates(
     cells: Iterable[_Cell], root: Path, drawn: _Drawn
 ) -> Iterator[tuple[_Cell, Estimate]]:
-    """Each cell with its estimate, grouped by test set, so that only the scores of one without each
-    of its dialogues are held."""
+    """Yield each cell with its estimate, grouped by test set.
+
+    Grouping keeps the leave-one-dialogue-out scores of only one test set in memory.
+    """
     groups: dict[Values, list[_Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.dataset, cell.target, cell.tested_on].append(cell)
@@ -261,7 +268,7 @@ def _estimates(
 
 
 def _resampled(cells: list[_Cell], root: Path, units: Units) -> Iterator[tuple[_Cell, Estimate]]:
-    """Cells of one test set. A baseline is read once for all the cells that it belongs to."""
+    """Yield the cells of one test set; each baseline is read once for all of its cells."""
     dataset, target, tested_on = cells[0].dataset, cells[0].target, cells[0].tested_on
     assert tested_on is not None
     _, instances, fidelity = tested_on
@@ -317,7 +324,7 @@ def _numbers(cell: _Cell, units: Units | None, estimate: Estimate, sure: Confide
 
 
 def _no_interval(units: Units | None, estimate: Estimate, sure: Confidence) -> str | None:
-    """Why there is no interval; None: there is one."""
+    """Return why there is no interval; None if there is one."""
     if not np.isnan(sure.low):
         return None
     if units is not None and units.count < 2:

@@ -1,4 +1,4 @@
-"""Runs that give one and the same answer whatever they are asked. They are counted, not dropped."""
+"""Collapsed runs, which give the same answer to almost every instance. They are only counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasktransfer.results.schema import RowsFile
 from tasktransfer.stats.collapsed import LEAST_SHARE, most_frequent
 
 _VERSION = 2
-"""Raise this when a change in the code changes a row."""
+"""Version of the computation. Increase it when a code change changes a row."""
 
 _CELL = columns.names("collapsed")[:7]
 _RUN = ("seed", "predictions", "predictions_rows", "predictions_sha256")
@@ -35,12 +35,12 @@ class _Run(NamedTuple):
 
 
 def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The table ``collapsed``: a row for each baseline, cell and control with predictions.
+    """Compute the table ``collapsed``: one row per baseline, cell and control with predictions.
 
     Args:
-        tables: what ``collect`` gave.
+        tables: the collected tables.
         root: the results folder that the paths in the tables are relative to.
-        previous: an earlier result; its rows are taken over where the predictions are the same.
+        previous: an earlier result; its rows are reused if the predictions are unchanged.
 
     Returns:
         Columns ``columns.COLLAPSED``.
@@ -60,7 +60,7 @@ def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) 
     table: list[tuple[Any, ...]] = []
     for cell, members in cells.items():
         members.sort(key=lambda run: run.seed)
-        # A file may have the answers to several targets.
+        # A file may contain the answers to several targets.
         inputs = digest_of([_VERSION, cell[-1], [[run.seed, run.sha256] for run in members]])
         numbers = earlier.get(inputs) or _numbers(members, root, cell[-1])
         table.append((*cell[:3], list(cell[3]), *cell[4:], *numbers, inputs))
@@ -90,7 +90,7 @@ def _numbers(runs: Sequence[_Run], root: Path, target: str) -> tuple[Any, ...]:
 
 
 def _most_frequent(run: _Run, root: Path, target: str) -> tuple[str, float]:
-    """A run's most frequent answer, its parts joined by ", ", and its share of the test set."""
+    """Return a run's most frequent answer (parts joined by ", ") and its test-set fraction."""
     path = root / run.file
     expected: RowsFile = {"file": path.name, "rows": run.rows, "sha256": run.sha256}
     try:

@@ -1,9 +1,9 @@
-"""Whether a transfer gives more than its controls do, cell by cell.
+"""Comparison of each transfer cell with its controls.
 
-A control takes the baseline's place: the same transfer runs, the control's runs in place of the
-baseline's, and the numbers that ``cells`` gives then. What it says of intervals, pairs and q holds
-here as it stands. The second heatmap's numbers are in here too: a cell's delta less its shuffled
-source's delta is its delta over ``shuffled_source``, since both have the same baselines.
+The control's runs replace the baseline's runs, and ``cells`` computes the numbers. Its rules on
+intervals, pairs and q apply unchanged. The second heatmap uses these numbers: a cell's delta minus
+its shuffled source's delta is its delta over ``shuffled_source``, because both have the same
+baselines.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ BEATS, EXPLAINED, HURTS, CANNOT_TELL, NOT_JUDGED = VERDICTS = (
 )
 
 EXPLAINS = 0.5
-"""The share of a cell's gain that a control has to give, surely, to explain it."""
+"""Fraction of a cell's gain that a control must significantly reach to explain it."""
 
 _CELL = columns.names("cells")[:7]
 _PLAIN = [name for name in _CELL if name != "sources"]
-"""A cell's names without the list, which cannot be joined on; ``source`` says the same."""
+"""A cell's names without ``sources``: lists cannot be join keys, and ``source`` is equivalent."""
 
 
 def control_cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The table ``control_cells``: what ``cells`` gives with a control in place of the baseline.
+    """Compute the table ``control_cells``: the result of ``cells`` with controls as baselines.
 
     Args:
-        tables: what ``collect`` gave.
+        tables: the collected tables.
         root: the results folder that the paths in the tables are relative to.
-        previous: an earlier result; its rows are taken over as ``cells`` takes them over.
+        previous: an earlier result; its rows are reused as in ``cells``.
 
     Returns:
-        Columns ``columns.CONTROL_CELLS``, of single-source cells alone. ``q`` is adjusted over all
+        Columns ``columns.CONTROL_CELLS``, for single-source cells only. ``q`` is adjusted over all
         cells of a dataset, for each control.
 
     Raises:
@@ -72,13 +72,13 @@ def control_cells(tables: Tables, root: Path, previous: pd.DataFrame | None = No
 
 
 def configured(tables: Tables) -> list[str]:
-    """The controls that the study has, those too of which no run is there yet."""
+    """Return the study's controls, including those without a finished run."""
     planned = {*tables.control_runs["algorithm"], *tables.control_missing["algorithm"]}
     return [name for name in CONTROLS if name in planned]
 
 
 def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The table ``controls``: a row for each single-source cell and control of the study.
+    """Compute the table ``controls``: one row per single-source cell and control of the study.
 
     Args:
         over: columns of ``columns.CONTROL_CELLS``.
@@ -86,8 +86,9 @@ def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[st
         names: the study's controls (``configured``).
 
     Returns:
-        Columns ``columns.CONTROLS``, in the order of ``heatmap_cells``. A control that left no run
-        of a cell's seeds has a row with NaN. ``verdict`` is the cell's, the same in all its rows.
+        Columns ``columns.CONTROLS``, in the order of ``heatmap_cells``. A control without a run for
+        any of a cell's seeds has a row with NaN. ``verdict`` is the cell's and is equal in all its
+        rows.
     """
     wanted = heatmap_cells[heatmap_cells["n_sources"] == 1]
     if wanted.empty or not names:
@@ -111,8 +112,11 @@ def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[st
 
 
 def _in_place_of_baselines(control: str, tables: Tables) -> Iterator[Tables]:
-    """Tables whose baselines are a control's runs. A baseline is one of a target: where each source
-    has a control of its own, each source has tables of its own."""
+    """Yield tables whose baselines are a control's runs.
+
+    A target has one baseline, so a control with one run per source yields one set of tables per
+    source.
+    """
     transfers = tables.runs[tables.runs["n_sources"] == 1]
     stand_ins = tables.control_runs[tables.control_runs["algorithm"] == control]
     groups = stand_ins.groupby("source", sort=False) if control in OF_PAIRS else [("", stand_ins)]
@@ -139,8 +143,10 @@ def _verdict_of(cell: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A cell's delta over a control, the upper end of its 95 % interval, and its q; NaN where the
-    control has no run, or no test."""
+    """A cell's delta over a control, the upper end of its 95 % interval, and its q.
+
+    NaN if the control has no run or no test.
+    """
 
     delta: float
     high: float
@@ -148,19 +154,19 @@ class Over:
 
 
 def verdict(delta: float, q: float, over: Sequence[Over]) -> str:
-    """What a cell's numbers say of its source.
+    """Return the verdict on a cell's source.
 
     Args:
-        delta, q: over the baseline; q is NaN without a test.
-        over: the cell over each of the study's controls.
+        delta, q: the cell relative to the baseline; q is NaN without a test.
+        over: the cell relative to each of the study's controls.
 
     Returns:
-        ``hurts``: below the baseline, with q <= 0.05. Of cells that are above it, with q <= 0.05:
-        ``beats all controls``, if above each control with q <= 0.05; else ``explained by a
-        control``, if some control, which has nothing of the source, surely gives half of the gain
-        or more: the interval over it ends at half of ``delta`` or below. ``cannot tell``: anything
-        else, also where a control is missing. ``not judged``: the cell has no q, as it has one
-        seed or no predictions.
+        ``hurts``: below the baseline with q <= 0.05. Cells above it with q <= 0.05 are ``beats all
+        controls`` if they are above each control with q <= 0.05. Otherwise they are ``explained by
+        a control`` if a control, which has no information from the source, gives at least half of
+        the gain: the interval over it ends at half of ``delta`` or below. ``cannot tell``: all
+        other cells, including those with a missing control. ``not judged``: the cell has no q,
+        because it has one seed or no predictions.
     """
     if math.isnan(q):
         return NOT_JUDGED

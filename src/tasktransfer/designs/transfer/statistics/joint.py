@@ -1,9 +1,9 @@
-"""The mean delta over pairs, with the interval of other seeds and other dialogues together.
+"""Confidence interval of the mean delta over pairs, over seeds and dialogues together.
 
-Tasks are the benchmark and no sample. Seeds are: all sources of a target share its baselines, so
-that a target's mean over sources varies over seeds as one number, and targets vary independently.
-Dialogues are: one that several tasks of a dataset are tested on counts in all of them at once. The
-two are put together as in the cells (``stats.bootstrap``).
+Tasks are fixed, because they are the benchmark and not a sample. Seeds are sampled: all sources of
+a target share its baselines, so a target's mean over sources varies over seeds as one number, and
+targets vary independently. Dialogues are sampled: a dialogue in the test sets of several tasks
+counts in all of them jointly. The two are combined as in the cells (``stats.bootstrap``).
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ UNKNOWN = Confidence(np.nan, np.nan, np.nan, np.nan)
 def joint_confidence(
     group: pd.DataFrame, dialogues: Mapping[tuple[str, str], ByDialogue]
 ) -> Confidence:
-    """Return the 95 % interval of the mean delta over pairs and the p of none; NaN with one seed,
-    where a pair lacks a seed, or where a run has no predictions.
+    """Return the 95 % interval of the mean delta over pairs, and the p of no mean delta.
+
+    NaN with one seed, if a pair lacks a seed, or if a run has no predictions.
 
     Args:
         group: the single-source deltas of one dataset, model and algorithm.
@@ -61,7 +62,7 @@ def joint_confidence(
 
 
 def _pulls(rows: pd.DataFrame, tested: ByDialogue, seeds: list[int]) -> Floats | None:
-    """The sum over sources of how far each dialogue pulls their deltas, (seeds, dialogues)."""
+    """Sum each dialogue's influence on the deltas over sources, (seeds, dialogues)."""
     total = np.zeros((len(seeds), len(tested.names)))
     names = rows[["model", "seed", "digest", "baseline_digest"]]
     for model, seed, run, baseline in names.itertuples(index=False, name=None):

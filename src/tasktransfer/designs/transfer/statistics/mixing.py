@@ -1,4 +1,4 @@
-"""How a bandit has mixed several sources: its weights over the rounds of each training."""
+"""Weights that a bandit gave to several sources, over the rounds of each training."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MIXING: Columns = (
 
 
 def mixes(run: Run) -> bool:
-    """Whether a bandit has several sources to choose from."""
+    """Return whether the run has a bandit with several sources to choose from."""
     return run.method in BANDITS and len(run.about["sources"]) > 1
 
 

@@ -1,9 +1,10 @@
-"""Whether transfer comes from instances or dialogues that two tasks share.
+"""Relation between transfer and the instances or dialogues that two tasks share.
 
-Two bases. `test instances`: test instances of the same id, which are in the predictions, so that
-the records alone tell them. Few tasks label the same instances (the two emotion tasks of Friends,
-emotion and act of DailyDialog). `training dialogues`: distinct dialogues with a training instance
-of both tasks, counted by ``tasktransfer data stats`` where the dialogues are.
+There are two bases. `test instances` are test instances with the same id; the predictions contain
+these ids, so records are enough. Few tasks label the same instances (the two emotion tasks of
+Friends, emotion and act of DailyDialog). `training dialogues` are distinct dialogues with a
+training instance of both tasks; ``tasktransfer data stats`` counts them if the dialogues are
+available.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ INSTANCES = ("dataset", "task", "instance_id")
 
 
 def instances_in_test(runs: pd.DataFrame, root: Path) -> pd.DataFrame:
-    """The distinct test instances of every task, from the predictions of one baseline run each.
+    """Return the distinct test instances of every task, from the predictions of one baseline each.
 
     Args:
         runs: columns of ``columns.RUNS``.
@@ -73,17 +74,17 @@ def _instance_ids(path: Path, target: str) -> list[str]:
 def overlap(
     instances: pd.DataFrame, training: pd.DataFrame | None = None, order: Order | None = None
 ) -> pd.DataFrame:
-    """How much of each target each source has as well.
+    """Compute how much of each target's data each source also contains.
 
     Args:
         instances: columns ``INSTANCES``, distinct rows.
-        training: columns dataset, source, target, shared, of, a row per ordered pair of tasks
-            (``data.stats.training_overlap``). None: not known.
-        order: of the rows (``Metadata.order``).
+        training: columns dataset, source, target, shared, of, one row per ordered pair of tasks
+            (``data.stats.training_overlap``). None if unknown.
+        order: order of the rows (``Metadata.order``).
 
     Returns:
-        Columns of ``columns.OVERLAP``: per dataset and basis, a row for every ordered pair of the
-        tasks that have any.
+        Columns of ``columns.OVERLAP``: per dataset and basis, one row for every ordered pair of
+        tasks that have instances or dialogues.
     """
     counted = {TEST_INSTANCES: _shared_instances(instances)}
     if training is not None:
@@ -110,7 +111,7 @@ def _shared_instances(instances: pd.DataFrame) -> pd.DataFrame:
 
 
 def _in_order(counts: pd.DataFrame, order: Order | None) -> list[tuple[str, str, int, int]]:
-    """Source, target, shared, of; targets without any are left out."""
+    """Return rows of source, target, shared and of; targets without any items are left out."""
     tasks = distinct(pd.concat([counts["source"], counts["target"]]), "task", order)
     shared_of = {
         (source, target): (int(shared), int(of))
@@ -128,16 +129,16 @@ def _in_order(counts: pd.DataFrame, order: Order | None) -> list[tuple[str, str,
 def overlap_effect(
     overlap: pd.DataFrame, deltas: pd.DataFrame, order: Order | None = None
 ) -> pd.DataFrame:
-    """Whether sources that share more with the target help it more.
+    """Correlate the amount of shared data with the delta, over pairs of tasks.
 
     Args:
         overlap: columns of ``columns.OVERLAP``.
-        deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: of the rows (``Metadata.order``).
+        deltas: columns of ``columns.DELTAS``; multi-source runs are ignored.
+        order: order of the rows (``Metadata.order``).
 
     Returns:
-        Columns of ``columns.OVERLAP_EFFECT``, a row for every group and basis; NaN where it cannot
-        be told: fewer than 3 pairs, or the same share (such as none) in all.
+        Columns of ``columns.OVERLAP_EFFECT``, one row per group and basis. NaN with fewer than 3
+        pairs, or if all pairs share the same fraction (such as none).
     """
     rows: list[tuple[Any, ...]] = []
     for dataset, tasks, groups in by_dataset(deltas, order):
@@ -152,7 +153,7 @@ def overlap_effect(
 
 
 def _shares(overlap: pd.DataFrame, tasks: list[str]) -> dict[str, Floats]:
-    """Basis → share as a matrix, sources × targets."""
+    """Return, by basis, the shared fraction as a matrix, sources × targets."""
     return {
         str(basis): matrix(rows, tasks, "share")
         for basis, rows in overlap.groupby("basis", sort=False)

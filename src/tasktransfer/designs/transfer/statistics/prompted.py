@@ -1,8 +1,8 @@
-"""What models that are only asked score: the table ``prompted``, from the records.
+"""Scores of prompted models: the table ``prompted``, from the records.
 
-A score is the mean over the wordings of a task's card and over the seeds that drew the shots. Its
-interval is over dialogues, and over seeds where there are several; wordings are no sample of
-anything, so how far they lie apart stands beside it.
+A score is the mean over the prompt wordings on a task's card and over the seeds that sample the
+shots. Its interval is over dialogues, and over seeds if there are several. Wordings are not a
+random sample, so their range is a separate column.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Key = tuple[str, str, int, str]
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A model's score on a target. ``by_wording``: mean of each wording over seeds."""
+    """A model's score on a target; ``by_wording`` has each wording's mean over seeds."""
 
     cell: Cell
     by_wording: tuple[float, ...]
@@ -66,8 +66,10 @@ def write_prompted(study: Study) -> None:
 
 
 def prompted_table(collected: Collected) -> pd.DataFrame:
-    """Columns of ``PROMPTED``: each target, and each dataset's mean. A target of which no run is
-    whole has a row without a score; ``n_seeds`` says how many are."""
+    """Compute the columns of ``PROMPTED`` for each target and each dataset's mean.
+
+    A target without a complete run has a row without a score. ``n_seeds`` counts complete runs.
+    """
     seen = {entry.model: entry for entry in transfer_config(collected.study).prompted}
     planned: dict[Key, list[Run]] = {}
     for run in collected.planned:
@@ -100,7 +102,7 @@ def _key(run: Run) -> Key:
 
 
 def _asked(collected: Collected, runs: Sequence[Run]) -> _Asked:
-    """A target's runs, one a seed, each with an evaluation a wording."""
+    """Combine a target's runs, one per seed, each with one evaluation per wording."""
     wordings = [*zip(*(run.evaluations for run in runs), strict=True)]
     shots = runs[0].about["shots"]
     seeds = [run.seed if shots else NO_SEED for run in runs]
@@ -126,8 +128,11 @@ def _asked(collected: Collected, runs: Sequence[Run]) -> _Asked:
 
 
 def _how(collected: Collected, node: Evaluation) -> Iterator[str]:
-    """Whether choices were scored: then the right one has a likelihood, or there is no single one,
-    and nothing in the notes."""
+    """Yield whether choices were scored or answers generated.
+
+    If choices were scored, the gold choice has a likelihood, or there is no single gold choice, and
+    the notes say nothing else.
+    """
     fell_back = any("log-likelihoods" in n for n in collected.record(node)["provenance"]["notes"])
     scored = chosen_from(get_task(node.data.name, node.task)) and not fell_back
     yield SCORED if scored else WRITTEN
@@ -139,7 +144,7 @@ def _tokens(counts: dict[str, float]) -> float:
 
 
 def _mean(several: Sequence[_Asked]) -> _Asked:
-    """The mean over targets. Its wordings are the n-th of each."""
+    """Return the mean over targets; its n-th wording combines the n-th wording of each target."""
     fewest = min(len(target.by_wording) for target in several)
     columns = zip(*(target.by_wording[:fewest] for target in several), strict=True)
     return _Asked(

@@ -1,8 +1,8 @@
-"""Which pairs go on in a race, and what is known of those that ran it.
+"""Selection of the pairs that continue in a race, and statistics of a raced study.
 
-A kept pair was chosen by scores of the seeds before: its mean over these is too good, and no
-interval of them says how good it is. So the cells of a raced study are of the seeds that came after
-the last choice, and a pair that left the race has no interval.
+A kept pair was selected by its scores on earlier seeds. Its mean over these seeds is biased
+upwards, and no interval over them is valid. So the cells of a raced study use the seeds after the
+last selection, and a pair that left the race has no interval.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ RACE: Columns = (
 
 
 def pairs_that_go_on(tables: Tables, race: Race, share: float) -> list[dict[str, str]]:
-    """The pairs that go on after the round that runs, as they are written down.
+    """Return the pairs that continue after the current round, in the form of the selection file.
 
     Args:
-        race: until then.
+        race: the race before this selection.
     """
     single = tables.deltas[tables.deltas["n_sources"] == 1]
     dev = dev_deltas(single, tables.runs)
@@ -53,7 +53,7 @@ def pairs_that_go_on(tables: Tables, race: Race, share: float) -> list[dict[str,
 
 
 def race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
-    """Columns of ``RACE``, a row for each pair. ``deltas``: columns of ``columns.DELTAS``."""
+    """Compute the columns of ``RACE``, one row per pair, from columns of ``columns.DELTAS``."""
     single = deltas[deltas["n_sources"] == 1]
     rows: list[tuple[Any, ...]] = []
     for names, of in single.groupby(list(NAMES), sort=False):
@@ -70,8 +70,10 @@ def race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
 
 
 def of_fresh_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
-    """Deltas without the seeds that chose the pairs which are in the last round; those of pairs
-    that left, and of several sources, as they are."""
+    """Return deltas without the selection seeds of pairs that are in the last round.
+
+    Deltas of pairs that left, and of several sources, are unchanged.
+    """
     if not race.kept:
         return deltas
     names = deltas[list(NAMES)].itertuples(index=False, name=None)
@@ -82,7 +84,7 @@ def of_fresh_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
 
 
 def without_intervals(cells: pd.DataFrame, race: Race) -> pd.DataFrame:
-    """Cells of pairs that left the race, without interval and test."""
+    """Return cells in which pairs that left the race have neither interval nor test."""
     names = cells[list(NAMES)].itertuples(index=False, name=None)
     left = np.array([left_after(race, _cell(cell)) is not None for cell in names], bool)
     left &= (cells["n_sources"] == 1).to_numpy()
@@ -95,7 +97,7 @@ def without_intervals(cells: pd.DataFrame, race: Race) -> pd.DataFrame:
 
 
 def left_after(race: Race, cell: Cell) -> int | None:
-    """The round after which a pair left; None: it is in the race."""
+    """Return the round after which a pair left; None if it is still in the race."""
     rounds = enumerate(race.kept, start=1)
     return next((number for number, kept in rounds if cell not in kept), None)
 

@@ -1,4 +1,4 @@
-"""Which targets and sources the multi-source study takes (paper, section 6.2)."""
+"""Selection of targets and sources for multi-source runs (paper, section 6.2)."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def select(
     first.
 
     Args:
-        deltas: columns of ``columns.DELTAS``, of test scores or, see ``dev_deltas``, of dev
-            scores; rows of several sources are left alone.
-        targets_per_dataset: how many targets of each dataset to pick.
-        sources_per_target: how many sources of each.
-        chosen_by: the split that the deltas are of, or the selector, as it is written down.
-        values: of the selector that ranks the sources of a target (columns of
-            ``selectors.values.VALUES``); None: the deltas rank them. Targets are picked by the
-            deltas either way. A source without a value is not picked.
+        deltas: columns of ``columns.DELTAS``, with test scores or (see ``dev_deltas``) dev scores;
+            multi-source rows are ignored.
+        targets_per_dataset: number of targets to pick in each dataset.
+        sources_per_target: number of sources to pick for each target.
+        chosen_by: the split of the deltas, or the selector, for the record of the selection.
+        values: values of the selector that ranks the sources of a target (columns of
+            ``selectors.values.VALUES``); None if the deltas rank them. Targets are picked by the
+            deltas in both cases. A source without a value is not picked.
 
     Returns:
-        Per dataset (in the order of the table) the targets, best first.
+        The targets by dataset (in the order of the table), best first.
 
     Raises:
         RecordError: a cell is missing (an incomplete table must not choose), or there are fewer
@@ -82,8 +82,11 @@ def select(
 
 
 def dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The same runs, scored on dev at the best round in place of test: columns ``score``,
-    ``baseline_score`` and ``delta`` are of what selects the rounds, the others as they were."""
+    """Return the deltas with dev scores of the best round instead of test scores.
+
+    This changes ``score``, ``baseline_score`` and ``delta``, which use the score that selects the
+    round. The other columns are unchanged.
+    """
     dev = runs.drop_duplicates(["digest", "target"]).set_index(["digest", "target"])["dev_score"]
 
     def dev_scores(digests: pd.Series[str]) -> npt.NDArray[Any]:
@@ -101,10 +104,10 @@ def select_from_tables(
     choose_by: ChooseBy = "dev",
     values: pd.DataFrame | None = None,
 ) -> list[ChosenSources]:
-    """``select`` on the tables of a study.
+    """Apply ``select`` to the tables of a study.
 
     Raises:
-        RecordError: as ``select``; also when the plan expects single-source runs that are missing.
+        RecordError: as ``select``; also if planned single-source runs are missing.
     """
     holes = tables.missing[tables.missing["n_sources"] <= 1]
     if len(holes):
@@ -120,8 +123,11 @@ def select_from_tables(
 
 
 def ranks(values: pd.DataFrame) -> pd.Series[float]:
-    """(target, source) → mean rank over models and seeds, the last is 1: values of two models have
-    no common unit. What has no value comes last."""
+    """Return the mean rank over models and seeds by (target, source); the last rank is 1.
+
+    Ranks are used because the values of two models have no common unit. Sources without a value
+    come last.
+    """
     of_one = values.groupby(["model", "algorithm", "seed", "target"], sort=False)["value"]
     ranks = of_one.rank(na_option="top")
     return ranks.groupby([values["target"], values["source"]]).mean()
@@ -135,7 +141,7 @@ def _valued(values: pd.DataFrame) -> pd.Series[float]:
 
 
 def _reason(values: pd.DataFrame, selector: str) -> str:
-    """Return how a message says that sources have no value, and why."""
+    """Return the part of a message that says which value sources lack, and why."""
     reasons = values["reason"].dropna().unique()
     return f" with a value of {selector}" + "".join(f" ({reason})" for reason in reasons[:1])
 
@@ -151,14 +157,16 @@ def _best_targets(dataset: str, pairs: pd.Series[float], count: int) -> list[str
 
 
 def best(values: pd.Series[float], count: int) -> list[str]:
-    """Names of the largest values; equal ones by name. Rounding keeps noise of the last bits of a
-    mean from deciding between equals."""
+    """Return the names of the largest values, with ties in order of names.
+
+    Values are rounded, so that floating-point noise in a mean does not decide ties.
+    """
     ranked = sorted(values.items(), key=lambda item: (-round(item[1], 9), str(item[0])))
     return [str(name) for name, _ in ranked[:count]]
 
 
 def _refuse_holes(dataset: str, rows: pd.DataFrame) -> None:
-    """Every pair of the sources and targets seen, with every model, algorithm and seed seen."""
+    """Raise RecordError unless every pair has a delta for every model, algorithm and seed."""
     axes = ["source", "target", "model", "algorithm", "seed"]
     complete = rows[rows["delta"].notna()]
     present = set(complete[axes].itertuples(index=False, name=None))

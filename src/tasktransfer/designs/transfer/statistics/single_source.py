@@ -1,7 +1,7 @@
-"""The single-source deltas of a study, in groups and as square arrays.
+"""Single-source deltas of a study, in groups and as square arrays.
 
-A *group* is one dataset, model and algorithm; its transfer matrix has a row per source and a
-column per target, NaN where there is no run and on the diagonal.
+A *group* is one dataset, model and algorithm. Its transfer matrix has one row per source and one
+column per target, with NaN on the diagonal and for missing runs.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ GROUP = ["dataset", "model", "algorithm"]
 
 
 def single_source(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of deltas or cells that have one source and a delta."""
+    """Return the rows of deltas or cells that have one source and a delta."""
     return frame[(frame["n_sources"] == 1) & frame["delta"].notna()]
 
 
 def distinct(values: pd.Series, key: str, order: Order | None) -> list[str]:
-    """The distinct names of a column in the study's order; names that it lacks follow in
-    alphabetical order."""
+    """Return the distinct names of a column in the study's order, then others alphabetically."""
     return in_order(sorted(values.unique()), (order or {}).get(key, ()))
 
 
 def by_dataset(
     frame: pd.DataFrame, order: Order | None
 ) -> Iterator[tuple[str, list[str], dict[tuple[str, str], pd.DataFrame]]]:
-    """Per dataset: its name, its tasks in order, and (model, algorithm) → rows, in order."""
+    """Yield each dataset's name, its tasks in order, and its rows by (model, algorithm)."""
     kept = single_source(frame)
     for dataset in distinct(kept["dataset"], "dataset", order):
         rows = kept[kept["dataset"] == dataset]
@@ -46,7 +45,7 @@ def by_dataset(
 
 
 def cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -> Floats:
-    """Deltas of one group as an array, sources × targets × seeds, NaN where there is none."""
+    """Return the deltas of one group as an array, sources × targets × seeds, NaN if missing."""
     result = np.full((len(tasks), len(tasks), len(seeds)), np.nan)
     positions = (
         _positions(rows["source"], tasks),
@@ -58,8 +57,10 @@ def cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -> Floa
 
 
 def matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Floats:
-    """A column of distinct pairs as an array, sources × targets, NaN where there is none. Pairs of
-    other tasks are left out."""
+    """Return a column of distinct pairs as an array, sources × targets, NaN if missing.
+
+    Pairs with other tasks are left out.
+    """
     result = np.full((len(tasks), len(tasks)), np.nan)
     source, target = _positions(rows["source"], tasks), _positions(rows["target"], tasks)
     placed = (source >= 0) & (target >= 0)
@@ -68,13 +69,13 @@ def matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Floats:
 
 
 def _positions(values: pd.Series, of: Sequence[Any]) -> NDArray[np.intp]:
-    """Where each value stands in ``of``; -1: nowhere."""
+    """Return the index of each value in ``of``; -1 if it is absent."""
     positions: NDArray[np.intp] = pd.Index(of).get_indexer(pd.Index(values))
     return positions
 
 
 def mean_over_seeds(values: Floats) -> Floats:
-    """Mean over the last axis of what is there; NaN where nothing is."""
+    """Return the mean over the last axis, ignoring NaN; NaN if all values are missing."""
     there = ~np.isnan(values)
     total: Floats = np.where(there, values, 0.0).sum(axis=-1)
     count = there.sum(axis=-1)

@@ -1,4 +1,4 @@
-"""Tables on disk to statistics on disk: what the command ``statistics`` runs."""
+"""Implementation of the command ``statistics``: reads tables and writes statistics."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ def compute(
     progress: Progress = lambda text: None,
     race: Race | None = None,
 ) -> Statistics:
-    """Compute the statistics of collected tables and write them beside the tables.
+    """Compute the statistics of collected tables and write them to the same folder.
 
-    Cells of an earlier call whose records are the same are taken over from its ``cells.parquet``.
-    Equal tables and predictions give equal bytes.
+    Cells whose records are unchanged are reused from an earlier ``cells.parquet``. Equal tables and
+    predictions give equal bytes.
 
     Args:
-        tables_folder: what ``collect`` wrote, and where the statistics go.
+        tables_folder: the folder of the collected tables, and of the statistics.
         results_root: the results folder that the paths in the tables are relative to.
-        progress: told what is done next, one line each.
-        race: of a study whose pairs raced: no interval is of seeds that chose.
+        progress: function that receives one line before each step.
+        race: the race of a study whose pairs raced; no interval uses seeds that selected pairs.
 
     Raises:
         RecordError: a table, record or predictions file is absent, damaged or changed since it was
@@ -91,8 +91,10 @@ def of_tables(
     previous: Mapping[str, pd.DataFrame | None] = MappingProxyType({}),
     progress: Progress = lambda text: None,
 ) -> Statistics:
-    """The statistics of tables in memory; arguments as those of the functions it calls.
-    ``previous``: an earlier call's frames by name."""
+    """Compute the statistics of tables in memory; arguments as in the functions that it calls.
+
+    ``previous`` has an earlier call's frames by name.
+    """
     order = metadata.order
     progress("cells: intervals and tests from the predictions")
     heatmap_cells = cells(tables, root, previous.get("cells"), more_baseline_seeds(metadata))
@@ -125,12 +127,14 @@ def of_tables(
 
 
 _TAKEN_OVER = ("cells", "control_cells", "collapsed")
-"""Statistics whose rows are taken over from an earlier call."""
+"""Statistics whose rows are reused from an earlier call."""
 
 
 def _read_previous(folder: Path, name: str) -> pd.DataFrame | None:
-    """A table of an earlier call; None where there is none that can be read. One of another
-    version or a damaged file is computed again, not an error."""
+    """Read a table of an earlier call; None if there is no readable one.
+
+    A damaged file or one of another version is not an error, because it is recomputed.
+    """
     try:
         return read_frame(folder / f"{name}.parquet", columns.STATISTICS[name])[0]
     except RecordError:
@@ -138,7 +142,7 @@ def _read_previous(folder: Path, name: str) -> pd.DataFrame | None:
 
 
 def _read_training(path: Path, tables: Tables, metadata: Metadata) -> pd.DataFrame | None:
-    """How many training dialogues the study's tasks share; None: never counted."""
+    """Read the counts of training dialogues that the study's tasks share; None if not counted."""
     if not path.exists():
         return None
     wanted = {"dataset", "source", "target", "shared", "of", "synthetic", "few_sample"}
@@ -158,7 +162,10 @@ def _read_training(path: Path, tables: Tables, metadata: Metadata) -> pd.DataFra
 def _check_same_data(
     path: Path, shared: pd.DataFrame, tables: Tables, metadata: Metadata, remedy: str
 ) -> None:
-    """Dialogues of the tiny world say nothing of runs on real ones, nor full data of few."""
+    """Raise RecordError if the dialogues were counted in other data than the runs used.
+
+    Synthetic dialogues do not apply to runs on real ones, nor full data to few-sample runs.
+    """
     of_runs = tables.runs.drop_duplicates("dataset").set_index("dataset")["few_sample"]
     for row in shared.drop_duplicates("dataset").itertuples(index=False):
         counted = {"synthetic": bool(row.synthetic), "few_sample": bool(row.few_sample)}

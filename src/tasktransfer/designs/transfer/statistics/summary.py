@@ -1,23 +1,23 @@
-"""How good an algorithm is over all pairs of tasks, and how sure that is.
+"""Performance of each algorithm over all pairs of tasks, with confidence intervals.
 
 Interquartile mean, mean rank and the stratified bootstrap of their intervals follow Agarwal et al.
 (2021), "Deep reinforcement learning at the edge of the statistical precipice". Their probability of
 improvement compares every run of one algorithm with every run of another. Here each run has a
-baseline of its own seed, and what is counted is the share of these deltas that are above 0.
+baseline with its own seed, and we count the fraction of these deltas that are above 0.
 
-What is resampled: the seeds, within each target (the stratum), with replacement. The tasks are not:
-they are the benchmark, not a sample of tasks, and so an interval says what other seeds would have
-given on the same tasks. All sources of a target, and all algorithms of a model, take the same
-draws, because their deltas of one seed are against one and the same baseline run and move together.
+The bootstrap resamples seeds with replacement within each target (the stratum). It does not
+resample tasks, because they are the benchmark and not a sample. So an interval covers other seeds
+on the same tasks. All sources of a target, and all algorithms of a model, use the same resamples,
+because their deltas for one seed share a baseline run and are correlated.
 
-A resample of n seeds varies less than n new seeds would, by sqrt((n - 1) / n), and few strata of
-few seeds do not tell their spread well. So the percentiles' distances from the estimate are
-multiplied by sqrt(n / (n - 1)) * t / 1.96, with t of as many degrees of freedom as the targets'
-seeds less one each. With one seed there is no interval. Noise pulls mean ranks to the middle, and
-resampling pulls them once more; so the interval of a rank reaches as far to the one side as to the
-other. In simulated studies of 4 or 10 tasks and 2 to 5 seeds the intervals of mean, interquartile
-mean and share above 0 held the true value in 95 to 99 of 100, those of ranks in 84 to
-95 (the rank without noise).
+A resample of n seeds varies less than n new seeds would, by sqrt((n - 1) / n), and few strata with
+few seeds estimate their spread poorly. So the percentiles' distances from the estimate are
+multiplied by sqrt(n / (n - 1)) * t / 1.96. The degrees of freedom of t are the sum over targets of
+their number of seeds minus one. With one seed there is no interval. Noise pulls mean ranks towards
+the middle, and resampling does so again, so the interval of a rank is made symmetric. In simulated
+studies with 4 or 10 tasks and 2 to 5 seeds, the intervals of mean, interquartile mean and fraction
+above 0 covered the true value in 95 to 99 of 100 cases. Those of ranks covered it in 84 to 95 (the
+rank without noise).
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ from tasktransfer.tables.metadata import Order
 
 RESAMPLES = 2000
 MOST_VALUES = 2_000_000
-"""Values held at once while resampling: 16 MB."""
+"""Maximum number of values in memory while resampling: 16 MB."""
 _NOTHING = 1e-9
-"""A sum of squares below this is rounding, in squared points."""
+"""Sum of squares, in squared points, below which a difference is rounding error."""
 
 
 @dataclass(frozen=True)
 class _Deltas:
-    """One algorithm's deltas: a row per pair of tasks, its seeds' values first, then NaN."""
+    """One algorithm's deltas: one row per pair of tasks, its seeds' values first, then NaN."""
 
     values: Floats
     counts: NDArray[np.int64]
     pairs: NDArray[np.int64]
-    """Source and target of each row, as positions in the tasks."""
+    """Source and target of each row, as indices in the tasks."""
     seeds: int
 
 
 @dataclass(frozen=True)
 class _Draws:
-    """Statistics of resamples: one value a resample; ``cells`` (resamples × pairs) are means."""
+    """Statistics of resamples, one value per resample; ``cells`` (resamples × pairs) are means."""
 
     mean: Floats
     iqm: Floats
@@ -74,17 +74,17 @@ def summary(
     order: Order | None = None,
     dialogues: Mapping[tuple[str, str], ByDialogue] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """One row per dataset, model and algorithm.
+    """Compute the summary: one row per dataset, model and algorithm.
 
     Args:
-        deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: of the rows (``Metadata.order``).
-        dialogues: of ``by_dialogue``; without them there is no joint interval.
+        deltas: columns of ``columns.DELTAS``; multi-source runs are ignored.
+        order: order of the rows (``Metadata.order``).
+        dialogues: the result of ``by_dialogue``; without it there is no joint interval.
 
     Returns:
-        Columns of ``columns.SUMMARY``. ``mean`` weighs every pair of tasks the same, as Table 2
-        does; ``iqm`` and ``positive`` weigh every delta the same. Ranks are of the cells' mean
-        deltas, among the model's algorithms, over the pairs that all of them have.
+        Columns of ``columns.SUMMARY``. ``mean`` weights every pair of tasks equally, as in Table 2;
+        ``iqm`` and ``positive`` weight every delta equally. Ranks compare the cells' mean deltas
+        among the model's algorithms, over the pairs that all of them have.
     """
     rows: list[tuple[Any, ...]] = []
     for dataset, tasks, groups in by_dataset(deltas, order):
@@ -140,14 +140,14 @@ def _packed(group: pd.DataFrame, tasks: Sequence[str]) -> _Deltas:
     square = cube(group, tasks, seeds)
     pairs = np.argwhere(~np.isnan(square).all(axis=2))
     values = square[pairs[:, 0], pairs[:, 1]]
-    # A stable sort on "is absent" moves the holes to the end and keeps the order of the seeds.
+    # A stable sort by "is missing" moves gaps to the end and keeps the order of the seeds.
     values = np.take_along_axis(values, np.argsort(np.isnan(values), axis=1, kind="stable"), axis=1)
     counts = (~np.isnan(values)).sum(axis=1)
     return _Deltas(values[:, : counts.max()], counts, pairs, len(seeds))
 
 
 def _resample(one: _Deltas, drawn: Floats) -> _Draws:
-    """``drawn``: resamples × targets × seeds, uniform on [0, 1): which of a target's seeds."""
+    """Resample seeds; ``drawn`` selects a target's seeds (resamples × targets × seeds, [0, 1))."""
     size = max(1, MOST_VALUES // one.values.size)
     parts = [_statistics(one, drawn[at : at + size]) for at in range(0, len(drawn), size)]
     return _Draws(
@@ -174,8 +174,10 @@ def _statistics(one: _Deltas, drawn: Floats) -> _Draws:
 
 
 def _iqm(values: Floats) -> Floats:
-    """Mean of the middle half along the last axis: a quarter of the values, rounded down, is cut
-    off at each end."""
+    """Return the mean of the middle half along the last axis.
+
+    A quarter of the values, rounded down, is cut off at each end.
+    """
     result: Floats = stats.trim_mean(values, 0.25, axis=-1)
     return result
 
@@ -191,8 +193,10 @@ def _cell_means(one: _Deltas) -> Floats:
 
 
 def _pairing(group: pd.DataFrame) -> float:
-    """Correlation over seeds, within cells, of the scores of a run and of the baseline of its seed;
-    NaN with one seed. It is what pairing them by seed takes from the variance of a delta."""
+    """Return the correlation over seeds, within cells, of a run's and its baseline's scores.
+
+    NaN with one seed. The higher it is, the more pairing by seed reduces the variance of a delta.
+    """
     cells = group.groupby(["source", "target"], sort=False)
     run, baseline = (
         group[name] - cells[name].transform("mean") for name in ("score", "baseline_score")
@@ -204,7 +208,7 @@ def _pairing(group: pd.DataFrame) -> float:
 def _ranks(
     packed: Mapping[str, _Deltas], draws: Mapping[str, _Draws]
 ) -> dict[str, tuple[float, Floats, int]]:
-    """Algorithm → mean rank, mean ranks of the resamples, and the number of cells ranked."""
+    """Return, by algorithm, mean rank, mean ranks of the resamples, and number of ranked cells."""
     listed = [
         {(int(s), int(t)): i for i, (s, t) in enumerate(method.pairs)} for method in packed.values()
     ]
@@ -226,15 +230,18 @@ def _ranks(
 
 
 def _mean_ranks(means: Floats) -> Floats:
-    """Algorithms × resamples × cells → mean rank over cells, the highest delta first; ties share
-    their mean rank. Counting suits the few algorithms that there are."""
+    """Compute mean ranks over cells from means (algorithms × resamples × cells).
+
+    The highest delta has rank 1, and ties share their mean rank. Counting is fast enough for a few
+    algorithms.
+    """
     better = [(means > mean).sum(axis=0) + 0.5 * (means == mean).sum(axis=0) for mean in means]
     result: Floats = np.stack(better).mean(axis=2) + 0.5
     return result
 
 
 def _widening(one: _Deltas) -> float:
-    """See the head of this module; NaN where there is nothing to resample."""
+    """Return the factor that widens an interval (see the module's docstring); NaN with one seed."""
     seeds = float(one.counts.mean())
     by_target = [
         one.counts[one.pairs[:, 1] == target].max() for target in np.unique(one.pairs[:, 1])
@@ -253,7 +260,7 @@ def _ends(
     most: float = math.inf,
     symmetric: bool = False,
 ) -> tuple[float, float, float]:
-    """The estimate and the ends of its interval, which holds the estimate."""
+    """Return the estimate and the ends of its interval, which contains the estimate."""
     if math.isnan(widening) or math.isnan(estimate):
         return estimate, math.nan, math.nan
     low, high = (float(end) for end in np.quantile(draws, [0.025, 0.975]))

@@ -1,4 +1,4 @@
-"""The runs of the table ``runs``, with what they answered on their test sets."""
+"""Runs of the table ``runs``, with their predictions on the test sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tasktransfer.results.tallies import Tallies
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as statistics need it; ``file`` is None where it left no predictions."""
+    """A run as statistics need it; ``file`` is None if it has no predictions."""
 
     model: str
     digest: str
@@ -31,7 +31,7 @@ class Run:
 
     @property
     def tested(self) -> Tested:
-        """Its predictions."""
+        """Predictions of the run."""
         assert self.file is not None
         assert self.rows is not None
         assert self.sha256 is not None
@@ -39,8 +39,11 @@ class Run:
 
 
 def runs_of(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
-    """(model, digest of the stage, target) → run. Two models of a study may have the same weights,
-    and with them the same stages; a stage may be tested on several targets."""
+    """Return runs by (model, digest of the stage, target).
+
+    Two models of a study may have the same weights and therefore the same stages. A stage may be
+    tested on several targets.
+    """
     wanted = ["model", "digest", "seed", "score", "fidelity", "predictions", "predictions_rows"]
     wanted += ["predictions_sha256", "test_set", "test_size"]
     plain = table[wanted].astype(object).where(table[wanted].notna(), None)
@@ -50,7 +53,7 @@ def runs_of(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
 
 
 def tally_of(run: Run, root: Path, tallies: Tallies) -> metrics.Sums:
-    """What each instance adds to the sums of the run's score, (instances, columns).
+    """Return each instance's contribution to the sums of the run's score, (instances, columns).
 
     Raises:
         RecordError: the predictions are not those that were collected; names the file.

@@ -1,14 +1,14 @@
-"""Top-1 without the luck of the draw: the source chosen on dev, or by what does not judge it.
+"""Top-1 without selection bias: the source is chosen on dev or on held-out test data.
 
-The paper's top-1 takes, per target, the source with the best mean on the test scores that it then
-reports. Two others beside it (``stats.chosen``):
+The paper's top-1 takes, per target, the source with the best mean on the same test scores that it
+reports. Two alternatives avoid this (``stats.chosen``):
 
-``top1_dev``      the source is chosen by dev scores, over all seeds. Dev and test of one training
-                  move together, so that a little luck remains
+``top1_dev``      the source is chosen by dev scores, over all seeds. Dev and test scores of one
+                  run are correlated, so a small bias remains
 ``top1_heldout``  the source is chosen by the test scores of the other seeds on one half of the
-                  dialogues, and judged by this seed on the other half; the mean over seeds and
-                  halves. Without effect its expectation is 0: judges share neither seeds nor
-                  dialogues with those who chose
+                  dialogues, and evaluated with this seed on the other half; the mean over seeds
+                  and halves. Without an effect its expectation is 0, because choice and
+                  evaluation share neither seeds nor dialogues
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ def top1(
     dialogues: Mapping[tuple[str, str], ByDialogue],
     order: Order | None = None,
 ) -> pd.DataFrame:
-    """One row per dataset, model and algorithm.
+    """Compute the three top-1 values: one row per dataset, model and algorithm.
 
     Args:
-        deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
+        deltas: columns of ``columns.DELTAS``; multi-source runs are ignored.
         runs: columns of ``columns.RUNS``, which have the dev scores.
-        dialogues: of ``by_dialogue``; without a target of a group, nothing of it is held out.
-        order: of the rows (``Metadata.order``).
+        dialogues: the result of ``by_dialogue``; a group with a target missing from it has no
+            held-out values.
+        order: order of the rows (``Metadata.order``).
 
     Returns:
-        Columns of ``columns.TOP1``. Pairs that lack a seed which others of the group have are no
-        candidates: ``n_pairs`` are left.
+        Columns of ``columns.TOP1``. Pairs without all seeds of the group are not candidates;
+        ``n_pairs`` counts the candidates.
     """
     if single_source(deltas).empty:
         return frame("top1", [])
@@ -71,7 +72,7 @@ def top1(
 
 
 def _numbers(test: Floats, dev: Floats) -> tuple[Any, ...]:
-    """The columns up to those of what is held out."""
+    """Return the columns before the held-out ones."""
     _, targets, seeds = test.shape
     pairs = int((~np.isnan(test[:, :, 0])).sum())
     if targets == 0:
@@ -88,8 +89,10 @@ def _targets(
     seeds: Sequence[int],
     dialogues: Mapping[tuple[str, str], ByDialogue],
 ) -> list[Target] | None:
-    """The deltas of each target by halves and dialogues; None where some run has no predictions.
-    ``whole``: which pairs are candidates, (sources, targets)."""
+    """Return the deltas of each target by halves and dialogues; None if a run lacks predictions.
+
+    ``whole`` is a mask of the candidate pairs, (sources, targets).
+    """
     runs = {
         (source, target, seed): ((model, run), (model, baseline))
         for source, target, seed, model, run, baseline in group[
@@ -114,11 +117,11 @@ def _targets(
 
 
 def _heldout(targets: list[Target] | None, key: tuple[str, str, str]) -> tuple[float, float, float]:
-    """Mean of the held-out values and its interval."""
+    """Return the mean of the held-out values and its interval."""
     if not targets or targets[0].halves.shape[-1] < 2:
         return np.nan, np.nan, np.nan
     mean = float(np.mean([heldout(target.halves).mean() for target in targets]))
     half = half_width(targets, generator("top1", *key))
-    if half == 0:  # the baseline is chosen in every study of noise, too
+    if half == 0:  # the baseline is also chosen in every study of pure noise
         half = np.nan
     return mean, mean - half, mean + half

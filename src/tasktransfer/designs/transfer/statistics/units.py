@@ -1,4 +1,4 @@
-"""What is drawn of a study's test sets: their dialogues, where the rows say which they are."""
+"""Resampling units of a study's test sets: dialogues, if the prediction rows name them."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ class Tested:
 
     @property
     def expected(self) -> RowsFile:
-        """What the record says of the file."""
+        """Expected file according to the record."""
         return {"file": Path(self.file).name, "rows": self.rows, "sha256": self.sha256}
 
 
 def units_of(root: Path, target: str, instances: int, tested: Sequence[Tested]) -> Units:
-    """What is drawn of one test set.
+    """Return the resampling units of one test set.
 
     Args:
         root: the results folder that files are relative to.
-        target: the task that is tested.
+        target: the evaluated task.
         instances: size of the test set.
-        tested: runs on it; they answer the same instances, so that what one file says of their
-            dialogues holds for all.
+        tested: runs on it; they answer the same instances, so one file gives the dialogues of all.
 
     Returns:
-        Dialogues as the first run's rows name them; single instances where they do not.
+        Dialogues named in the first run's rows; single instances if the rows name none.
 
     Raises:
         RecordError: a file of rows is not the one that was collected; names it.

@@ -1,22 +1,22 @@
-"""Where the spread of the deltas comes from: the source, the target, the two together, the seed.
+"""Variance components of the deltas: source, target, their interaction, and seed.
 
 The model is that of crossed random effects::
 
     delta[s, t, k] = mean + source[s] + target[t] + both[s, t] + seed[s, t, k]
 
-Its components are found by the method of moments. Half the mean squared difference of two deltas
-estimates the sum of the components that the two do not share:
+Its components are estimated by the method of moments. Half the mean squared difference of two
+deltas estimates the sum of the components that the two do not share:
 
 - same source and target, other seed: seed
 - same source, other target: target + both + seed
 - same target, other source: source + both + seed
-- neither the same: source + target + both + seed
+- other source and other target: source + target + both + seed
 
-Four equations give the four components (Koch, 1967). They hold whichever runs are there, so the
-empty diagonal and missing runs do no harm. Two deltas of one seed are left out of the last three
-means: those of one target share their baseline run, those of one source (pretrain_finetune) share
-the source model, and what they share would count as target or as source. A task's effect as a
-source and as a target are taken as independent.
+Four equations give the four components (Koch, 1967). They hold for any set of runs, so the empty
+diagonal and missing runs do no harm. Pairs of deltas with one seed are left out of the last three
+means. Deltas of one target share their baseline run, and deltas of one source (pretrain_finetune)
+share the source model; this would count as target or as source. A task's effects as a source and
+as a target are assumed to be independent.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ COMPONENTS = ("source", "target", "source x target", "seed")
 
 
 def variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
-    """Four rows, one per component, for each dataset, model and algorithm.
+    """Estimate four components, one row each, for each dataset, model and algorithm.
 
     Args:
-        deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: of the rows (``Metadata.order``).
+        deltas: columns of ``columns.DELTAS``; multi-source runs are ignored.
+        order: order of the rows (``Metadata.order``).
 
     Returns:
-        Columns of ``columns.VARIANCE``. Estimates below 0 are cut at 0; the shares of the known
-        components sum to 1 (NaN where all are 0). With one seed, ``seed`` is unknown and is part
-        of ``source x target``. Where no two runs tell the source's part from the target's (all of
-        one source or one target), the first three are unknown.
+        Columns of ``columns.VARIANCE``. Estimates below 0 are set to 0. The fractions of the known
+        components sum to 1 (NaN if all are 0). With one seed, ``seed`` is unknown and is part of
+        ``source x target``. With only one source or one target, the first three components cannot
+        be separated and are unknown.
     """
     rows = [
         (dataset, *key, *line)
@@ -58,7 +58,7 @@ def variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
 
 
 def _components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
-    """(component, variance, share) of one group."""
+    """Return (component, variance, fraction) for one group."""
     variances = np.maximum(_moments(group), 0.0)  # NaN stays NaN
     total = float(np.nansum(variances))
     shares = variances / total if total > 0 else np.full(len(variances), np.nan)
@@ -66,7 +66,7 @@ def _components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
 
 
 def _moments(group: pd.DataFrame) -> tuple[float, float, float, float]:
-    """Source, target, both and seed, before they are cut at 0; NaN: unknown."""
+    """Estimate source, target, both and seed before they are cut at 0; NaN if unknown."""
     several = group["seed"].nunique() > 1
     same_cell = _differences(group, ["source", "target"])
     same_source, same_target, any_two = (
@@ -87,7 +87,7 @@ def _moments(group: pd.DataFrame) -> tuple[float, float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Differences:
-    """Pairs of deltas: how many, and the sum of their squared differences."""
+    """Number of pairs of deltas, and the sum of their squared differences."""
 
     pairs: int
     squares: float
@@ -107,8 +107,8 @@ _NONE = _Differences(0, 0.0)
 
 
 def _differences(group: pd.DataFrame, same: Sequence[str]) -> _Differences:
-    """Of all pairs of deltas that have the same value in the given columns."""
-    # Around the mean, so that the difference of the two sums below keeps its digits.
+    """Sum over all pairs of deltas that have equal values in the given columns."""
+    # Centre the values, so that the difference of the two sums below keeps its precision.
     deltas = group["delta"] - group["delta"].mean()
     places = group.groupby(list(same)).ngroup() if same else np.zeros(len(group), dtype=np.int64)
     count = np.bincount(places)
