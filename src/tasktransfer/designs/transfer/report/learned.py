@@ -54,7 +54,7 @@ def describe_unlearned(runs: pd.DataFrame, reference: pd.DataFrame) -> Iterator[
     ]
     count = counted_of(len(rows), len(compared), "baselines")
     yield (
-        f"{count} {'does' if len(rows) == 1 else 'do'} not beat a reference that trains no language model, by their mean scores: "
-        f"{listed(named)}. This study cannot say what transfers to these tasks; train for more "
-        "updates first (training.updates)."
+        f"{count} {'does' if len(rows) == 1 else 'do'} not beat a reference that trains no "
+        f"language model, by their mean scores: {listed(named)}. This study cannot say what "
+        "transfers to these tasks; train for more updates first (training.updates)."
     )
