@@ -53,8 +53,9 @@ def describe_unlearned(runs: pd.DataFrame, reference: pd.DataFrame) -> Iterator[
         for row in rows.to_dict("records")
     ]
     count = counted_of(len(rows), len(compared), "baselines")
+    verb = "does" if len(rows) == 1 else "do"
     yield (
-        f"{count} {'does' if len(rows) == 1 else 'do'} not beat a reference that trains no "
-        f"language model, by their mean scores: {listed(named)}. This study cannot say what "
-        "transfers to these tasks; train for more updates first (training.updates)."
+        f"{count} {verb} not beat a reference that trains no language model, by their mean scores: "
+        f"{listed(named)}. This study cannot say what transfers to these tasks; train for more "
+        "updates first (training.updates)."
     )
