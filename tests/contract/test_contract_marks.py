@@ -57,7 +57,7 @@ def test_every_caption_says_what_was_cut(study: Study, design: str) -> None:
     told = captions(study, design)
     assert told
     for name, caption in told.items():
-        assert "PART OF THE DATA" in caption, name
+        assert "SUBSAMPLED" in caption, name
         for limit, value in limits(STUDIES[design]):
             assert f"{limit} {value}" in caption, name
 

@@ -19,18 +19,18 @@ from selenium.webdriver.common.by import By
 from report_reader import CUT, INSIDE, PAPER, open_page, requested, running_browser, shown_at
 
 SECTIONS = [
-    "The answer",
+    "Answer",
     "Results",
-    "How sure",
-    "What is missing, and why",
-    "What it cost",
-    "How it was made",
+    "Uncertainty",
+    "Missing results",
+    "Cost",
+    "Provenance",
 ]
 
 
 def sections_of(study: Study) -> list[str]:
-    """In their order; the toy declares nothing that says how sure it is."""
-    return [name for name in SECTIONS if study.config.design != "toy" or name != "How sure"]
+    """Return the sections in order; the toy design declares nothing on uncertainty."""
+    return [name for name in SECTIONS if study.config.design != "toy" or name != "Uncertainty"]
 
 
 @pytest.fixture(scope="module")

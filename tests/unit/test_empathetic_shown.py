@@ -180,7 +180,7 @@ def test_no_difference_to_another_setting(other: dict[str, Any]) -> None:
     assert isinstance(made, Printed)
     assert made.frame["published"].notna().any()
     assert "difference" not in made.frame
-    assert "Another setting" in made.text
+    assert "No differences are shown, because our setting has" in made.text
 
 
 def test_every_number_of_the_papers_table_2_is_found_once() -> None:

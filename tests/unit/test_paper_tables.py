@@ -230,7 +230,7 @@ def test_the_check_of_the_paper_belongs_to_no_study(printed: Path) -> None:
     ("changes", "said"),
     [
         ({"synthetic": ["Friends"]}, "SYNTHETIC¹ "),
-        ({"synthetic": ["Friends"]}, "1 SYNTHETIC (tiny world): dialogues of the built-in tiny"),
+        ({"synthetic": ["Friends"]}, "1 SYNTHETIC (tiny world): generated dialogues"),
         ({"synthetic": ["Friends"]}, "Not compared with the paper: the dialogues are synthetic."),
         (
             {"stage_of": {"few_sample": False}},
@@ -278,9 +278,9 @@ def test_tables_of_a_part_of_the_data_say_so(tmp_path: Path) -> None:
     write_all_tables(results, tmp_path / "printed")
     for name in ("table2", "table3", "table6"):
         text = (tmp_path / "printed" / f"{name}.md").read_text()
-        assert "CUT DATA¹ " in text and "1 PART OF THE DATA: limit_test 1200." in text
+        assert "SUBSAMPLED¹ " in text and "1 SUBSAMPLED: limit_test 1200." in text
         assert "| difference |" not in text
-    assert heading("Deltas", None, results.metadata)[1].endswith("CUT DATA¹")
+    assert heading("Deltas", None, results.metadata)[1].endswith("SUBSAMPLED¹")
 
 
 def test_a_study_without_several_sources_says_so(single: Results, printed: Path) -> None:

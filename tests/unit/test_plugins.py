@@ -95,8 +95,8 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
     [
         ({"design": "transfr"}, ":3: design: unknown design 'transfr' (did you mean 'transfer'?)"),
         ({"design": 3}, ":3: design: found 3, expected text; put it in quotes"),
-        ({"plugins": ["absent.py"]}, "plugins[0]: 'absent.py' is no Python file or package"),
-        ({"plugins": ["data.py", "empty"]}, "plugins[1]: 'empty' is no Python file"),
+        ({"plugins": ["absent.py"]}, "plugins[0]: 'absent.py' is not a Python file or package"),
+        ({"plugins": ["data.py", "empty"]}, "plugins[1]: 'empty' is not a Python file"),
         ({"plugins": ["broken.py"]}, "plugins[0]: 'broken.py' cannot be imported (NameError: "),
         ({"plugins": ["ends.py"]}, "plugins[0]: 'ends.py' cannot be imported (SystemExit: 0; "),
         ({"plugins": ["wrong.py"]}, "plugins[0]: 'wrong.py': its DESIGN is 3: make it a Design"),

@@ -90,7 +90,7 @@ def test_over_other_members_there_is_a_reason_and_no_value() -> None:
     ]  # fmt: skip
     assert notes_of(told, REAL, "Table 1 of X") == [
         "Published: Table 1 of X.",
-        "‡ Published over others: other pairs.",
+        "‡ Published value not comparable: other pairs.",
     ]
 
 
@@ -99,7 +99,7 @@ def test_in_another_setting_there_is_no_difference(metadata: Metadata) -> None:
     told = beside(OURS, PAPER, metadata)
     assert told["published"].fillna(0).tolist() == [0, 3, 0]
     assert "difference" not in told
-    assert "no difference is told" in notes_of(told, metadata, "Table 1 of X")[0]
+    assert "No differences are shown" in notes_of(told, metadata, "Table 1 of X")[0]
     assert setting(metadata)
 
 
@@ -114,7 +114,7 @@ def test_a_paper_with_two_values_for_a_row_has_none() -> None:
 def test_badges_are_numbered_as_their_notes() -> None:
     every = replace(GENERATED, cuts="limit_test 10", facts={**STOOD_IN.facts, "ratings": "kept"})
     marks = marks_of(every)
-    assert badges(marks) == "SYNTHETIC¹ · CUT DATA² · STAND-INS 1³"
+    assert badges(marks) == "SYNTHETIC¹ · SUBSAMPLED² · SUBSTITUTES 1³"
     told = notes(marks, ["More."])
     assert [note.split()[0] for note in told] == ["1", "2", "3", "4"]
     assert "limit_test 10" in told[1] and "the encoder: a smaller one" in told[2]

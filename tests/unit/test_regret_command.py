@@ -47,7 +47,7 @@ def test_truth_is_told_from_chance_and_noise_is_not(tmp_path: Path) -> None:
     assert rows.loc["truth", "value"] <= rows.loc["truth", "floor"]
     assert rows.loc["truth", "to_random_q"] < 0.05 < rows.loc["noise", "to_random_q"]
     assert rows.loc["noise", "missing"] == 0
-    assert "truth is below random" in sentence(frame)
+    assert "truth is significantly below random" in sentence(frame)
     assert "noise" not in sentence(frame)
 
 

@@ -1,10 +1,11 @@
 """The designs: each turns a config into a plan, and records into its tables and figures.
 
-A study names its design, and Python files or packages that add datasets or a design of their own:
+A config names its design. Its plugins (Python files or packages) may add datasets, selectors or a
+design of their own:
 
-    DATASETS = [...]       # datasets, each as ``tasktransfer.datasets.add`` takes it
+    DATASETS = [...]       # datasets, as for ``tasktransfer.datasets.add``
     DESIGN = Design(...)
-    SELECTORS = [...]      # of sources to train on, each a ``core.selectors.Selector``
+    SELECTORS = [...]      # selectors of sources, each a ``core.selectors.Selector``
 """
 
 from __future__ import annotations
@@ -35,18 +36,19 @@ from tasktransfer.results.study import Study
 DESIGNS: dict[str, Design] = {
     design.name: design for design in (TRANSFER, EMPATHETIC, PANEL, PROBES)
 }
-"""Name → design: those of the package, and those that plugins have added in this process."""
+"""Name → design, for the package's designs and those that plugins have added in this process."""
 
 for _design in DESIGNS.values():
     VERSIONS.update(_design.versions)
 
 FEW_SEEDS = 20
-"""Seeds are alike: of more than these, one and two tell how large a plan becomes, and soon."""
+"""Number of seeds above which the size of a plan is extrapolated from one and two seeds."""
 
 
 def add(design: Design) -> None:
-    """Make a design from outside the package one of ``DESIGNS`` in this process, with the measures,
-    learners and recipes that it brings. One of the same name is replaced.
+    """Add a design to ``DESIGNS`` in this process, with its measures, learners and recipes.
+
+    A design with the same name is replaced.
 
     Raises:
         ConfigError: as ``entries.add_entries``.
@@ -56,33 +58,34 @@ def add(design: Design) -> None:
 
 
 def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> CommonConfig:
-    """The study of a file, checked, as the config class of its design.
+    """Load and validate a config file, with the config class of its design.
 
     Args:
         path: a YAML file.
-        overrides: a nested mapping laid over the file's (``config.overrides.from_options``).
+        overrides: nested mapping that overrides the file (``config.overrides.from_options``).
 
     Raises:
-        ConfigError: every problem of the file, one a line, with line, key path, value and remedy.
+        ConfigError: the config is invalid. The message lists every problem, one per line, with
+            line, key path, value and remedy.
     """
     return checked_config(configs.read(path, overrides))
 
 
 def checked_config(document: Document) -> CommonConfig:
-    """A study that has been read. Plugins come first: what they add may be named in it.
+    """Validate a config that has been read, after loading the plugins that it may refer to.
 
     Raises:
         ConfigError: as ``load_config``.
     """
     load_plugins(document, Design, add)
     named = document.get("design")
-    name = named if isinstance(named, str) else "transfer"  # and its config refuses any other type
+    name = named if isinstance(named, str) else "transfer"  # whose config refuses other types
     if name not in DESIGNS:
         raise document.error([Problem("design", unknown("design", name, tuple(DESIGNS)))])
     for dataset in DESIGNS[name].datasets:
         datasets.add(dataset)
     named = document.get("datasets")
-    for design in DESIGNS.values():  # what another design reads may be a source
+    for design in DESIGNS.values():  # datasets of another design may be sources
         for dataset in design.datasets if isinstance(named, Mapping) else ():
             if dataset.name in named:
                 datasets.add(dataset)
@@ -91,7 +94,7 @@ def checked_config(document: Document) -> CommonConfig:
 
 
 def design_of(config: CommonConfig) -> Design:
-    """The design that a checked config names."""
+    """Return the design of a validated config."""
     return DESIGNS[config.design]
 
 
@@ -101,16 +104,16 @@ def open_study(
     *,
     need_inputs: bool = True,
 ) -> Study:
-    """Read a config and ask the disk for the revisions of data and models.
+    """Read a config, and find the revisions of its data and models.
 
     Args:
-        config_file: the study.
+        config_file: the study's config.
         overrides: see ``load_config``.
-        need_inputs: refuse inputs that are neither there nor remembered. Otherwise their revision
-            is ``unknown``, and what exists of the study cannot be told.
+        need_inputs: true to refuse inputs that are neither available nor cached. Otherwise their
+            revision is ``unknown``, so the study's existing results cannot be found.
 
     Raises:
-        ConfigError: the config cannot be.
+        ConfigError: the config is invalid.
         DataError, ModelError: inputs are missing or damaged.
         RecordError: a choice that the plan depends on cannot be read.
     """
@@ -123,7 +126,7 @@ def open_study(
         if len(config.seeds) > FEW_SEEDS:
             first, second = (_count(design, config, revisions, seeds) for seeds in (1, 2))
             refuse_large(first + (second - first) * (len(config.seeds) - 1))
-        if not isinstance(study.plan, Plan):  # what is wrong with it is told now
+        if not isinstance(study.plan, Plan):  # reading the plan reports its errors now
             raise ConfigError(
                 f"{config_file}: design {design.name!r} (plugins): its plan function returned "
                 f"{show(study.plan)}: make it return a core.plan.Plan"
@@ -134,23 +137,23 @@ def open_study(
 
 
 def refuse_shortages(study: Study) -> None:
-    """Refuse prepared data that are too few for what the study asks.
+    """Refuse prepared data that are too few for the study.
 
     Raises:
-        DataError: a line for everything that is too few.
+        DataError: there are too few data; the message has a line for each shortage.
     """
     if messages := design_of(study.config).shortages(study):
         raise DataError("\n".join(messages))
 
 
 def _count(design: Design, config: CommonConfig, revisions: Revisions, seeds: int) -> int:
-    """Nodes of the study with its first seeds alone."""
+    """Count the nodes of the study with only its first seeds."""
     fewer = config.model_copy(update={"seeds": config.seeds[:seeds]})
     return len(design.plan(fewer, revisions).nodes)
 
 
 def _sizes(config: CommonConfig, design: Design) -> str:
-    """The keys that a plan grows with, and what they say."""
+    """List the config keys that multiply the plan, with their values."""
     values = config.model_dump()
     said = {
         key: reduce(lambda part, name: part and part[name], key.split("."), values)

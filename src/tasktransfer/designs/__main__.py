@@ -1,4 +1,4 @@
-"""``python -m tasktransfer.designs [DESIGN]`` prints the JSON schema of a design's config files."""
+"""Print the JSON schema of a design's config files: ``python -m tasktransfer.designs [DESIGN]``."""
 
 import json
 import sys

@@ -1,5 +1,6 @@
-"""The datasets that a config declares, made before the rest of it is checked: their tasks may be
-named in it.
+"""Datasets that a config declares.
+
+They are created before the rest of the config is validated, because it may refer to their tasks.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from tasktransfer.datasets.declared.section import Declaration, is_declaration
 from tasktransfer.errors import ConfigError
 
 MEMORY = "data/declared"
-"""Where surveys of declared datasets are remembered, in the study's results."""
+"""Folder in the study's results that caches surveys of declared datasets."""
 
 
 def declare_datasets(document: Document) -> None:
-    """Make the datasets that a config declares those of this process. What is wrong with a
-    declaration is told with all else that is wrong with the config.
+    """Register the datasets that a config declares in this process.
+
+    Invalid declarations are skipped here; they are reported when the whole config is validated.
 
     Raises:
-        ConfigError: a dataset has the name of another.
+        ConfigError: a dataset has the name of another dataset.
         DataError: files are missing or damaged.
     """
     found = []
@@ -44,7 +46,7 @@ def declare_datasets(document: Document) -> None:
 
 
 def declarations(document: Document) -> dict[str, Mapping[str, Any]]:
-    """Name → declaration, without what is transferred."""
+    """Return name → declaration, without the keys that configure transfer."""
     sections = document.get("datasets")
     return {
         name: {key: value for key, value in section.items() if key in Declaration.model_fields}

@@ -1,7 +1,8 @@
-"""What a design is, whatever it studies.
+"""The type of a design.
 
-A design turns a config into a plan, and records into its tables and figures. It is data and plain
-functions. Whatever computes (trainer, fits, evaluations) is told nodes and knows no design.
+A design turns a config into a plan, and records into tables and figures. It consists of data and
+plain functions. The code that computes (trainer, fits, evaluations) gets nodes and does not depend
+on designs.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ if TYPE_CHECKING:  # they import what the Snakefile must not
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A file that ``snakemake --report`` shows. ``caption``: a name in ``workflow/report``; empty:
-    none."""
+    """A file in Snakemake's own report (``snakemake --report``).
+
+    ``caption`` is the name of a file in ``workflow/report``; empty if there is none.
+    """
 
     file: str
     category: str
@@ -39,17 +42,20 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The files that come of a study's records, relative to its results folder: the one list that
-    the workflow's rules and what writes the files go by.
+    """Files that are created from a study's records, relative to its results folder.
 
-    A design names the first four. ``tables``: of ``collect``; by themselves those that every design
-    has. ``statistics``: of ``statistics``,
-    from the tables. ``data_tables``: of ``data stats``, from the dialogues, as far as these are
-    known or have to be. ``reference``: of ``data reference``, likewise; empty: none.
+    The workflow's rules and the code that writes the files both use this list. A design sets the
+    first four; the others follow from its declarations (``designs.outputs``).
 
-    The others follow from what it declares (``designs.outputs``): ``figures`` and ``printed``: of
-    ``figures``.
-    ``shown``: those that ``snakemake --report`` shows. ``report``: one page; empty: none.
+    Args:
+        tables: files of the command ``collect``; by default the tables of every design.
+        statistics: files of the command ``statistics``, computed from the tables.
+        data_tables: files of ``data stats``, computed from the dialogues.
+        reference: file of ``data reference``, computed from the dialogues; empty if there is none.
+        figures: figures of the command ``figures``.
+        printed: printed tables of the command ``figures``.
+        shown: files in Snakemake's own report.
+        report: the page; empty if there is none.
     """
 
     tables: tuple[str, ...] = COMMON_FILES
@@ -63,37 +69,46 @@ class Outputs:
 
 
 def nothing_to_do(study: Study) -> None:
-    """What a command does whose outputs the design has none of: the workflow may call it."""
-    print(f"{study.config_file}: design {study.config.design} makes none of these: nothing to do")
+    """Print that the design has no outputs of this command, which the workflow may call anyway."""
+    print(f"{study.config_file}: design {study.config.design} has no such outputs: nothing to do")
 
 
 @dataclass(frozen=True)
 class Design:
     """A study's design.
 
-    ``config``: the class that its config files are checked by. ``kinds``: of stages, as paths and
-    rules of the workflow name them. ``plan``: (config, revisions
-    of data and models) → plan. ``outputs``: study → its files.
-    ``collect``: (study, complete) makes the tables, all or none if ``complete``, and again when
-    ``tables_version`` has changed; ``statistics`` makes its own. ``shown``: study → what of it is
-    shown: printed tables, figures, the sentences of its answer (``present.declared``). ``choose``:
-    (study, name) makes a choice that the plan waits for and writes it to ``study.choice_file``.
-    ``explain``: (study, words of the command line, as JSON) → text, of words that name no printed
-    table. ``facts``: config → what else
-    the provenance of each training's record says. ``stand_ins``: config → input that could not be
-    had: what stands in for it, as every record says. ``notes``: config → lines that ``validate``
-    adds for a config that can be run. ``refuse``: raises for a study whose data cannot be used
-    together, before anything is run. ``shortages``: study → what its prepared data have too few of,
-    messages with remedies. ``recipes`` of derived data, ``learners`` of fits and
-    ``measures`` of rows (``Measure.of_rows``): those that this design brings, by name.
-    ``recipes_first``: recipes whose data are made before the first training, since they refuse data
-    that are too few.
-    ``versions``: of them, 1 of one that is not named, as ``{("recipe", "my_recipe"): 2}``: raise it
-    with the code, and whatever uses the entry is made anew. ``selectors`` of sources, by name.
-    ``datasets``: those that only this design reads, which are there when a config names it.
-    ``grows_with``: keys of a config that a plan is as many times as large as.
-    ``of_dialogues``: files of tables that are made of the dialogues themselves, which a pack takes
-    with it. ``rules``: files in ``workflow/rules`` that only this design needs.
+    Args:
+        name: name of the design, as in configs.
+        config: class that validates its config files.
+        kinds: kinds of stages, as in paths and rules of the workflow.
+        plan: (config, revisions of data and models) → plan.
+        collect: (study, complete) writes the tables, or refuses an incomplete study if
+            ``complete``. Tables are rebuilt if ``tables_version`` changes.
+        outputs: study → its files.
+        statistics: study: computes and writes the statistics.
+        shown: study → declared tables, figures and sentences of the answer (``present.declared``).
+        choose: (study, name) makes a choice that the plan waits for, and writes it to
+            ``study.choice_file``.
+        explain: (study, words of the command line, whether to print JSON) → text, for words that do
+            not name a printed table.
+        facts: config → further facts for the provenance of each training's record.
+        stand_ins: config → substitutes for unavailable inputs, which every record lists.
+        notes: config → lines that ``validate`` adds for a valid config.
+        refuse: raises for a study whose data cannot be used together, before anything runs.
+        shortages: study → messages, with remedies, on prepared data that are too few.
+        recipes: the design's recipes of derived data, by name.
+        learners: the design's learners of fits, by name.
+        measures: the design's measures of rows (``Measure.of_rows``), by name.
+        selectors: the design's selectors of sources, by name.
+        versions: versions of entries above 1, for example ``{("recipe", "my_recipe"): 2}``. Raise
+            the version if the code changes; then every node that uses the entry is recomputed.
+        datasets: datasets that only this design reads; they exist if a config names the design.
+        grows_with: config keys that multiply the size of the plan.
+        rules: files in ``workflow/rules`` that only this design needs.
+        tables_version: version of the tables; raise it to rebuild them.
+        of_dialogues: files of tables that are computed from dialogues, which packs include.
+        recipes_first: recipes whose data are built before the first training, because they refuse
+            data that are too few.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Measures, learners and recipes that designs bring, beside those of the package.
+"""Measures, learners and recipes of designs, in addition to those of the package.
 
-A node names what it uses, and its identity has nothing of it but name and version. So a name means
-one thing, whoever brings it, and takes the place of no other.
+The identity of a node contains only the name and version of an entry that it uses. So names must be
+unique across all designs and the package.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tasktransfer.errors import ConfigError
 
 
 def entries_of(design: Design) -> tuple[Entry, ...]:
-    """What a design brings."""
+    """Return the measures, learners and recipes of a design."""
     return (
         *(("measure", name) for name in design.measures),
         *(("learner", name) for name in design.learners),
@@ -25,11 +25,11 @@ def entries_of(design: Design) -> tuple[Entry, ...]:
 
 
 def add_entries(design: Design, others: Iterable[Design]) -> None:
-    """Make what a design brings known in this process, with its versions.
+    """Register the entries of a design in this process, with their versions.
 
     Raises:
-        ConfigError: a name is taken by the package or by one of the other designs, or what is
-            brought cannot be; the message lists every problem.
+        ConfigError: a name is used by the package or another design, or an entry is invalid. The
+            message lists every problem.
     """
     problems = [*_find_wrong_types(design)]
     problems = problems or [*_taken(design, others), *_impossible(design)]
@@ -54,7 +54,7 @@ _TUPLES = ("kinds", "grows_with", "rules", "of_dialogues", "recipes_first")
 
 
 def _find_wrong_types(design: Design) -> Iterator[str]:
-    """Yield a line for each field that a plugin has given another type than ``Design`` says."""
+    """Yield a line for each field whose type differs from that in ``Design``."""
     if not isinstance(design.name, str) or not design.name.isidentifier():
         yield f"name: {design.name!r} is not a name; give it letters, digits and _"
     if not (isinstance(design.config, type) and issubclass(design.config, CommonConfig)):
@@ -85,8 +85,11 @@ def _taken(design: Design, others: Iterable[Design]) -> Iterator[str]:
 
 
 def _of_package(registry: Registry) -> Collection[str]:
-    """Names of the package's entries; asked for a design that brings such, since no start of the
-    package's own designs is to import them."""
+    """Return the names of the package's entries.
+
+    It is called only for designs with own entries, so that the package's designs start without
+    these imports.
+    """
     match registry:
         case "measure":
             from tasktransfer.metrics.measures import PACKAGE  # noqa: PLC0415
@@ -107,10 +110,10 @@ def _impossible(design: Design) -> Iterator[str]:
         if measure.name != name:
             yield f"measures: {name!r} is named {measure.name!r}; give it one name"
         if measure.of_rows is None:
-            yield f"measures: {name!r} has no of_rows, and nothing else makes it; give it one"
+            yield f"measures: {name!r} has no of_rows, so it cannot be computed; give it one"
     brought = entries_of(design)
     for entry, version in design.versions.items():
         if entry not in brought:
-            yield f"versions: {entry!r} is nothing that the design brings; it brings {brought}"
+            yield f"versions: {entry!r} is not an entry of the design; its entries are {brought}"
         elif not isinstance(version, int) or version < 1:
             yield f"versions: {entry!r} is {version!r}; versions are 1, 2 and so on"

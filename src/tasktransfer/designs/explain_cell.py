@@ -1,4 +1,4 @@
-"""A cell of a printed table: its numbers, what stands beside them, and the runs behind them.
+"""Explanation of a cell of a printed table: its numbers, published values, and source runs.
 
 tasktransfer explain table3 Persona_USR panel --config ...
 """
@@ -27,26 +27,31 @@ from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, absent
 Facts = dict[str, Any]
 SHOWN = 12
 MARKS = f"{INCOMPLETE}{OTHERWISE}* "
-"""Behind a printed name, and no part of it."""
+"""Characters after a printed name that are not part of it."""
 MOST_RUNS = 24
-"""Runs of a cell that are told whole; an average over a matrix has thousands."""
+"""Maximum number of runs that are listed for a cell; an average over a matrix has thousands."""
 
 
 def table_named(shown: Presentation, word: str) -> Table | None:
-    """The printed table of that name; None: it is none."""
+    """Return the printed table of that name; None if there is none."""
     return next((t for t in shown.tables if t.name.casefold() == word.casefold()), None)
 
 
 def explain_cell(
     study: Study, shown: Presentation, view: View, table: Table, words: Sequence[str]
 ) -> Facts:
-    """The rows of a table that all of the words name, with the runs behind them.
+    """Return the rows of a table that match all words, with their source runs.
 
     Args:
-        words: values of the table's keys, or what the table prints for them, in any order.
+        study: the study.
+        shown: the design's declarations.
+        view: the study's frames.
+        table: the table.
+        words: values of the table's keys, or their printed form, in any order.
 
     Raises:
-        ConfigError: the study has no such table, or the table no such row; names what it has.
+        ConfigError: the study does not have the table, or the table does not have the row. The
+            message lists the names of existing rows.
     """
     made = printed(shown, table, view)
     if isinstance(made, Left):
@@ -64,7 +69,7 @@ def explain_cell(
             f"{study.config_file}: {unknown(what, wrong, tuple(names), None)}"
             if wrong
             else f"{study.config_file}: {table.name} has no row with all of {' '.join(words)}; "
-            f"its rows are named by {', '.join(table.keys)}"
+            f"name its rows by {', '.join(table.keys)}"
         )
     return {
         "table": made.name,
@@ -81,7 +86,7 @@ def _names(table: Table, frame: pd.DataFrame) -> Iterator[str]:
 
 
 def _shown_names(table: Table, made: Printed) -> list[set[str]]:
-    """How each row of the frame is named to readers, without marks."""
+    """Return the printed names of each row of the frame, without marks."""
     shape = table.shape
     if isinstance(shape, Crossed):
         lines = [
@@ -95,13 +100,13 @@ def _shown_names(table: Table, made: Printed) -> list[set[str]]:
 
 
 def _unmarked(text: str) -> str:
-    """``panel`` of ``panel†``, and ``PoE`` of ``(PoE)`` below another name."""
+    """Remove marks and parentheses: ``panel†`` becomes ``panel``, and ``(PoE)`` becomes ``PoE``."""
     text = text.rstrip(MARKS)
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
 def _named(table: Table, row: Mapping[str, Any], shown_as: set[str], words: Sequence[str]) -> bool:
-    """Whether every word is a name of the row; of names joined by +, one of them is enough."""
+    """Return whether every word is a name of the row, or a part of names joined by +."""
     values = [str(row[key]) for key in table.keys if not absent(row[key])]
     names = [name.casefold() for name in (*values, *shown_as)]
     parts = {part for name in names for part in (name, *name.split("+"))}
@@ -133,7 +138,7 @@ def _plain(value: Any) -> Any:
 
 
 def names_of(run: Run) -> dict[str, str]:
-    """What a run is named by: method, model, seed, and what it is about; several joined by +."""
+    """Return a run's names: method, model, seed and the values of ``about``, joined by +."""
     about = {
         key: "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         for key, value in run.about.items()
@@ -156,7 +161,7 @@ def _aligned(numbers: Mapping[str, Any]) -> list[str]:
 
 
 def as_text(facts: Facts) -> str:
-    """For people: a section a cell."""
+    """Format the facts as text, with one section per cell."""
     lines = [f"{facts['title']} ({facts['table']}): {' '.join(facts['words'])}", ""]
     for note in facts["marks"]:
         lines.append(note)

@@ -1,4 +1,4 @@
-"""A cell of any design: its runs by the words that name them, with their records and commands."""
+"""Explanation of runs of any design, found by words, with their records and commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = 12
 
 
 def words_of(run: Run) -> list[str]:
-    """What a run is called: method, model, and what it is about."""
+    """Return the words that name a run: its method, its model, and the values of ``about``."""
     several = (value if isinstance(value, tuple | list) else (value,) for value in _about(run))
     return [run.method, run.model, *(str(word) for words in several for word in words)]
 
@@ -27,18 +27,19 @@ def _about(run: Run) -> Iterator[Any]:
 
 
 def _nodes(run: Run) -> list[Node]:
-    """What is judged of a run, and the nodes that have its numbers, each once."""
+    """Return the evaluated nodes of a run and the nodes with its results, without duplicates."""
     return [*{node.digest: node for node in (*run.judged, *run.results_in)}.values()]
 
 
 def explain_runs(study: Study, words: Sequence[str]) -> Facts:
-    """The runs that have all of these words, with everything about the nodes of their numbers.
+    """Return the runs that have all words, with the facts of their nodes.
 
     Args:
-        words: of a method, a model, or what runs are about, in any order.
+        study: the study.
+        words: names of a method or model, or values of ``Run.about``, in any order.
 
     Raises:
-        ConfigError: no run has all of them; names what the study's runs are called by.
+        ConfigError: no run has all words; the message lists the words of the study's runs.
     """
     runs = [run for run in study.plan.runs if {*words} <= {*words_of(run)}]
     if not runs:
@@ -46,8 +47,8 @@ def explain_runs(study: Study, words: Sequence[str]) -> Facts:
         unknown = [word for word in words if word not in known] or list(words)
         more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
         raise ConfigError(
-            f"{' '.join(unknown)}: no run of {study.config_file} is called so; give words of "
-            f"method, model and what it is about ({', '.join(known[:SHOWN])}{more}), or a node's "
+            f"{' '.join(unknown)}: no run of {study.config_file} has this name; give names of a "
+            f"method, a model, a task and so on ({', '.join(known[:SHOWN])}{more}), or a node's "
             "digest or folder"
         )
     return {
@@ -57,7 +58,7 @@ def explain_runs(study: Study, words: Sequence[str]) -> Facts:
 
 
 def facts_of_run(study: Study, run: Run) -> Facts:
-    """Everything about a run and the nodes of its numbers."""
+    """Return the facts of a run and of its nodes."""
     return {
         "method": run.method,
         "model": run.model,
@@ -68,7 +69,7 @@ def facts_of_run(study: Study, run: Run) -> Facts:
 
 
 def as_text(facts: Facts) -> str:
-    """For people: a section a run."""
+    """Format the facts as text, with one section per run."""
     lines = [f"{' '.join(facts['words'])}: {len(facts['runs'])} runs", ""]
     for run in facts["runs"]:
         lines += run_lines(run)
@@ -76,7 +77,7 @@ def as_text(facts: Facts) -> str:
 
 
 def run_lines(run: Facts) -> list[str]:
-    """A run's section: its nodes with state, records and commands."""
+    """Format a run's section: its nodes with state, records and commands."""
     named = ", ".join(f"{key} {value}" for key, value in run["about"].items())
     heading = f"{run['method']}, {run['model']}, seed {run['seed']}: {named or 'of all'}"
     lines: list[str] = []

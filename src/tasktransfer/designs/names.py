@@ -1,5 +1,6 @@
-"""Names of datasets and tasks in a config, looked up when it is read: those that plugins add are
-among them.
+"""Names of datasets and tasks in a config, including those of plugins.
+
+They are looked up when the config is read.
 """
 
 from __future__ import annotations
@@ -19,9 +20,15 @@ from tasktransfer.tasks.card import Task
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Marks one of the names of a catalogue. ``hint`` gives the remedy for a likely slip. Both are
-    told the dataset whose section is validated: ``dataset`` of the context, None where it is open.
-    ``listed``: whether a JSON schema allows no other name; a config may add some of its own.
+    """Pydantic annotation for a name from a catalogue.
+
+    Args:
+        what: kind of name, for messages.
+        names: dataset → allowed names. The dataset is that of the validated section (``dataset`` in
+            the context), or None if it is open.
+        hint: (dataset, name) → remedy for a likely mistake, or None.
+        listed: true if the JSON schema allows only the listed names; false if a config may add
+            some.
     """
 
     what: str
@@ -49,7 +56,7 @@ class OneOf:
 
 
 def tasks_of(dataset: str) -> Mapping[str, Task]:
-    """Name → card of a dataset's tasks."""
+    """Return name → card for the tasks of a dataset."""
     return DATASETS[dataset].tasks
 
 
@@ -64,7 +71,7 @@ def _tasks(dataset: str | None) -> Collection[str]:
 
 
 def _task_hint(dataset: str | None, name: str) -> str | None:
-    """The remedy for a short name, or for a task of another dataset."""
+    """Return the remedy for a short name, or for a task of another dataset; None for others."""
     for home in DATASETS:
         if dataset not in (None, home) and name in tasks_of(home):
             return f"it is a task of {home}, and a study never mixes datasets: name it under {home}"
@@ -80,4 +87,4 @@ TaskName = Annotated[str, OneOf("task", _tasks, _task_hint)]
 TaskNames = Annotated[tuple[TaskName, ...], LIST, Field(min_length=1), DISTINCT]
 AnyTaskName = Annotated[str, OneOf("task", _tasks, _task_hint, listed=False)]
 AnyTaskNames = Annotated[tuple[AnyTaskName, ...], LIST, Field(min_length=1), DISTINCT]
-"""Of any dataset, those that a config declares among them."""
+"""Task names of any dataset, including datasets that a config declares."""

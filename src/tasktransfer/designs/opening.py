@@ -1,4 +1,4 @@
-"""The study that a call of Snakemake is about."""
+"""Opening of the study for a call of Snakemake."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def open_called(call: SnakemakeCall) -> Study:
     """Open the study of a call.
 
     Raises:
-        ConfigError, DataError, ModelError, RecordError: as ``open_study``; in the call of a person
-            also if its trainings need what the data lacks. (Jobs of a batch system are calls too,
-            and need not ask again.)
+        ConfigError, DataError, ModelError, RecordError: as ``open_study``. In a user's call, also
+            if the data are insufficient for the trainings. (Jobs of a batch system are calls too,
+            and do not check this again.)
     """
     if call.config is None:
         study = open_study(call.config_file, call.overrides)
@@ -39,15 +39,17 @@ def open_called(call: SnakemakeCall) -> Study:
         design_of(study.config).refuse(study)
         if note := date_future_files_now(study):
             print(note, file=sys.stderr)
-    # Modules and plan live as long as the process. Python's collector would look through them with
-    # every pass over the jobs that Snakemake makes, a sixth of a large study's start.
+    # Modules and plan live as long as the process. Python's garbage collector would scan them with
+    # every pass over Snakemake's jobs, which takes a sixth of a large study's start.
     gc.freeze()
     return study
 
 
 def _written(config: Mapping[str, Any]) -> Path:
-    """A file with a configuration that was handed over, for the commands of the jobs. It is named
-    after its content, so that every job of the study finds the same file, and writes it once."""
+    """Write a config that Snakemake passed on to a file, for the commands of the jobs.
+
+    The file is named after its content, so that every job of the study finds the same file.
+    """
     study = checked_config(Document(config, "the configuration handed over to the workflow"))
     plain = json.loads(json.dumps(config))
     file = Path(on_disk(study.results), f"study-{digest_of(plain)[:12]}.yaml")

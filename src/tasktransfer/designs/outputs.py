@@ -1,4 +1,4 @@
-"""The files that come of a study: its design's tables, and what that declares to be shown."""
+"""Files of a study: its design's tables, and the declared tables, figures and report."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ REPORT = "report.html"
 
 
 def outputs_of(design: Design, study: Study) -> Outputs:
-    """The one list of names that the workflow's rules and what writes the files go by.
+    """Return the files of a study, for the workflow's rules and for the code that writes them.
 
-    A table that a finished study may have no row of (``certain=False``) is written where it has
-    some, and is not in the list.
+    A table that may be empty for a finished study (``certain=False``) is not in the list, but it is
+    written if it has rows.
     """
     outputs = design.outputs(study)
     if design.shown is None:
@@ -36,12 +36,12 @@ def outputs_of(design: Design, study: Study) -> Outputs:
 
 
 def figures_in(shown: Presentation, study: Study) -> list[str]:
-    """Names of the figures that a finished study surely has."""
+    """Return the names of the figures that a finished study always has."""
     return [f.name for f in shown.figures if f.certain and f.planned(study)]
 
 
 def tables_in(shown: Presentation, study: Study) -> list[str]:
-    """Names of the printed tables that a finished study surely has."""
+    """Return the names of the printed tables that a finished study always has."""
     return [t.name for t in shown.tables if t.certain and t.planned(study)]
 
 
@@ -52,7 +52,7 @@ def _captioned(shown: Presentation, study: Study) -> Iterator[Shown]:
     ):
         for each in declared:
             if each.name in names:
-                # The text is in a file where the declaration has none.
+                # If the declaration has no caption, the caption is in a file.
                 texts = shown.captions and not each.caption
                 name = each.text if isinstance(each, Figure) and each.text else each.name
                 caption = f"{shown.captions}/{name}" if texts else ""

@@ -1,7 +1,7 @@
-"""Python files and packages that a study names under ``plugins``: imported before it is checked.
+"""Import of the Python files and packages under ``plugins``, before the config is validated.
 
-Whatever goes wrong in a plugin is told with its file and line, since it is not an error of this
-package, whose traceback would say nothing to the plugin's author.
+Errors in a plugin are reported with the plugin's file and line, because a traceback of this package
+would not help the plugin's author.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def load_plugins(document: Document, design: type[Design], add: Callable[[Design
     A plugin that this process has imported already is not run again.
 
     Raises:
-        ConfigError: a plugin is missing, cannot be imported or adds what cannot be; with file,
-            line, key, path and remedy, all plugins at once.
+        ConfigError: a plugin is missing, cannot be imported, or adds invalid entries. The message
+            covers all plugins, with file, line, key, path and remedy.
     """
     named = document.get("plugins")
     problems = []
     for index, plugin in enumerate(named if isinstance(named, list) else ()):
         if not isinstance(plugin, str):
-            continue  # told when the config is checked
+            continue  # reported when the config is validated
         try:
             module = _import_plugin(plugin)
             with _told_as(f"{show(plugin)} adds what cannot be used", module):
@@ -65,7 +65,7 @@ def _add(
     """Add a plugin's datasets, selectors and design.
 
     Raises:
-        ConfigError: it has none of them, or one of another type.
+        ConfigError: the plugin has none of them, or one of the wrong type.
     """
     names = [name for name in ("DATASETS", "SELECTORS", "DESIGN") if hasattr(module, name)]
     if not names:
@@ -97,14 +97,14 @@ def _add(
 
 def _import_plugin(where: str) -> ModuleType:
     """Return the module of a file, or of a folder with an ``__init__.py``."""
-    path = Path(os.path.realpath(on_disk(where)))  # Path.resolve ends in an error for a loop
+    path = Path(os.path.realpath(on_disk(where)))  # Path.resolve raises for a loop of links
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
         raise ConfigError(
-            f"{show(where)} is no Python file or package: give a .py file, or a folder with an "
-            f"__init__.py, as seen from {Path.cwd()}"
+            f"{show(where)} is not a Python file or package: give a .py file, or a folder with an "
+            f"__init__.py, relative to {Path.cwd()}"
         )
-    # A dot would make the part before it a package.
+    # With a dot in the name, the part before it would be a package.
     name = f"{PLUGIN_PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{digest_of(str(file))[:8]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -126,7 +126,7 @@ def _import_plugin(where: str) -> ModuleType:
 def _told_as(what: str, module: ModuleType) -> Iterator[None]:
     """Turn any error of the block into a ``ConfigError`` with the plugin's line.
 
-    A script that ends itself (SystemExit) would otherwise end the command without a word.
+    Without this, a plugin that raises SystemExit would end the command silently.
     """
     try:
         yield
@@ -135,5 +135,5 @@ def _told_as(what: str, module: ModuleType) -> Iterator[None]:
     except BaseException as error:
         line = find_plugin_line(error) or str(module.__file__)
         raise ConfigError(
-            f"{what} ({describe_error(error)}; {line}): mend it, or remove it from plugins"
+            f"{what} ({describe_error(error)}; {line}): fix it, or remove it from plugins"
         ) from error

@@ -1,4 +1,4 @@
-"""What the commands of every design do with what it declares: tables, figures, report."""
+"""Commands that write a design's declared tables, figures and report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasktransfer.results.study import Study
 
 
 def write_figures(design: Design, study: Study) -> None:
-    """Draw the figures whose data changed, and print the tables."""
+    """Draw the figures whose data changed, and write the printed tables."""
     if design.shown is None:
         nothing_to_do(study)
         return
@@ -31,7 +31,7 @@ def write_figures(design: Design, study: Study) -> None:
 
 
 def write_report(design: Design, study: Study) -> None:
-    """Write everything into one HTML file: the answer, tables, figures, and how it was made."""
+    """Write the report: one HTML file with the answer, tables, figures and provenance."""
     if design.shown is None:
         nothing_to_do(study)
         return
@@ -43,12 +43,19 @@ def write_report(design: Design, study: Study) -> None:
 
 
 def explained_cell(design: Design, study: Study, words: Sequence[str]) -> dict[str, Any] | None:
-    """A cell of a printed table, by the table's name and the names of its row; None: the first word
-    names no table.
+    """Explain a cell of a printed table.
+
+    Args:
+        design: the study's design.
+        study: the study.
+        words: name of the table, and names of the row.
+
+    Returns:
+        The facts of the cell; None if the first word is not the name of a table.
 
     Raises:
         ConfigError: the table has no such row.
-        RecordError: the tables are absent or damaged.
+        RecordError: the tables are missing or damaged.
     """
     if design.shown is None:
         return None

@@ -1,6 +1,6 @@
-"""What people see of a study, whatever its design: tables, figures and one page.
+"""Presentation of a study of any design: tables, figures and one page.
 
-A design declares them (``declared``). ``tables`` writes a declared table, ``figures`` draws,
-``kit`` has what figures are made of, ``page`` writes the report, ``published`` puts a paper's
-values beside a study's own, and ``marks`` says what a reader must know of all of it.
+A design declares them (``declared``). ``tables`` writes declared tables, ``figures`` draws figures
+from the parts in ``kit``, and ``page`` writes the report. ``published`` joins a paper's values with
+the study's, and ``marks`` has the caveats that apply to every number.
 """

@@ -1,7 +1,7 @@
-"""What a design declares to be shown: its tables, its figures, and the answer to its question.
+"""Declarations of a design's tables, figures, and the answer to its question.
 
-The Snakefile reads the names of files here, so nothing is imported that it must not: what makes a
-frame or draws is named by ``late`` and imported when it is called.
+The Snakefile reads the names of files here, so this module must not import pandas or matplotlib.
+Functions that make a frame or draw a figure are lazy imports (``late``).
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ if TYPE_CHECKING:
     from tasktransfer.tables.printed import Layout
 
 SECTIONS = {
-    "answer": "The answer",
+    "answer": "Answer",
     "results": "Results",
-    "sure": "How sure",
-    "missing": "What is missing, and why",
-    "cost": "What it cost",
-    "made": "How it was made",
+    "sure": "Uncertainty",
+    "missing": "Missing results",
+    "cost": "Cost",
+    "made": "Provenance",
 }
-"""The sections of a report, in order, with their titles."""
+"""Sections of a report, in order, with their titles."""
 
 Section = Literal["results", "sure", "cost", "made"]
-"""Where a declared table or figure stands."""
+"""Section of a declared table or figure."""
 
 TABLE_ENDINGS = ("csv", "md", "tex", "parquet", "html")
 FIGURE_ENDINGS = ("png", "pdf")
 
 
 def always(study: Study) -> bool:
-    """Of what every study of a design has."""
+    """Return True, for tables and figures that every study of a design has."""
     return True
 
 
 def late(module: str, name: str) -> Callable[..., Any]:
-    """A function that is imported when it is called.
+    """Return a function that imports another function when it is called (lazy import).
 
     Args:
-        module: below the package, as ``designs.probes.printed``.
-        name: the function.
+        module: module within the package, for example ``designs.probes.printed``.
+        name: name of the function.
     """
 
     def call(*arguments: Any) -> Any:
@@ -63,9 +63,9 @@ def late(module: str, name: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A line a row of the frame. Words come first, numbers are aligned to the right.
+    """A table with one line per row of the frame: words first, then right-aligned numbers.
 
-    ``blocks``: the column whose change draws a rule.
+    ``blocks`` is the column whose changes are separated by a rule.
     """
 
     columns: tuple[Column, ...]
@@ -74,11 +74,16 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Crossed:
-    """A line a combination of ``rows``, a column a value of ``across``: as papers print it.
+    """A table with one line per combination of ``rows``, and one column per value of ``across``.
 
-    ``cell`` shows what is where they meet; ``published``, below it, what the paper has there.
-    ``order``: the kind of name that ``Metadata.order`` has for the columns (default: ``across``);
-    ``heads``: value of ``across`` → title. ``blocks``: the column whose change draws a rule.
+    Args:
+        rows: columns that name a line.
+        across: frame column whose values become the table's columns.
+        cell: text of a cell.
+        published: text of the paper's value, in a second line below the cell.
+        order: kind of name in ``Metadata.order`` that sorts the columns; default ``across``.
+        heads: value of ``across`` → title of the column.
+        blocks: column whose changes are separated by a rule.
     """
 
     rows: tuple[Column, ...]
@@ -95,22 +100,25 @@ class Table:
     """A printed table: ``<name>`` in all of ``TABLE_ENDINGS``.
 
     Args:
-        title: short, "Table 3".
-        make: view → its rows; without any it is not written, and the report says ``nothing``.
-        shape: how people see it, or (view, frame) → that layout.
-        keys: columns that name a row, by which ``explain`` finds it.
-        caption: what it shows, one or two sentences. Empty: the file ``workflow/report/<name>.rst``
-            of the design has it, which Snakemake's own report shows too.
-        notes: (view, frame) → what else is to be known, each a sentence or two.
-        paper: where the published values beside ours are from, "Table 3 of Zhang et al. 2023".
-        nothing: why a study has none of it, after "The study".
-        planned: whether a study will have it, as far as its plan tells.
-        certain: whether it has rows wherever it is planned and everything is there; Snakemake is
-            told of these alone.
-        cited: no number of the study: a paper's, or of formulas.
-        described: → column → meaning, for the Parquet file.
-        runs: (row, run) → whether the run is behind the row; default: its columns of the names
-            that runs have (method, model, seed, what they are about) agree.
+        name: name of the files.
+        title: short title, for example "Table 3".
+        make: view → the table's rows. A table without rows is not written, and the report prints
+            ``nothing``.
+        shape: layout declaration, or (view, frame) → the layout.
+        keys: columns that identify a row, by which ``explain`` finds it.
+        caption: one or two sentences. If empty, the design's file ``workflow/report/<name>.rst``
+            has the caption, which Snakemake's own report shows too.
+        notes: (view, frame) → notes of one or two sentences each.
+        paper: source of the published values, for example "Table 3 of Zhang et al. 2023".
+        nothing: reason why a study does not have the table, to follow "The study".
+        section: section of the report.
+        folded: true if the table is collapsed on the page.
+        planned: returns whether a study will have the table, according to its plan.
+        certain: true if a complete study always has rows. Snakemake knows only these tables.
+        cited: true if no number is from the study, but from a paper or a formula.
+        described: returns the meaning of columns, for the Parquet file.
+        runs: (row, run) → whether the row is computed from the run. By default the row's columns
+            must agree with the run's method, model, seed and ``about``.
     """
 
     name: str
@@ -136,15 +144,18 @@ class Figure:
     """A figure: ``<name>.png`` and ``.pdf``.
 
     Args:
-        title: what is seen, in one short sentence; above the figure.
-        draw: view → the figure, or None where there is nothing to show; ``nothing`` says why then.
-        reads: the frames that it is made of: it is drawn again when one of them has changed, and
-            is handed these and no others.
-        part: view → the rows that it is made of, where these are not the whole frames.
-        text: name of its file in ``workflow/report``, where several figures share one.
-        caption: as of a table.
-        planned: as of a table.
-        certain: as of a table.
+        name: name of the files.
+        title: short title, shown above the figure.
+        draw: view → the figure, or None if there is nothing to plot.
+        reads: frames that the figure is computed from. It gets only these, and is drawn again if
+            one of them changes.
+        caption: as for a table.
+        nothing: as for a table.
+        section: section of the report.
+        planned: as for a table.
+        certain: as for a table.
+        part: view → the rows that the figure uses, if it does not use the whole frames.
+        text: name of its file in ``workflow/report``, if several figures share one.
     """
 
     name: str
@@ -152,7 +163,7 @@ class Figure:
     draw: Callable[[View], Canvas | None]
     reads: tuple[str, ...]
     caption: str = ""
-    nothing: str = "has nothing to draw in it"
+    nothing: str = "has nothing to plot in it"
     section: Section = "results"
     planned: Callable[[Study], bool] = always
     certain: bool = True
@@ -162,8 +173,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """More of a page than tables and figures: a text, facts (name and value), a table made for the
-    page alone, or HTML of the package's own (``markupsafe.Markup``)."""
+    """Other content of a page: text, facts (name and value), a table, or HTML of the package.
+
+    The table exists only on the page. The HTML is ``markupsafe.Markup``.
+    """
 
     text: str = ""
     facts: Sequence[tuple[str, str]] = ()
@@ -181,22 +194,23 @@ _facts = late("present.page.origin", "facts")
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """Everything that is shown of a study.
+    """Everything that a report shows of a study.
 
     Args:
-        question: what the study asks.
-        read: study → its frames by name, and what they say of the study.
-        answer: view → two or three sentences that the tables bear. Without an effect they claim
-            none.
-        tables: those that a study can have.
-        figures: those that a study can have.
-        captions: folder of ``workflow/report`` that has the captions; empty: the declarations have.
-        blocks: view → section → what else stands there, before its tables and figures.
-        missing: view → runs without a number (``state`` among their columns), damaged records.
-        missing_columns: the former → what is told of them.
-        facts: view → how the study was made, name and value.
-        styles: files of the package that the blocks need, as ``own_text`` takes them.
-        scripts: the same.
+        question: the study's question.
+        read: study → its frames by name, and the metadata of its tables.
+        answer: view → two or three sentences that the tables support. They claim no effect that is
+            not significant.
+        tables: tables that a study can have.
+        figures: figures that a study can have.
+        captions: folder in ``workflow/report`` with the captions; empty if the declarations have
+            them.
+        blocks: view → section → further content, before the section's tables and figures.
+        missing: view → runs without a result (with a column ``state``), and damaged records.
+        missing_columns: runs without a result → the columns to print.
+        facts: view → provenance of the study, name and value.
+        styles: CSS files of the package that the blocks need, as for ``own_text``.
+        scripts: JavaScript files of the package that the blocks need, as for ``own_text``.
     """
 
     question: str

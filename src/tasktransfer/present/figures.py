@@ -1,4 +1,4 @@
-"""Declared figures: drawn where what they are made of has changed, and otherwise kept."""
+"""Declared figures, which are drawn again only if their data or code changed."""
 
 from __future__ import annotations
 
@@ -25,30 +25,34 @@ from tasktransfer.present.view import View
 
 MANIFEST = "manifest.json"
 CODE = ("present", "tables", "stats", "datasets")
-"""Folders of the package on which every figure depends, beside that of its design."""
+"""Folders of the package on which every figure depends, in addition to its design's folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """``names``: figures whose files are there; ``redrawn``: those drawn this time; ``left``: those
-    that the study has none of, and why."""
+    """Result of drawing figures.
+
+    Args:
+        names: figures that have files.
+        redrawn: figures that were drawn in this call.
+        left: figures that the study does not have, with the reason.
+    """
 
     names: list[str]
     redrawn: list[str]
     left: list[Left]
 
     def files(self, folder: Path) -> list[Path]:
-        """Every figure's files."""
+        """Return the files of every figure."""
         return [folder / f"{name}.{ending}" for name in self.names for ending in FIGURE_ENDINGS]
 
 
 def draw_figures(shown: Presentation, view: View, out: Path) -> Drawn:
     """Draw the figures whose data, code or names changed since they were drawn into ``out``.
 
-    ``manifest.json`` there holds the digest of what each figure was drawn from. A figure is kept
-    when the digest is the same and its files are there; files of figures that have nothing to
-    show any more are removed. The manifest is written after each figure, so that drawing that was
-    cut off goes on where it stopped.
+    ``manifest.json`` in this folder has a digest of each figure's inputs. A figure is kept if its
+    digest is unchanged and its files exist. Files of figures without data are removed. The manifest
+    is written after each figure, so that interrupted drawing resumes where it stopped.
     """
     out.mkdir(parents=True, exist_ok=True)
     manifest = _read_manifest(out / MANIFEST)
@@ -78,7 +82,7 @@ def draw_figures(shown: Presentation, view: View, out: Path) -> Drawn:
 
 
 def left(figure: Figure) -> Left:
-    """Why a study has nothing of a figure."""
+    """Return the reason why a study does not have a figure."""
     return Left(
         figure.name,
         figure.title,
@@ -88,7 +92,7 @@ def left(figure: Figure) -> Left:
 
 
 def digest_of_drawing(figure: Figure, part: View) -> str:
-    """The digest of everything that a figure depends on: its frames, its names, and the code."""
+    """Return the digest of everything that a figure depends on: frames, names and code."""
     metadata = part.metadata
     return digest_of(
         {
@@ -104,7 +108,7 @@ def digest_of_drawing(figure: Figure, part: View) -> str:
 
 
 def _digest_of_frame(frame: pd.DataFrame) -> str:
-    """Of a frame's values as Arrow writes them: the same in every process and on every machine."""
+    """Return a digest of a frame's values in Arrow format, equal in all processes and machines."""
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -114,8 +118,10 @@ def _digest_of_frame(frame: pd.DataFrame) -> str:
 
 @cache
 def _digest_of_code(design: str, file: str) -> str:
-    """Of all that draws: nobody has to remember to raise a version when a figure is changed.
-    ``file``: of the figure's function, which a plugin brings."""
+    """Return a digest of all drawing code, so that changed figures need no version number.
+
+    ``file`` is the file of the figure's function, which may be in a plugin.
+    """
     package = Path(tasktransfer.__file__).parent
     folders = [*CODE, f"designs/{design}"]
     digest = hashlib.sha256(mpl.__version__.encode())
@@ -130,7 +136,7 @@ def _file_of(draw: Any) -> str:
 
 
 def _read_manifest(path: Path) -> dict[str, str]:
-    """Name → digest; empty where there is none or it cannot be read: then all is drawn again."""
+    """Read name → digest; empty if the file is missing or unreadable, so that all is redrawn."""
     try:
         manifest: Any = json_text.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What a reader must know of every number of a study: short badges, and notes that explain them."""
+"""Caveats that apply to every number of a study: short badges, and notes that explain them."""
 
 from __future__ import annotations
 
@@ -8,60 +8,62 @@ from dataclasses import dataclass
 from tasktransfer.tables.metadata import Metadata
 
 STAND_IN = "stand-in: "
-"""What the names of a study's facts that are stand-ins begin with."""
+"""Prefix of a study's facts that name a substitute for an input of the paper."""
 MARK = "mark: "
-"""What the names of facts begin with that a design wants beside every title: the rest is the
-badge."""
+"""Prefix of facts that a design shows next to every title; the rest of the name is the badge."""
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """``badge``: what is seen beside a title; ``note``: what it means, a sentence."""
+    """A badge that is shown next to titles, and a sentence that explains it."""
 
     badge: str
     note: str
 
 
 def marks_of(metadata: Metadata) -> list[Mark]:
-    """The marks of a study: generated dialogues, data left away, inputs of the paper replaced, and
-    those of its design."""
+    """Return the marks of a study.
+
+    They are for synthetic dialogues, subsampled data, substitutes for inputs of the paper, and the
+    design's own facts.
+    """
     marks = []
     if metadata.synthetic:
         but = f" Those of {' and '.join(metadata.real)} are real." if metadata.real else ""
-        text = "SYNTHETIC (tiny world): dialogues of the built-in tiny world, not real ones."
+        text = "SYNTHETIC (tiny world): generated dialogues, not real ones."
         marks.append(Mark("SYNTHETIC", text + but))
     if metadata.cuts:
-        marks.append(Mark("CUT DATA", f"PART OF THE DATA: {metadata.cuts}."))
+        marks.append(Mark("SUBSAMPLED", f"SUBSAMPLED: {metadata.cuts}."))
     replaced = stand_ins_of(metadata)
     if replaced:
         named = "; ".join(f"{name}: {text}" for name, text in replaced.items())
-        marks.append(Mark(f"STAND-INS {len(replaced)}", f"Stand-ins: {named}."))
+        marks.append(Mark(f"SUBSTITUTES {len(replaced)}", f"Substitutes: {named}."))
     of_design = (fact for fact in metadata.facts.items() if fact[0].startswith(MARK))
     named_so = ((name.removeprefix(MARK), text) for name, text in of_design)
     return [*marks, *(Mark(badge, f"{badge}: {text}.") for badge, text in named_so)]
 
 
 def stand_ins_of(metadata: Metadata) -> dict[str, str]:
-    """What is replaced → by what."""
+    """Return each replaced input of the paper → its substitute."""
     facts = metadata.facts.items()
     return {key.removeprefix(STAND_IN): text for key, text in facts if key.startswith(STAND_IN)}
 
 
 def badges(marks: Sequence[Mark]) -> str:
-    """The badges in one line, each with the number of its note: ``SYNTHETIC¹ · CUT DATA²``."""
+    """Return the badges in one line with their notes' numbers: ``SYNTHETIC¹ · SUBSAMPLED²``."""
     numbered = (f"{mark.badge}{str(n).translate(_RAISED)}" for n, mark in enumerate(marks, 1))
     return " · ".join(numbered)
 
 
 def notes(marks: Sequence[Mark], more: Sequence[str] = ()) -> list[str]:
-    """The notes of badges, numbered as these are, and further ones behind them."""
+    """Return the numbered notes of badges, followed by further notes."""
     texts = [mark.note for mark in marks]
     return [f"{n} {text}" for n, text in enumerate([*texts, *more], 1)]
 
 
 def setting(metadata: Metadata) -> str:
-    """Why a published value is of another setting: what is cut or replaced; empty if nothing is."""
-    parts = [f"a part of the data ({metadata.cuts})"] if metadata.cuts else []
+    """Describe how the setting differs from the paper's; empty if it does not."""
+    parts = [f"subsampled data ({metadata.cuts})"] if metadata.cuts else []
     replaced = [*stand_ins_of(metadata)]
-    return "; ".join([*parts, *([f"stand-ins for {', '.join(replaced)}"] if replaced else [])])
+    return "; ".join([*parts, *([f"substitutes for {', '.join(replaced)}"] if replaced else [])])

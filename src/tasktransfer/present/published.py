@@ -1,8 +1,9 @@
-"""A paper's values beside a study's own: the one join, and the one rule.
+"""The join of a paper's values with a study's own values.
 
-They never stand beside numbers of generated dialogues, which no paper had. They stand beside a
-number over the same members (sets, tasks, pairs, probes) only; elsewhere is ‡, and a note says what
-differs. Where data are cut or inputs replaced, the setting is another, and no difference is told.
+Published values are never shown next to numbers from synthetic dialogues. They are shown only next
+to a number over the same members (sets, tasks, pairs, probes); otherwise the cell has ‡, and a note
+names the difference. If data are subsampled or inputs replaced, no difference is computed, because
+the setting is not the paper's.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import OTHERWISE, absent
 
 Names = Callable[[Mapping[str, Any]], Any]
-"""A row of ours → what the paper calls it in a column; None: it has no such."""
+"""A row of ours → its name in a column of the paper; None if the paper does not have it."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """Values of a paper, and how its rows are found.
+    """Values of a paper, and the keys that find its rows.
 
     Args:
         values: the paper's table.
-        column: the number in it.
-        keys: its columns → a row of ours → the name in that column.
-        differs: a row of ours → in what its members are others than the paper's; empty: in nothing.
-        signed: whether ours minus theirs is a number that means something.
+        column: column of the number.
+        keys: column of the paper's table → function from a row of ours to the name in that column.
+        differs: a row of ours → description of how its members differ from the paper's; empty if
+            they do not.
+        signed: true if the difference ours - theirs is meaningful.
     """
 
     values: pd.DataFrame
@@ -42,7 +44,10 @@ class Published:
     signed: bool = True
 
     def of(self, row: Mapping[str, Any]) -> Any:
-        """What the paper has for a row: a number or a text; NaN where it has none, or several."""
+        """Return the paper's value for a row: a number or a text.
+
+        NaN if the paper has no value, or several.
+        """
         found = self.values
         for key, name in self.keys.items():
             wanted = name(row)
@@ -60,16 +65,19 @@ def beside(
     value: str = "value",
     suffix: str = "",
 ) -> pd.DataFrame:
-    """A table with a paper's values: columns ``published``, ``difference`` and ``differs``.
+    """Add a paper's values to a table: columns ``published``, ``difference`` and ``differs``.
 
     Args:
-        frame: ours, with a column ``dataset`` where some datasets alone are generated.
-        value: our number.
-        suffix: behind the names of the columns, where a table has several of them.
+        frame: our table, with a column ``dataset`` if only some datasets are synthetic.
+        published: the paper's values.
+        metadata: metadata of the study.
+        value: column of our number.
+        suffix: suffix of the new columns' names, for tables with several published columns.
 
     Returns:
-        The frame with the columns: NaN where nothing may stand, and ``differs`` the reason where
-        the paper has a value over other members. Without a row that has either, the frame itself.
+        The frame with the new columns. ``published`` and ``difference`` are NaN if no value may be
+        shown, and ``differs`` is the reason if the paper's value is over other members. If no row
+        has a value or a reason, the unchanged frame.
     """
     rows = [{str(key): cell for key, cell in row.items()} for row in frame.to_dict("records")]
     theirs, why = [], []
@@ -93,10 +101,12 @@ def beside(
 
 
 def notes_of(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]:
-    """What is to be known of a table's published values; nothing where it has none.
+    """Return the notes on a table's published values; empty if it has none.
 
     Args:
-        paper: where they are from, "Table 3 of Parthasarathi et al.".
+        frame: the table, after ``beside``.
+        metadata: metadata of the study.
+        paper: source of the values, for example "Table 3 of Parthasarathi et al.".
     """
     shown = [str(name) for name in frame if str(name).startswith(PUBLISHED)]
     reasons = [str(name) for name in frame if str(name).startswith(DIFFERS)]
@@ -105,10 +115,10 @@ def notes_of(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]:
         other = setting(metadata)
         told.append(
             f"Published: {paper}."
-            + (f" Another setting: {other}; no difference is told." if other else "")
+            + (f" No differences are shown, because our setting has {other}." if other else "")
         )
     why = list(dict.fromkeys(text for name in reasons for text in frame[name] if text))
     if why:
         more = f"; and {len(why) - 3} more" if len(why) > 3 else ""
-        told.append(f"{OTHERWISE} Published over others: {'; '.join(why[:3])}{more}.")
+        told.append(f"{OTHERWISE} Published value not comparable: {'; '.join(why[:3])}{more}.")
     return told

@@ -1,4 +1,4 @@
-"""Columns of a paper's values in printed tables. Light: declarations name them."""
+"""Columns of a paper's values in printed tables; importable without pandas, for declarations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PUBLISHED, DIFFERENCE, DIFFERS = "published", "difference", "differs"
 
 
 def published_column(form: str, label: str = "Published", suffix: str = "") -> Column:
-    """The paper's value; ‡ where it has one over other members."""
+    """Return the column of the paper's values; ‡ for values over other members."""
 
     def show(row: Row) -> str:
         if row.get(f"{DIFFERS}{suffix}"):
@@ -21,7 +21,7 @@ def published_column(form: str, label: str = "Published", suffix: str = "") -> C
 
 
 def difference_column(form: str, label: str = "Difference", suffix: str = "") -> Column:
-    """Ours minus the paper's; of tables where that is told."""
+    """Return the column of our value minus the paper's; a dash if there is no difference."""
 
     def show(row: Row) -> str:
         value = row.get(f"{DIFFERENCE}{suffix}")

@@ -1,4 +1,4 @@
-"""Sentences of answers: what intervals and tests bear, and nothing else."""
+"""Helpers for the sentences of answers, which claim only what intervals and tests support."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import pandas as pd
 from tasktransfer.tables.numbers import absent, number
 
 MOST_Q = 0.05
-"""Share of false discoveries that is accepted among what is called sure."""
+"""Maximum q of a difference that is called significant."""
 
 
 def above(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Series:
-    """Of each row, whether its difference is surely above 0."""
+    """Return whether each row's difference is significantly above 0."""
     return (frame[q] <= MOST_Q) & (frame[value] > 0)
 
 
 def below(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Series:
-    """Of each row, whether its difference is surely below 0."""
+    """Return whether each row's difference is significantly below 0."""
     return (frame[q] <= MOST_Q) & (frame[value] < 0)
 
 
 def with_interval(value: Any, low: Any, high: Any, form: str) -> str:
-    """``1.2 [0.4, 2.0]``; without an interval the value alone."""
+    """Format a value with its interval, ``1.2 [0.4, 2.0]``; only the value if there is none."""
     text = number(value, form)
     if absent(low) or absent(high):
         return text
@@ -32,17 +32,17 @@ def with_interval(value: Any, low: Any, high: Any, form: str) -> str:
 
 
 def excludes_zero(low: Any, high: Any) -> bool:
-    """Whether an interval is there and lies on one side of 0."""
+    """Return whether there is an interval and it excludes 0."""
     return not absent(low) and not absent(high) and (low > 0 or high < 0)
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """``a, b and c``; of many the first ones, and how many more."""
+    """Join names as ``a, b and c``; after the first ``most`` names, count the rest."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def counted_of(count: int, of: int, what: str) -> str:
-    """``3 of 12 cells``, ``none of 12 cells``."""
+    """Format a count: ``3 of 12 cells`` or ``none of 12 cells``."""
     return f"{count if count else 'none'} of {of} {what}"

@@ -1,5 +1,5 @@
-"""Declared tables: made of a study's frames, laid out, and written as CSV, Markdown, LaTeX, Parquet
-and HTML."""
+"""Declared tables: computed from a study's frames, laid out, and written as CSV, Markdown, LaTeX,
+Parquet and HTML."""
 
 from __future__ import annotations
 
@@ -35,12 +35,22 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A table as people see it: what all of its files and the report are made of.
+    """A printed table, from which all of its files and the report are written.
 
-    ``caption``: what it shows; ``badges``: marks beside it; ``notes``: numbered, what they mean
-    (``marks`` of them) and what else is to be known. ``words``: of each entry of the layout, the
-    words by which ``explain`` finds each of its columns. ``metadata``: None of a table that is of a
-    paper alone.
+    Args:
+        name: name of the files.
+        title: title of the table.
+        caption: description of the table's content.
+        badges: marks of the study, in one line.
+        notes: numbered notes. The first ``marks`` of them explain the badges.
+        frame: the table's rows.
+        layout: texts of the cells.
+        words: for each entry of the layout, the words by which ``explain`` finds its columns.
+        metadata: metadata of the study; None for a table of a paper's numbers.
+        section: section of the report.
+        folded: true if the table is collapsed on the page.
+        described: column → meaning, for the Parquet file.
+        marks: number of notes that explain badges.
     """
 
     name: str
@@ -65,7 +75,7 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A table or figure that a study has none of, and the sentence that says why."""
+    """A table or figure that a study does not have, with a sentence that gives the reason."""
 
     name: str
     title: str
@@ -74,13 +84,13 @@ class Left:
 
 
 def printed_tables(shown: Presentation, view: View) -> list[Printed | Left]:
-    """Every declared table, or why the study has none of it."""
+    """Return every declared table, or the reason why the study does not have it."""
     tables = with_progress(shown.tables, "making tables")
     return [printed(shown, table, view) for table in tables]
 
 
 def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
-    """A declared table of a study."""
+    """Return a declared table of a study, or the reason why the study does not have it."""
     frame = table.make(view) if table.planned(view.study) else None
     if frame is None or frame.empty:
         why = f"{table.title}: the study {table.nothing}."
@@ -112,12 +122,12 @@ def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
 
 
 def words_of(keys: Sequence[str], row: Row) -> Words:
-    """What names a row for ``explain``: the values of its keys."""
+    """Return the words that identify a row for ``explain``: the values of its keys."""
     return tuple(str(row[key]) for key in keys if not absent(row.get(key)) and row[key] != "")
 
 
 def listed(shape: Listed, frame: pd.DataFrame) -> Layout:
-    """A line a row."""
+    """Lay out a frame with one line per row."""
     columns = shape.columns
     entries = [
         (str(row[shape.blocks]) if shape.blocks else "", (tuple(c.show(row) for c in columns),))
@@ -131,15 +141,18 @@ def listed(shape: Listed, frame: pd.DataFrame) -> Layout:
 
 
 def _filled(columns: Sequence[Any], lines: Sequence[Sequence[str]]) -> list[int]:
-    """The columns that have a value in some line: one of dashes tells nobody anything."""
+    """Return the columns that have a value in some line; columns of dashes are left out."""
     return [n for n in range(len(columns)) if any(line[n] not in ("", DASH) for line in lines)]
 
 
 def crossed(
     shape: Crossed, frame: pd.DataFrame, metadata: Metadata, keys: Sequence[str] = ()
 ) -> tuple[Layout, list[list[Words]]]:
-    """Rows by columns, the paper's line below ours, and the words of each cell: the values of its
-    ``keys``."""
+    """Lay out a frame as rows by columns, with the paper's line below ours.
+
+    Returns:
+        The layout, and the words of each cell (the values of its ``keys``).
+    """
     across = metadata.ordered(shape.order or shape.across, map(str, frame[shape.across]))
     rows = records(frame)
     names = [tuple(column.show(row) for column in shape.rows) for row in rows]
@@ -179,7 +192,12 @@ def crossed(
 
 
 def html_of(table: Printed, *, alone: bool = False) -> HtmlTable:
-    """The table for a page. A page explains marks once; ``alone``: the table explains them."""
+    """Convert a table for a page.
+
+    Args:
+        table: the table.
+        alone: true to include the notes that explain badges, which a page explains only once.
+    """
     commands = [[shlex.join((table.name, *w)) if w else "" for w in row] for row in table.words]
     return as_html(
         table.name,
@@ -195,18 +213,19 @@ def html_of(table: Printed, *, alone: bool = False) -> HtmlTable:
 
 
 def _untold(layout: Layout) -> str:
-    """The sentence in place of a table of dashes; "2/5" is a count, and no value."""
+    """Return the sentence that replaces a table of dashes; "2/5" is a count, not a value."""
     lines = [line for block in layout.blocks for entry in block for line in entry]
     values = [cell for line in lines for cell in line[layout.numbers :] if "/" not in cell]
     return untold_text("") if values and not any(cell.strip(DASH) for cell in values) else ""
 
 
 def write_tables(tables: Iterable[Printed | Left], folder: Path) -> list[Path]:
-    """Write every table in all of ``TABLE_ENDINGS``, each atomically; files of tables that the
-    study has none of are removed.
+    """Write every table in all of ``TABLE_ENDINGS``, each file atomically.
+
+    Removes files of tables that the study does not have.
 
     Returns:
-        The files.
+        The written files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []

@@ -1,4 +1,4 @@
-"""What tables, figures and sentences of a study are made of."""
+"""Input of a study's tables, figures and sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tasktransfer.tables.metadata import Metadata
 class View(Mapping[str, pd.DataFrame]):
     """A study's frames by name.
 
-    ``study``: config and plan. ``metadata``: what its tables say of it, and the order of its names.
+    ``study`` has the config and plan. ``metadata`` has the facts in the tables' footers, and the
+    order of names.
     """
 
     study: Study
@@ -34,12 +35,12 @@ class View(Mapping[str, pd.DataFrame]):
         return len(self.frames)
 
     def only(self, names: Collection[str]) -> View:
-        """The same with some frames alone."""
+        """Return the view with only the named frames."""
         return replace(self, frames={name: self.frames[name] for name in names})
 
 
 def view_of(study: Study, shown: Presentation) -> View:
-    """Read what a study's tables hold.
+    """Read a study's tables.
 
     Raises:
         RecordError: a table is absent or damaged.
@@ -49,7 +50,7 @@ def view_of(study: Study, shown: Presentation) -> View:
 
 
 def caption_of(shown: Presentation, name: str, given: str) -> str:
-    """The caption of a table or figure; Snakemake's own report has the same text."""
+    """Return the caption of a table or figure; Snakemake's own report has the same text."""
     if given or not shown.captions:
         return given
     folder = files("tasktransfer").joinpath("workflow", "report", shown.captions)

@@ -1,50 +1,49 @@
-"""How sure a mean delta is: variances of seeds and of dialogues, its interval and its test.
+"""Interval and test of a mean delta, from the variances of seeds and of dialogues.
 
-A cell is the difference of two means of scores on one test set: of S transfer runs, and of B
-baselines, each trained with a seed of its own. Both the seeds and the dialogues of the test set
-are samples: others would have given another number, and the number that is wanted is the one
-expected over both. They are crossed (every seed answers every dialogue), so that the variance is
+A cell is the difference of two mean scores on one test set: the mean of S transfer runs minus the
+mean of B baselines, each trained with its own seed. Both the seeds and the dialogues of the test
+set are samples, and the estimated quantity is the expectation over both. They are crossed (every
+seed answers every dialogue), so the variance is
 
     Var = V_seed + (V_dialogue - V_both)
 
-    V_seed      that of the two means over seeds, see below
-    V_dialogue  that of their difference over other dialogues (``stats.draws``)
-    V_both      what is in both of them: seeds that differ on the same dialogues make V_seed and
-                V_dialogue larger at once. It is V_seed of how far other dialogues move each
-                training, averaged over them.
+    V_seed      variance of the two means over seeds, see below
+    V_dialogue  variance of their difference over other dialogues (``stats.draws``)
+    V_both      their common part: seeds that differ on the same dialogues increase both V_seed and
+                V_dialogue. It is V_seed of the change that other dialogues cause in each training,
+                averaged over dialogues.
 
-This is the variance of the joint bootstrap without its two well-known faults: drawn naively, with
-S seeds, it has the factor (S - 1)/S, which halves the variance of two seeds and takes a fifth of
-that of five, and it counts V_both more than once (Brennan 2007, "Unbiased estimates of variance
+This is the variance of the joint bootstrap without its two well-known faults. A naive bootstrap
+with S seeds has the factor (S - 1)/S, which halves the variance for two seeds and reduces it by a
+fifth for five, and it counts V_both more than once (Brennan 2007, "Unbiased estimates of variance
 components with bootstrap procedures"; Owen and Eckles 2012, "Bootstrapping data arrays of
-arbitrary order"). The resampling of seeds needs no random draws: its variance has a closed form.
+arbitrary order"). The resampling of seeds needs no random numbers: its variance has a closed form.
 
-A difference is of the seeds that both sides have: a run of one seed beside a baseline of another
-says as much of the two seeds as of the transfer, and runs equal to their baselines seed by seed
-would seem to differ where some are missing. A study may have trained baselines of further seeds on
-purpose (``more_baselines``); these, and no others, count beside the shared ones. Of m shared seeds
-and B baselines, V_seed is the sum of
+A difference uses the seeds that both sides have. Otherwise a difference would also reflect the
+seeds, and runs that equal their baselines seed by seed would seem to differ if some are missing. A
+study may have trained baselines of further seeds on purpose (``more_baselines``); only these count
+in addition to the shared seeds. For m shared seeds and B baselines, V_seed is the sum of
 
     m s^2(t / m - b / B)      the pairs,                       m - 1 degrees of freedom
-    (B - m) s^2(b) / B^2      baselines without such a run,    B - 1
+    (B - m) s^2(b) / B^2      baselines without a run,         B - 1 degrees of freedom
 
 where s^2 is the variance over seeds. With B = m this is the variance of the mean of the paired
-differences. Of one pair nothing is known that its two have in common, and the baselines are all
-taken as the row without a partner.
+differences. For one pair the covariance is unknown, so all baselines count as baselines without a
+run.
 
-A variance out of five seeds is itself uncertain, so that quantiles of the normal distribution
-would be too small. Each part has a t distribution of its own degrees d (of dialogues:
-``Units.degrees``); with w its share of Var, and z and t the quantiles at level a,
+A variance estimated from five seeds is itself uncertain, so quantiles of the normal distribution
+would be too small. Each part has a t distribution with its own degrees of freedom d (for dialogues
+``Units.degrees``). With w its fraction of Var, and z and t the quantiles at level a,
 
     (half width of the interval at level 1 - a)^2
         = Var (z^2 + sum over parts of w^1.5 (t_d^2 - z^2))
 
-and p is the a at which the interval begins to hold 0. Where one part is all this is exact (for
-normal deviations). In between, the power decides: 1 adds the parts' squared half widths, and covers
-up to 96.6 % instead of 95 with five seeds; 2 is about Satterthwaite's degrees of freedom, which
-with two or three seeds cover 90 to 94 %, and whose p <= 0.001 are up to 27 times as frequent as
-they should be, where false discovery control looks. 1.5 covers 94 to 97 % (docs/analysis.md has
-the simulated studies).
+and p is the a at which the interval begins to contain 0. For a single part this is exact (for
+normal deviations). For several parts the power matters. Power 1 adds the parts' squared half
+widths, and covers up to 96.6 % instead of 95 % with five seeds. Power 2 is close to Satterthwaite's
+degrees of freedom, which cover 90 to 94 % with two or three seeds; p <= 0.001, which matters for
+false-discovery control, is then up to 27 times too frequent. Power 1.5 covers 94 to 97 %
+(docs/analysis.md has the simulated studies).
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ from scipy import special, stats
 from tasktransfer.stats.draws import Floats, Units
 
 VERSION = 3
-"""Raise this when a change in the code changes an estimate or an interval: tables that take over
-earlier rows make them anew then."""
+"""Version of the estimates; raise it if they or intervals change, to recompute cached rows."""
 
 LEVEL = 0.95
 
@@ -68,14 +66,19 @@ _NOTHING = 1e-9
 """A standard error below this is rounding, in points."""
 
 _SHARE_POWER = 1.5
-"""How the degrees of freedom of several variances are joined, see above."""
+"""Power that combines the degrees of freedom of several variances, see above."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trainings:
-    """Trainings of one kind, one a seed. ``scores``: (seeds,), 0-100; ``resampled``: the same on
-    other test sets, whose variance is that over test sets, (seeds, test sets); None: no
-    predictions, so that seeds alone say how sure a mean is, for the test set at hand."""
+    """Trainings of one kind, one per seed.
+
+    Args:
+        seeds: the seeds.
+        scores: scores, shape (seeds,), 0-100.
+        resampled: scores on resampled test sets, shape (seeds, test sets), whose variance is that
+            over test sets. None without predictions; then intervals are over seeds only.
+    """
 
     seeds: tuple[int, ...]
     scores: Floats
@@ -83,14 +86,16 @@ class Trainings:
 
     @property
     def moved(self) -> Floats:
-        """How far other test sets move each training, (seeds, test sets). The mean over them is the
-        bias of resampling and no variance."""
+        """The change of each score on other test sets, shape (seeds, test sets).
+
+        It is centred, because the mean over test sets is the bias of resampling.
+        """
         assert self.resampled is not None
         moved: Floats = self.resampled - self.resampled.mean(axis=1, keepdims=True)
         return moved
 
     def of(self, seeds: Sequence[int]) -> Trainings:
-        """Those of some of its seeds, in that order."""
+        """Return the trainings of some seeds, in that order."""
         at = [self.seeds.index(seed) for seed in seeds]
         resampled = None if self.resampled is None else self.resampled[at]
         return Trainings(tuple(seeds), self.scores[at], resampled)
@@ -98,11 +103,14 @@ class Trainings:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean delta in points over the ``seeds`` seeds that both sides have; NaN where it is 0.
+    """A mean delta with its variances.
 
-    ``parts``: the independent variances that its own is the sum of, each with its degrees of
-    freedom; none: how sure it is cannot be told. ``of_test_set``: the one of them that dialogues or
-    instances add; NaN: cannot be told.
+    Args:
+        delta: mean delta in points, over the seeds that both sides have; NaN without such seeds.
+        parts: independent variances whose sum is the delta's variance, each with its degrees of
+            freedom; empty if the variance is unknown.
+        seeds: number of seeds that both sides have.
+        of_test_set: the variance due to dialogues or instances; NaN if unknown.
     """
 
     delta: float
@@ -112,14 +120,16 @@ class Estimate:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean delta, in points."""
+        """The standard error of the mean delta, in points; NaN if unknown."""
         return float(sum(variance for variance, _ in self.parts)) ** 0.5 if self.parts else np.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """A 95 % interval, the two-sided p of no effect, and the degrees of freedom of the t
-    distribution that gives this interval; NaN where they cannot be told."""
+    """A 95 % interval, the two-sided p of no effect, and degrees of freedom; NaN if unknown.
+
+    The degrees of freedom are those of the t distribution that gives this interval.
+    """
 
     low: float
     high: float
@@ -134,22 +144,22 @@ def estimate(
     *,
     more_baselines: bool = False,
 ) -> Estimate:
-    """The mean delta of a cell, over the seeds that both sides have, and how sure it is.
+    """Estimate the mean delta of a cell and its variances, over the seeds that both sides have.
 
     Args:
-        transfer, baseline: either has resampled scores, on the same draws, or neither.
-        units: what was drawn; not without resampled scores.
-        more_baselines: baselines of seeds that no run has were trained to make the baseline surer,
-            and count too. Never because runs are missing.
+        transfer, baseline: trainings; both or neither have resampled scores, on the same resamples.
+        units: resampled units; None without resampled scores.
+        more_baselines: true to include baselines of seeds without a run, if they were trained to
+            make the baseline more precise. Never because runs are missing.
 
     Returns:
-        Without a shared seed there is no difference: delta NaN, 0 ``seeds``, no ``parts``, and the
-        ``Confidence`` of it is NaN throughout. With one seed the standard error is that of the test
-        set alone: how sure this training's delta is, not how sure the cell's is. With one seed and
-        no predictions it is NaN, and so it is with fewer than two dialogues.
+        The estimate. Without a shared seed, delta is NaN, ``seeds`` is 0, ``parts`` is empty, and
+        its ``Confidence`` is NaN. With one seed the standard error covers only the test set, not
+        the variation between trainings. It is NaN with one seed and no predictions, and with fewer
+        than two dialogues.
 
-    Scores move in steps, about 100 / instances: seeds that agree to the last digit do so by
-    rounding, and their variance is not taken to be less than that of rounding.
+    Scores change in steps of about 100 / instances. If seeds agree exactly, this is due to
+    rounding, so their variance is at least that of rounding.
     """
     shared = [seed for seed in transfer.seeds if seed in set(baseline.seeds)]
     if not shared:
@@ -175,16 +185,18 @@ def estimate(
     if parts and of_units > 0:
         step = 100 / units.instances
         parts[0] = (max(parts[0][0], step**2 / 12 / seeds), parts[0][1])
-    # Not max(): it would make 0 of an unknown variance.
+    # Not max(), which would turn an unknown variance into 0.
     of_test_set = float(np.maximum(0.0, of_units - in_both))
     parts.append((of_test_set, units.degrees))
     return Estimate(delta, tuple(parts), seeds, of_test_set)
 
 
 def _over_seeds(transfer: Floats, baseline: Floats) -> list[tuple[Floats, float]]:
-    """The parts of V_seed with their degrees of freedom, for values (seeds, ...) of runs and of
-    baselines, these of the runs' seeds first. Of one seed alone no variance is known, and its part
-    is left out."""
+    """Return the parts of V_seed with their degrees of freedom.
+
+    Values have shape (seeds, ...), and the baselines begin with those of the runs' seeds. One seed
+    has no variance, so its part is left out.
+    """
     runs, baselines = len(transfer), len(baseline)
     paired = runs if runs > 1 else 0
     parts = []
@@ -198,23 +210,24 @@ def _over_seeds(transfer: Floats, baseline: Floats) -> list[tuple[Floats, float]
 
 
 def confidence(estimated: Estimate) -> Confidence:
-    """Interval and test of one mean delta, see ``confidences``."""
+    """Compute interval and test of one mean delta, see ``confidences``."""
     return confidences([estimated])[0]
 
 
 def confidence_of_mean(
     trainings: Trainings, units: Units | None, *, least: float = 0.0, most: float = 100.0
 ) -> Confidence:
-    """Interval of a mean score, and test of its being 0.
+    """Compute the interval of a mean score, and the test of 0.
 
-    A score near an end of its scale strays farther to the middle than to the end. So the interval
-    is of the score's logit on the scale, and has its ends within it; of correlations, from -100 to
-    100, that is Fisher's z. A scale that is open at one end, and a score at an end, have the plain
-    interval, cut off at the scale's ends.
+    A score near an end of its scale varies more towards the middle than towards the end. So the
+    interval is computed on the score's logit, and lies within the scale. For correlations, from
+    -100 to 100, this is Fisher's z. A scale that is open at one end, and a score at an end, have
+    the plain interval, clipped to the scale.
 
     Args:
+        trainings: the trainings.
         units: see ``estimate``.
-        least, most: the ends of the score's scale.
+        least, most: ends of the score's scale.
     """
     resampled = trainings.resampled
     nowhere = None if resampled is None else np.zeros_like(resampled)
@@ -227,7 +240,7 @@ def confidence_of_mean(
     width = most - least
     slope = width / ((mean - least) * (most - mean))
     parts = tuple((slope**2 * variance, degrees) for variance, degrees in estimated.parts)
-    # From the logit of 0, so that the test is of 0. Where 0 is an end the plain test stays.
+    # Relative to the logit of 0, so that the test is of 0. If 0 is an end, the plain test is used.
     tests_zero = least < 0 < most
     origin = float(special.logit(-least / width)) if tests_zero else 0.0
     away = float(special.logit((mean - least) / width)) - origin
@@ -239,12 +252,11 @@ def confidence_of_mean(
 
 
 def confidences(estimates: Sequence[Estimate]) -> list[Confidence]:
-    """Interval and test of each mean delta.
+    """Compute interval and test of each mean delta.
 
-    A standard error of 0 (every seed has the same delta, and no instance matters) is no certainty.
-    Equal runs, delta 0: the interval is [0, 0] and p is 1. A delta other than 0: there is no
-    interval, and p is that of the sign test over seeds, 2 / 2^seeds, which is all that so few
-    equal numbers can say.
+    A standard error of 0 (every seed has the same delta, and no instance matters) does not mean
+    certainty. For equal runs with delta 0, the interval is [0, 0] and p is 1. For another delta
+    there is no interval, and p is that of the sign test over seeds, 2 / 2^seeds.
     """
     regular = [one for one in estimates if one.standard_error >= _NOTHING]
     sure = iter(_regular(regular) if regular else ())
@@ -260,7 +272,7 @@ def _regular(estimates: Sequence[Estimate]) -> list[Confidence]:
     shares = (variances / error[:, None] ** 2) ** _SHARE_POWER
 
     def reach(level: npt.ArrayLike) -> Floats:
-        """Half the width of the interval that misses with this probability, in standard errors."""
+        """Return half the width of the interval with this error probability, in standard errors."""
         tail = np.asarray(level, np.float64)[..., None] / 2
         normal = stats.norm.isf(tail) ** 2
         more = stats.t.isf(tail, degrees) ** 2 - normal
@@ -268,7 +280,7 @@ def _regular(estimates: Sequence[Estimate]) -> list[Confidence]:
         return np.asarray(np.sqrt(np.maximum(squared, 0)), np.float64)
 
     at_level = reach(1 - LEVEL)
-    # No smaller than e^-300, where the quantiles with one degree of freedom still have squares.
+    # At least e^-300, where squared quantiles with one degree of freedom are still finite.
     size, away, tail = len(estimates), np.abs(delta) / error, (1 - LEVEL) / 2
     p = np.exp(_falling_root(lambda x: reach(np.exp(x)) - away, -300.0, 0.0, size))
     like = np.exp(_falling_root(lambda x: stats.t.isf(tail, np.exp(x)) - at_level, 0.0, 14.0, size))
@@ -282,8 +294,10 @@ def _regular(estimates: Sequence[Estimate]) -> list[Confidence]:
 def _falling_root(
     function: Callable[[Floats], Floats], low: float, high: float, size: int
 ) -> Floats:
-    """Where each element of a function that falls with its argument crosses 0, by bisection; the
-    nearer end where it does not cross between the two."""
+    """Find the root of each element of a decreasing function by bisection.
+
+    If there is no root between ``low`` and ``high``, returns the closer end.
+    """
     left, right = np.full(size, low), np.full(size, high)
     for _ in range(60):
         middle = (left + right) / 2

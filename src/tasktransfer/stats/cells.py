@@ -1,13 +1,13 @@
-"""Cells: the mean score of a kind of run over its seeds, its difference to a reference, how sure.
+"""Cells: mean scores over seeds, differences from references, intervals and tests.
 
     of_answers, of_tallies,
-    of_rank_correlation                a run's answers -> its score, on this test set and on others
-    gathered, mean_of                  runs of all seeds -> cells
-    cells                              cells -> a table: value, interval, p and q
+    of_rank_correlation      a run's answers -> its score on this and on resampled test sets
+    gathered, mean_of        runs of all seeds -> cells
+    cells                    cells -> a table: value, interval, p and q
 
-Clusters (dialogues, contexts) are resampled whole: left out in turn where the score is made of sums
-over instances, drawn at random where it is not (``stats.draws``). Seeds are a sample too, and of
-two cells those are compared that both have, in pairs (``stats.bootstrap``).
+Clusters (dialogues, contexts) are resampled as units. They are left out in turn if the score is
+computed from sums over instances, and resampled at random otherwise (``stats.draws``). Seeds are a
+sample too. Two cells are compared on the seeds that both have, in pairs (``stats.bootstrap``).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.tasks.card import Task
 
 Key = tuple[str, ...]
-"""The names of a cell."""
+"""Names of a cell."""
 
 ENDS: Mapping[Scale, tuple[float, float]] = {
     "logit": (0.0, 100.0),
@@ -48,23 +48,32 @@ ENDS: Mapping[Scale, tuple[float, float]] = {
     "logarithm": (0.0, inf),
     "plain": (-inf, inf),
 }
-"""The ends of a scale in points: of a correlation hundredths, of a logarithm too."""
+"""Ends of a scale in points; correlations and logarithms are multiplied by 100."""
 
 NO_SEED = -1
-"""Of a run in which nothing was trained: it stands beside every seed of another cell."""
+"""Seed of a run without training, which is compared with every seed of another cell."""
 
 COLUMNS = ("against", "seeds", "value", "sd", "low", "high", "p", "clusters", "q")
-"""Of the table beside a cell's names. ``against``: the reference, empty for the score itself.
-``seeds``: those that both have. ``value``: mean score or mean difference; of perplexities the
-geometric mean, and nats. ``sd``: the sample standard deviation of the cell's own scores over seeds,
-in points of its scale; NaN with one. ``low``, ``high``: its 95 % interval; ``p``: two-sided, of its
-being 0. ``clusters``: those of its test set, 0 where seeds have several test sets."""
+"""Columns of the table, in addition to a cell's names.
+
+against: the reference; empty for the score itself. seeds: number of seeds that both have. value:
+mean score or mean difference (for perplexities geometric mean, and difference in nats). sd: sample
+standard deviation of the cell's own scores over seeds, in points of its scale; NaN for one seed.
+low, high: ends of the 95 % interval. p: two-sided p of 0. clusters: number of clusters in the test
+set; 0 if seeds have several test sets. q: p after false-discovery control.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A run on a test set. ``score``: in points of its scale; ``resampled``: on other test sets,
-    see ``Trainings``, NaN where one cluster does not tell how clusters differ."""
+    """A run's score on a test set.
+
+    Args:
+        score: score in points of its scale.
+        resampled: scores on resampled test sets (see ``Trainings``); NaN for a single cluster.
+        units: resampled units of the test set.
+        scale: scale of the score.
+    """
 
     score: float
     resampled: Floats
@@ -78,14 +87,15 @@ def of_tallies(
     finish: Callable[[Floats], npt.ArrayLike],
     measure: Measure,
 ) -> Scored:
-    """A run whose score is made of sums over instances.
+    """Score a run whose measure is computed from sums over instances.
 
     Args:
-        tallies: what each instance adds to the sums, (instances, columns).
-        clusters: the name of each instance's cluster, (instances,).
-        finish: sums (..., columns) to the measure (...).
+        tallies: contribution of each instance to the sums, shape (instances, columns).
+        clusters: name of each instance's cluster, shape (instances,).
+        finish: function from sums (..., columns) to the measure (...).
+        measure: the measure.
     """
-    # In the order of their names, so that clusters of any two runs are in the same order.
+    # Sorted by name, so that the clusters of any two runs have the same order.
     names = np.asarray(clusters, str)
     order = np.argsort(names, kind="stable")
     units = _units(tuple(names[order].tolist()))
@@ -100,10 +110,11 @@ def of_tallies(
 
 
 def of_answers(rows: pa.Table, task: Task) -> Scored:
-    """A run by a task's own score.
+    """Score a run by a task's own score.
 
     Args:
-        rows: of one task (``results.rows``).
+        rows: rows of one task (``results.rows``).
+        task: the task.
     """
     tallies = metrics.tally(task, answers(rows["prediction"]), answers(rows["gold"]))
     finish = partial(metrics.score_of_sums, task)
@@ -112,17 +123,17 @@ def of_answers(rows: pa.Table, task: Task) -> Scored:
 
 @lru_cache(maxsize=64)
 def _units(names: tuple[str, ...]) -> Units:
-    """Runs on one test set have them in common, so that thousands of runs need no more memory."""
+    """Return the units of a test set, which thousands of runs share to save memory."""
     return dialogues(names)
 
 
 def of_rank_correlation(predicted: Floats, gold: Floats, units: Units, weights: Weights) -> Scored:
-    """A run whose score is Spearman's correlation x 100, which is made of no sums.
+    """Score a run by Spearman's correlation x 100, which is not computed from sums.
 
     Args:
-        predicted, gold: (items,).
-        units: what is drawn of them.
-        weights: how often each item is drawn, clusters whole, (draws, items).
+        predicted, gold: values, shape (items,).
+        units: resampled units of the items.
+        weights: number of times that each item is resampled with its cluster, (draws, items).
     """
     drawn = np.full(len(weights), np.nan)
     if units.count > 1:
@@ -132,15 +143,18 @@ def of_rank_correlation(predicted: Floats, gold: Floats, units: Units, weights: 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Runs of all seeds. ``units``: what is drawn of their test set; None: they have several, and
-    seeds alone say how sure the mean is."""
+    """Runs of all seeds.
+
+    ``units`` are the resampled units of their test set. They are None if there are several test
+    sets; then intervals are over seeds only.
+    """
 
     trainings: Trainings
     units: Units | None
     scale: Scale
 
     def beside(self, other: Cell) -> Trainings:
-        """The runs, once for each of the other's seeds where nothing was trained."""
+        """Return the runs; a run without training is repeated for each of the other's seeds."""
         if self.trainings.seeds != (NO_SEED,):
             return self.trainings
         seeds = other.trainings.seeds
@@ -148,17 +162,17 @@ class Cell:
         return Trainings(seeds, repeated.scores, repeated.resampled)
 
     def less(self, other: Cell) -> Estimate:
-        """The mean difference to another cell, over the seeds that both have."""
+        """Return the mean difference from another cell, over the seeds that both have."""
         units = _same(self.units, other.units)
         return estimate(self.beside(other), other.beside(self), units)
 
 
 def gathered(runs: Iterable[tuple[Key, int, Scored]]) -> dict[Key, Cell]:
-    """Names -> cell, in the order of their first runs.
+    """Gather runs into cells by name, in the order of their first runs.
 
     Args:
-        runs: the names of a run's cell, its seed or ``NO_SEED``, and what it scored. Of several
-            with the same seed the first counts.
+        runs: names of the run's cell, its seed (or ``NO_SEED``), and its score. Of several runs
+            with the same seed, the first counts.
     """
     every: dict[Key, dict[int, Scored]] = {}
     for key, seed, scored in runs:
@@ -178,16 +192,18 @@ def _cell(of_seeds: Mapping[int, Scored]) -> Cell:
 
 
 def _same(units: Units | None, other: Units | None) -> Units | None:
-    """What is drawn of a test set that two share; None: they have two."""
+    """Return the units if both sides share a test set, and None otherwise."""
     if units is None or other is None:
         return None
     return units if (units.names, units.digest) == (other.names, other.digest) else None
 
 
 def mean_of(several: Sequence[Cell]) -> Cell:
-    """The mean of cells whose other test sets are drawn at random, seed by seed; of the seeds that
-    all of them have. Its test set is the one with the fewest clusters: degrees of freedom on the
-    safe side."""
+    """Return the mean of cells with randomly resampled test sets, over the seeds that all have.
+
+    Its units are those of the test set with the fewest clusters, which is conservative for the
+    degrees of freedom.
+    """
     shared = set.intersection(*(set(cell.trainings.seeds) for cell in several))
     parts = [cell.trainings.of(sorted(shared)) for cell in several]
     units = [cell.units for cell in several if cell.units is not None]
@@ -203,8 +219,10 @@ def mean_of(several: Sequence[Cell]) -> Cell:
 
 
 def mean_over_test_sets(several: Sequence[Cell]) -> Cell:
-    """The mean of cells with a test set each, in which the same cluster may be: it is left out of
-    all of them at once. Of the seeds that all of them have."""
+    """Return the mean of cells with different test sets, over the seeds that all have.
+
+    The same cluster may be in several test sets, and is then left out of all of them at once.
+    """
     shared = sorted(set.intersection(*(set(each.trainings.seeds) for each in several)))
     parts = [each.trainings.of(shared) for each in several]
     scores = np.mean([each.scores for each in parts], axis=0)
@@ -214,7 +232,7 @@ def mean_over_test_sets(several: Sequence[Cell]) -> Cell:
         if cell.units is None or part.resampled is None or cell.units.count < 2:
             return Cell(Trainings(tuple(shared), scores), None, several[0].scale)
         names += [cell.units.names[index] for index in cell.units.of_instance]
-        # So that the squares of what clusters pull sum up to the variance.
+        # Scaled so that the squared contributions of clusters sum to the variance.
         pulled = part.moved.T / (cell.units.count - 1) ** 0.5 / len(several)
         for name, pull in zip(cell.units.names, pulled, strict=True):
             pulls[name] = pulls.get(name, np.zeros(len(shared))) + pull
@@ -231,20 +249,21 @@ def cells(
     family: Callable[[Key, str], object] = lambda *_: None,
     references: Mapping[Key, Cell] | None = None,
 ) -> pd.DataFrame:
-    """A row for each cell, and one for its difference to each reference that is there.
+    """Build a table with a row per cell, and a row per difference from an available reference.
 
     Args:
         told: names -> cell.
-        by: what the names are names of.
-        against: reference -> in which names it differs from the cell. No cell is compared with
+        by: columns of the names.
+        against: reference -> names in which it differs from the cell. No cell is compared with
             itself.
-        family: names and reference (empty: the score itself) -> what q is adjusted within, by
-            Benjamini and Hochberg; None: no q. Of one training there is none either, since how
-            much trainings differ is not known; where nothing was trained there is.
-        references: names -> cell that others are compared with; None: ``told``.
+        family: (names, reference) -> family within which q is adjusted by Benjamini and Hochberg;
+            None for no q. The reference is empty for the score itself. A comparison of one
+            training has no q, because the variation between trainings is unknown. A comparison
+            without training has a q.
+        references: names -> cell that others are compared with; None for ``told``.
 
     Returns:
-        Columns ``by`` and ``COLUMNS``; first all scores, then the differences.
+        A table with the columns ``by`` and ``COLUMNS``: first all scores, then the differences.
     """
     references = told if references is None else references
     rows = [(*key, "", *_mean(cell)) for key, cell in with_progress(told.items(), "means")]
@@ -280,7 +299,7 @@ def cells(
 
 
 def _is_testable(seeds: Sequence[int], *compared: Cell) -> bool:
-    """Return whether other trainings are known: there are several, or nothing was trained."""
+    """Return whether there are several seeds, or nothing was trained."""
     return len(seeds) > 1 or all(cell.trainings.seeds == (NO_SEED,) for cell in compared)
 
 

@@ -1,24 +1,25 @@
-"""What the best of several is worth: chosen on some numbers, judged by others.
+"""Held-out value of the best source, which is selected and evaluated on different data.
 
-A maximum of noisy means lies above every true mean: with nine sources, five seeds and no effect at
-all it is 0.69 of the standard deviation of one run. A value is honest if what it is measured on had
-no part in the choice. Two kinds of luck are in a mean over seeds: that of the seeds, and that of
-the test dialogues, which all seeds of a source share. So a source is chosen by the other seeds on
-one half of the dialogues, and judged by this seed on the other half; each half judges once, and
-several random halves are taken. Judges share neither a seed nor a dialogue with those who chose,
-and the expectation without effect is 0. The price is that half of the dialogues choose worse than
-all of them, so that a held-out value is that of a somewhat worse choice.
+A maximum of noisy means is biased upwards: with nine sources, five seeds and no effect, its
+expectation is 0.69 standard deviations of one run. An unbiased value must not be measured on the
+data that selected the source. The noise of a mean over seeds has two parts: that of the seeds, and
+that of the test dialogues, which all seeds of a source share. So a source is selected by the other
+seeds on one half of the dialogues, and evaluated by this seed on the other half. Each half
+evaluates once, and several random halves are used. Selection and evaluation share neither a seed
+nor a dialogue, so the expectation without effect is 0. The price is that half of the dialogues
+select less well than all of them, so a held-out value is that of a somewhat worse selection.
 
-The baseline, a delta of 0, is a candidate everywhere.
+The baseline, with a delta of 0, is always a candidate.
 
-Held-out values share seeds and dialogues crosswise, so that no plain interval holds. The width is
-that of studies of noise alone, in which 95 % of the held-out means lie: normal noise of seeds with
-the variances that sources and halves have over seeds, and of dialogues with the covariance that
-sources have over dialogues, less what seeds add to it by chance. Effects leave it as it is. It is
-widened as Student's t is, by the degrees of freedom of the seeds' variances.
+Held-out values share seeds and dialogues crosswise, so a plain interval would be wrong. The width
+of the interval contains 95 % of the held-out means of simulated studies without effects. They have
+normal noise of seeds, with the sources' and halves' variances over seeds, and normal noise of
+dialogues, with the sources' covariance over dialogues minus the chance contribution of seeds. The
+width does not depend on effects. It is widened like Student's t, by the degrees of freedom of the
+seeds' variances.
 
-Noise of a source's training that all its targets share makes it too narrow: it holds 0 in 92 of 100
-studies if half a run's deviation is shared.
+Noise in a source's training that all its targets share makes the interval too narrow: it covers 0
+in 92 of 100 studies if half of a run's deviation is shared.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from scipy import stats
 from tasktransfer.stats.resampling import Floats
 
 SPLITS = 5
-"""Random halves of the dialogues."""
+"""Number of random splits of the dialogues into halves."""
 STUDIES = 1000
-"""Of noise alone."""
+"""Number of simulated studies without effects."""
 
 LEVEL = 0.95
 
 _AT_ONCE = 50
-"""Studies of noise in memory."""
+"""Number of simulated studies that are in memory at once."""
 
 Halves = npt.NDArray[np.bool_]
 
@@ -49,10 +50,12 @@ Halves = npt.NDArray[np.bool_]
 class Target:
     """The sources' deltas on one target.
 
-    ``halves``: on the first and second half of the dialogues, (2, splits, sources, seeds);
-    ``firsts``: which dialogues are the first half, (splits, dialogues);
-    ``pulls``: how far each dialogue pulls the delta on all of them, (sources, seeds, dialogues), so
-    that the sum of squares over dialogues is the delta's variance over test sets.
+    Args:
+        halves: deltas on the first and second half of the dialogues, shape (2, splits, sources,
+            seeds).
+        firsts: true for dialogues of the first half, shape (splits, dialogues).
+        pulls: influence of each dialogue on the delta on all dialogues, shape (sources, seeds,
+            dialogues). The sum of squares over dialogues is the delta's variance over test sets.
     """
 
     halves: Floats
@@ -61,21 +64,21 @@ class Target:
 
 
 def halved(dialogues: int, chance: np.random.Generator, splits: int = SPLITS) -> Halves:
-    """Random halves, (splits, dialogues): True in the first, which is the smaller one."""
+    """Split dialogues into random halves: True for the first, smaller half, (splits, dialogues)."""
     order = np.tile(np.arange(dialogues), (splits, 1))
     firsts: Halves = chance.permuted(order, axis=1) < dialogues // 2
     return firsts
 
 
 def chosen_by(means: Floats, values: Floats) -> Floats:
-    """The values of the sources whose mean is best, 0 where none is above 0.
+    """Return the values of the sources with the best mean, or 0 if no mean is above 0.
 
     Args:
-        means: (..., sources, targets), NaN where there is no pair.
-        values: (..., sources, targets, seeds).
+        means: shape (..., sources, targets), NaN if there is no pair.
+        values: shape (..., sources, targets, seeds).
 
     Returns:
-        (..., targets, seeds)
+        Values, shape (..., targets, seeds).
     """
     ranked = np.where(np.isnan(means), -np.inf, means)
     which = ranked.argmax(axis=-2)[..., None, :]
@@ -86,13 +89,13 @@ def chosen_by(means: Floats, values: Floats) -> Floats:
 
 
 def heldout(halves: Floats) -> Floats:
-    """Deltas of the sources that the other seeds choose on the other half.
+    """Return the deltas of the sources that the other seeds select on the other half.
 
     Args:
-        halves: (2, ..., sources, seeds), two seeds or more.
+        halves: shape (2, ..., sources, seeds), with at least two seeds.
 
     Returns:
-        (..., seeds), the mean over which half judges.
+        Deltas, shape (..., seeds), averaged over both evaluating halves.
     """
     seeds = halves.shape[-1]
     others = (halves.sum(axis=-1, keepdims=True) - halves) / (seeds - 1)
@@ -104,8 +107,11 @@ def heldout(halves: Floats) -> Floats:
 
 
 def mean_over_seeds(values: Floats) -> tuple[float, float, float]:
-    """Mean of (targets, seeds) and its interval by Student's t over seeds; NaN with one seed, or
-    where all are equal: the baseline is chosen everywhere, and nothing varies."""
+    """Return the mean of (targets, seeds) and its interval by Student's t over seeds.
+
+    The interval is NaN with one seed, or if all values are equal because the baseline is always
+    selected.
+    """
     each = values.mean(axis=0)
     mean = float(each.mean())
     if len(each) < 2 or np.ptp(each) == 0:
@@ -118,8 +124,8 @@ def mean_over_seeds(values: Floats) -> tuple[float, float, float]:
 def half_width(
     targets: Sequence[Target], chance: np.random.Generator, studies: int = STUDIES
 ) -> float:
-    """How far the mean of held-out values strays from 0 in 95 % of studies of noise alone."""
-    # What seeds differ in on a dialogue is in the noise of seeds already.
+    """Return the half width around 0 that contains 95 % of held-out means without effects."""
+    # Differences between seeds on a dialogue are already part of the noise of seeds.
     common = sum(float(np.nansum(target.pulls.mean(axis=1) ** 2)) for target in targets)
     of_seeds = sum(
         float(np.nansum(target.pulls.var(axis=1, ddof=1))) / target.pulls.shape[1]
@@ -134,21 +140,23 @@ def half_width(
 
 
 def _noise(target: Target, kept: float, chance: np.random.Generator, studies: int) -> Floats:
-    """The held-out mean of each study of noise, (studies,). ``kept``: how much of the dialogues'
-    pull is common to all seeds."""
+    """Simulate the held-out means of studies without effects, shape (studies,).
+
+    ``kept`` is the part of the dialogues' influence that is common to all seeds.
+    """
     halves, common = target.halves, target.pulls.mean(axis=1)
     sources, seeds = halves.shape[2:]
     residuals = halves - halves.mean(axis=-1, keepdims=True)
-    # Few seeds tell neither a source's own variance nor how sources correlate; noise would choose
-    # those that chance made vary most. Half of a variance is the target's, and sources share what
-    # their mean does: that of their baseline.
+    # Few seeds estimate neither a source's own variance nor correlations between sources, and noise
+    # would select sources whose variance is overestimated. So half of each variance is the target's
+    # mean variance, and sources share the variation of their mean, which is that of the baseline.
     variances = np.square(residuals).mean(axis=(0, 1, 3))
     shrunk = (variances + variances.mean()) / 2
     residuals *= np.sqrt(shrunk / np.where(variances > 0, variances, 1.0))[:, None]
     shared = residuals.mean(axis=2, keepdims=True)
     own = (residuals - shared)[..., None, :]
     in_half = 2 * np.stack([target.firsts, ~target.firsts]).astype(np.float64)
-    # (2, splits, sources, dialogues): how far a dialogue pulls the delta on its half.
+    # (2, splits, sources, dialogues): influence of a dialogue on the delta on its half.
     reach = kept * in_half[:, :, None, :] * common
     result = []
     for begin in range(0, studies, _AT_ONCE):

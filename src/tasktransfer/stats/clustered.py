@@ -1,4 +1,4 @@
-"""Rank correlations of items that come in clusters, such as several responses to one context."""
+"""Rank correlations of clustered items, such as several responses to one context."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _DRAWN_AT_ONCE = 1 << 22
 
 
 def spearman_draws(one: Floats, other: Floats, weights: npt.NDArray[np.float32]) -> Floats:
-    """Spearman's correlation of resampled items.
+    """Compute Spearman's correlation of resampled items.
 
     Args:
-        one, other: (items,).
-        weights: how often each item is drawn, (draws, items).
+        one, other: values, shape (items,).
+        weights: number of times that each item is resampled, shape (draws, items).
 
     Returns:
-        (draws,), ties at their mean rank; 0 where either side has no spread.
+        Correlations, shape (draws,), with mean ranks for ties; 0 if either side is constant.
     """
     step = max(1, _DRAWN_AT_ONCE // len(one))
     parts = []
@@ -32,11 +32,13 @@ def spearman_draws(one: Floats, other: Floats, weights: npt.NDArray[np.float32])
 
 
 def drawn_interval(drawn: Floats, *names: str) -> tuple[float, float]:
-    """The 95 % interval of a mean over seeds by drawing seeds too, beside what ``drawn`` was drawn
-    of: (seeds, draws) → percentiles. Narrow with few seeds, which say little of others.
+    """Return the 95 % percentile interval of a mean over seeds, resampling seeds too.
+
+    It is too narrow with few seeds.
 
     Args:
-        names: what seeds the drawing.
+        drawn: values for resampled clusters, shape (seeds, draws).
+        names: names that seed the random generator.
     """
     seeds, draws = drawn.shape
     chosen = generator(*names).integers(seeds, size=(seeds, draws))
@@ -48,17 +50,19 @@ def drawn_interval(drawn: Floats, *names: str) -> tuple[float, float]:
 def paired_difference(
     one: Floats, other: Floats, gold: Floats, weights: npt.NDArray[np.float32], contexts: int
 ) -> tuple[float, float, float, float]:
-    """How far two raters' correlations with the same ratings are apart, by drawing contexts: items
-    of one context are alike, which Williams' test does not know.
+    """Compare two raters' correlations with the same ratings, by resampling contexts.
+
+    Unlike Williams' test, this accounts for the dependence between items of one context.
 
     Args:
-        one, other, gold: (items,).
-        weights: how often each item is drawn, contexts whole, (draws, items).
-        contexts: how many there are; a t distribution has one degree of freedom less.
+        one, other, gold: ratings, shape (items,).
+        weights: number of times that each item is resampled with its context, (draws, items).
+        contexts: number of contexts; the t distribution has one degree of freedom less.
 
     Returns:
-        The difference of Spearman's correlations, the ends of its 95 % interval and the two-sided p
-        of none; NaN where there are fewer than two contexts, or the difference is always the same.
+        The difference of Spearman's correlations, the ends of its 95 % interval, and the two-sided
+        p of no difference. Interval and p are NaN with fewer than two contexts, or if the
+        difference does not vary.
     """
     drawn = spearman_draws(one, gold, weights) - spearman_draws(other, gold, weights)
     difference = _spearman(one, gold) - _spearman(other, gold)
@@ -75,7 +79,7 @@ def _spearman(one: Floats, other: Floats) -> float:
 
 
 def _ranks(values: Floats, weights: Floats) -> Floats:
-    """The mean rank of each item among the drawn ones, (draws, items)."""
+    """Return the mean rank of each item among the resampled ones, shape (draws, items)."""
     _, group = np.unique(values, return_inverse=True)
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(group.max() + 1))
@@ -96,12 +100,12 @@ def _pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
 
 
 def williams(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]:
-    """Williams' test of two correlations that share a variable: whether r12 and r13 differ.
+    """Test whether two correlations that share a variable, r12 and r13, differ (Williams' test).
 
     Williams (1959), in the form of Steiger (1980), equation 7; n - 3 degrees of freedom.
 
     Returns:
-        t and the two-sided p; NaN where three items or fewer, or two equal ones, leave no test.
+        t and the two-sided p; NaN with fewer than four items, or if both raters are equal.
     """
     determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
     if n < 4:
@@ -115,9 +119,12 @@ def williams(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]:
 
 
 def split_half(ratings: list[list[float]], seed: int = 0, splits: int = 100) -> float:
-    """How far half of the annotators agree with the other half: Spearman's correlation of the two
-    means, over random halves of each item's ratings. Items with one rating are left out; NaN where
-    fewer than three are left."""
+    """Compute the split-half agreement of annotators.
+
+    It is Spearman's correlation between the mean ratings of two random halves of each item's
+    annotators, averaged over splits. Items with one rating are left out. NaN if fewer than three
+    items are left.
+    """
     several = [rating for rating in ratings if len(rating) > 1]
     if len(several) < 3:
         return math.nan
@@ -134,18 +141,20 @@ def split_half(ratings: list[list[float]], seed: int = 0, splits: int = 100) -> 
 
 
 def reliability(ratings: list[list[float]], agreement: float) -> float:
-    """The share of the variance of the mean rating of all annotators that is not theirs, by
-    Spearman and Brown's formula; its square root is what a correlation with that mean can reach.
+    """Compute the reliability of the mean rating of all annotators by the Spearman-Brown formula.
+
+    It is the fraction of the mean's variance that is not due to annotators. Its square root is the
+    highest possible correlation with that mean.
 
     A half of m annotators and one of n correlate by sqrt(r(m) r(n)), where r(k) = k r / (1 + (k -
     1) r) is the reliability of k annotators and r that of one; with m = n this is 2 a / (1 + a).
 
     Args:
-        ratings: of each item.
-        agreement: of the halves (``split_half``).
+        ratings: ratings of each item.
+        agreement: agreement of the halves (``split_half``).
 
     Returns:
-        0 where halves do not agree at all; NaN where nobody can tell.
+        0 if the halves do not agree at all; NaN if the agreement is unknown.
     """
     counts = [len(rating) for rating in ratings if len(rating) > 1]
     if math.isnan(agreement) or not counts:

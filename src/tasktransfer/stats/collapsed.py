@@ -1,4 +1,4 @@
-"""Runs that give one and the same answer whatever the instance is."""
+"""Collapsed runs, which give the same answer to every instance."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 LEAST_SHARE = 0.99
-"""Share of one answer from which on a run is collapsed."""
+"""Minimum fraction of one answer for a collapsed run."""
 
 
 def most_frequent(predictions: pa.ChunkedArray) -> tuple[str, float]:
-    """Return the most frequent answer of a column of lists, its parts joined by ", ", and its
-    share, 0-1; the first of several that are equally frequent."""
+    """Return the most frequent answer of a column of lists, and its fraction, 0-1.
+
+    The parts of the answer are joined by ", ". If several answers are equally frequent, the first
+    one is returned.
+    """
     counts = pc.value_counts(pc.binary_join(predictions, ", "))
     times = counts.field("counts").to_numpy()
     best = int(times.argmax())
@@ -22,8 +25,9 @@ def answers_once(predictions: pa.ChunkedArray, *, empty: bool = False) -> bool:
     """Return whether a run is collapsed.
 
     Args:
-        empty: whether no answer at all is an answer, as of sets of labels. Rows of a perplexity
-            have none.
+        predictions: answers, a column of lists.
+        empty: true if an empty list counts as an answer, as for sets of labels. Rows of a
+            perplexity have empty answers.
     """
     if not len(predictions):
         return False

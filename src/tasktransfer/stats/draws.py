@@ -1,25 +1,24 @@
-"""Other test sets: of whole dialogues, never of single instances of one.
+"""Resampled test sets, with dialogues as clusters.
 
-The instances of a dialogue share its words, its speakers and the mistakes that they invite, so that
-a dialogue, and not an instance, is what another sample of dialogues would bring anew. A *unit* is
-what is drawn whole: a dialogue, or an instance where nobody knows the dialogues.
+The instances of a dialogue share its words, its speakers and the errors that they cause. So the
+unit of another sample is a dialogue, not an instance. A *unit* is resampled as a whole: a dialogue,
+or an instance if the dialogues are unknown.
 
-How much a score varies with the units is told by leaving each of them out in turn
-(``jackknifed_scores``). For a mean over equally large units that is the closed form exactly, and
-nothing in it is drawn at random: 1,000 random draws put an error of 2 to 5 % on the standard errors
-of all cells of a test set alike. Where units differ in size it is widened by what the large ones
-hide, and its t distribution has fewer degrees of freedom (``Units.degrees``; Bell and McCaffrey
-2002, "Bias reduction in standard errors for linear regression with multi-stage samples"; MacKinnon,
-Nielsen and Webb 2023, "Fast and reliable jackknife and bootstrap methods for cluster-robust
-inference").
+The variance of a score over units is estimated by leaving each unit out in turn
+(``jackknifed_scores``). For a mean over equally large units this is exactly the closed form, and it
+needs no random numbers; 1,000 random resamples would add an error of 2 to 5 % to the standard
+errors of all cells of a test set. If units differ in size, the estimate is larger, and its t
+distribution has fewer degrees of freedom (``Units.degrees``; Bell and McCaffrey 2002, "Bias
+reduction in standard errors for linear regression with multi-stage samples"; MacKinnon, Nielsen and
+Webb 2023, "Fast and reliable jackknife and bootstrap methods for cluster-robust inference").
 
-Percentiles and ranks need random draws (``unit_weights``). Of n units, n - 1 are drawn, with
-replacement. The variance over such draws is that of a mean over n units without the factor
-(n - 1) / n that n draws would have (Rao and Wu 1988, "Resampling inference with complex survey
-data"); of 40 dialogues that is 2.5 %.
+Percentiles and ranks need random resamples (``unit_weights``). Of n units, n - 1 are sampled with
+replacement. The variance over such resamples is that of a mean over n units, without the factor
+(n - 1) / n of samples of size n (Rao and Wu 1988, "Resampling inference with complex survey data");
+for 40 dialogues that is 2.5 %.
 
-What is computed anew is the official score (macro-F1 and so on), from summed tallies. A dialogue's
-instances are summed once, so that a test set costs as much as there are dialogues.
+The official score (macro-F1 and so on) is recomputed from summed tallies. A dialogue's instances
+are summed only once, so the cost depends on the number of dialogues.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ import numpy.typing as npt
 from tasktransfer.core.digests import digest_of
 
 VERSION = 3
-"""Raise this when a change in the code changes a number: rows made before are then made anew."""
+"""Version of the computed numbers; raise it if they change, so that cached rows are recomputed."""
 
 RESAMPLES = 1000
-"""How many times a test set is drawn, where percentiles or ranks are asked for."""
+"""Number of random resamples of a test set, for percentiles and ranks."""
 
 _DRAWN_AT_ONCE = 1 << 22
 
@@ -50,9 +49,14 @@ Unit = Literal["dialogue", "instance"]
 
 @dataclass(frozen=True)
 class Units:
-    """What is drawn of a test set. ``of_instance``: the unit of each of its n instances, (n,),
-    numbered from 0 in the order of their first instances. ``names``: of the dialogues, in that
-    order; empty where they have none."""
+    """Resampled units of a test set.
+
+    Args:
+        of_instance: unit of each of the n instances, shape (n,), numbered from 0 in the order of
+            first occurrence.
+        kind: kind of the units.
+        names: names of the dialogues, in the same order; empty if they have none.
+    """
 
     of_instance: npt.NDArray[np.int64]
     kind: Unit
@@ -60,19 +64,22 @@ class Units:
 
     @property
     def instances(self) -> int:
-        """How many instances there are."""
+        """The number of instances."""
         return len(self.of_instance)
 
     @cached_property
     def count(self) -> int:
-        """How many units there are."""
+        """The number of units."""
         return int(self.of_instance.max(initial=-1)) + 1
 
     @cached_property
     def degrees(self) -> float:
-        """Degrees of freedom of the variance of a score over these units: their number less 1 where
-        all have as many instances, and fewer the more a few of them weigh (Bell and McCaffrey's for
-        the jackknife, under independent instances); at least 1."""
+        """The degrees of freedom of the variance of a score over these units.
+
+        They are the number of units minus 1 if all units have the same size, and fewer if some are
+        much larger (Bell and McCaffrey's for the jackknife, with independent instances). They are
+        at least 1.
+        """
         if self.count < 2:
             return 1.0
         shares = np.bincount(self.of_instance) / self.instances
@@ -83,12 +90,12 @@ class Units:
 
     @cached_property
     def digest(self) -> str:
-        """Which instances are drawn together."""
+        """The digest of the assignment of instances to units."""
         content = np.ascontiguousarray(self.of_instance, np.int64).tobytes()
         return hashlib.sha256(self.kind.encode() + content).hexdigest()
 
     def summed(self, tally: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """A tally (..., instances, columns) summed over each unit, (..., units, columns)."""
+        """Sum a tally (..., instances, columns) over each unit, to (..., units, columns)."""
         if self.count == self.instances:
             return tally
         order, starts = self._order
@@ -96,36 +103,38 @@ class Units:
 
     @cached_property
     def _order(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Instances by unit, and where each unit begins in that."""
+        """The instances sorted by unit, and the position at which each unit begins."""
         order = np.argsort(self.of_instance, kind="stable")
         return order, np.searchsorted(self.of_instance[order], np.arange(self.count))
 
 
 def dialogues(ids: Sequence[str]) -> Units:
-    """Units of a test set whose instances are of these dialogues, one id an instance."""
+    """Return the units of a test set, from the dialogue ID of each instance."""
     numbers: dict[str, int] = {}
     of_instance = [numbers.setdefault(name, len(numbers)) for name in ids]
     return Units(np.array(of_instance, np.int64), "dialogue", tuple(numbers))
 
 
 def single_instances(count: int) -> Units:
-    """Units of a test set whose dialogues nobody knows."""
+    """Return the units of a test set with unknown dialogues: every instance is a unit."""
     return Units(np.arange(count), "instance")
 
 
 def jackknifed_scores(
     tally: npt.NDArray[Any], score: Callable[[npt.NDArray[Any]], npt.ArrayLike]
 ) -> Floats:
-    """The scores without each unit in turn, (..., units), spread out so that their variance over
-    units (``ddof=1``), and their covariances, are those of the scores over other test sets.
+    """Compute the scores without each unit in turn, scaled to have the variance over test sets.
+
+    The variance over units (``ddof=1``) and the covariances of the result estimate those of the
+    scores over other test sets.
 
     Args:
-        tally: (..., units, columns), what each unit adds to the sums that a score is made of
-            (``Units.summed``); of one run or of several.
-        score: sums (..., units, columns) to scores (..., units).
+        tally: contribution of each unit to the sums of a score (``Units.summed``), shape (...,
+            units, columns), for one or several runs.
+        score: function from sums (..., units, columns) to scores (..., units).
 
     Returns:
-        NaN where there are fewer than two units: one dialogue does not tell how dialogues differ.
+        Scaled scores, shape (..., units); NaN with fewer than two units, which have no variance.
     """
     *runs, units, _ = tally.shape
     if units < 2:
@@ -138,10 +147,10 @@ def jackknifed_scores(
 
 
 def unit_weights(dataset: str, target: str, units: int) -> Weights:
-    """How often each unit is drawn, (RESAMPLES, units); each row sums to units - 1.
+    """Return the number of times that each unit is resampled, shape (RESAMPLES, units).
 
-    Seeded by its arguments: every run on a test set, today and tomorrow, meets the same draws. No
-    unit or one: all weights are 0, and nothing can be told from them.
+    Each row sums to units - 1. The random generator is seeded by the arguments, so every run on a
+    test set has the same resamples. With fewer than two units, all weights are 0.
     """
     weights = np.zeros((RESAMPLES, units), np.float32)
     if units < 2:
@@ -161,21 +170,21 @@ def unit_weights(dataset: str, target: str, units: int) -> Weights:
 def resampled_scores(
     tally: npt.NDArray[Any], weights: Weights, score: Callable[[npt.NDArray[Any]], npt.ArrayLike]
 ) -> Floats:
-    """The score on each resampled test set, (..., resamples).
+    """Compute the score on each resampled test set.
 
     Args:
-        tally: (..., units, columns), what each unit adds to the sums that a score is made of
-            (``Units.summed``); of one run or of several.
+        tally: contribution of each unit to the sums of a score (``Units.summed``), shape (...,
+            units, columns), for one or several runs.
         weights: see ``unit_weights``.
-        score: sums (..., resamples, columns) to scores (..., resamples).
+        score: function from sums (..., resamples, columns) to scores (..., resamples).
 
     Returns:
-        NaN where there are fewer than two units: one dialogue does not tell how dialogues differ.
+        Scores, shape (..., resamples); NaN with fewer than two units, which have no variance.
     """
     *runs, units, columns = tally.shape
     if units < 2:
         return np.full((*runs, len(weights)), np.nan)
-    # One product for all runs. Counts stay exact in 32 bits; a sum of shares has seven digits.
+    # One product for all runs. In 32 bits, counts are exact and sums of fractions have 7 digits.
     by_unit = np.moveaxis(tally, -2, 0).reshape(units, -1).astype(np.float32)
     sums = np.moveaxis((weights @ by_unit).reshape(len(weights), *runs, columns), 0, -2)
     return np.asarray(score(sums), np.float64)

@@ -1,5 +1,8 @@
-"""What a selector's value promises: the gain of a transfer, learnt from finished transfers to other
-targets, and how well that did where the truth is known."""
+"""Prediction of a transfer's gain from a selector's value.
+
+The prediction is fitted on finished transfers to other targets, and its error is measured on
+held-out targets.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,13 @@ FEWEST_TARGETS = 3
 class Expected:
     """Gain = ``offset`` + ``slope`` × the value in standard deviations of its target's values.
 
-    ``error``: the root mean square by which held-out targets' gains were missed, each predicted by
-    the others; ``constant_error``: the same of the mean gain alone, whatever the value;
-    ``covered``: the share of held-out gains inside their intervals; ``targets``: learnt from.
+    Args:
+        offset: expected gain at the mean value of a target.
+        slope: gain per standard deviation of the value.
+        error: root mean squared error on held-out targets, each predicted from the others.
+        constant_error: root mean squared error of predicting the mean gain for every value.
+        covered: fraction of held-out gains inside their intervals.
+        targets: number of targets in the fit.
     """
 
     offset: float
@@ -32,21 +39,21 @@ class Expected:
     targets: int
 
     def of(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Expected gains and the ends of their 95 % intervals, (sources,) each."""
+        """Return expected gains and the ends of their 95 % intervals, each of shape (sources,)."""
         gains: Floats = self.offset + self.slope * standardised(values)
         reach = _reach(self.targets) * self.error
         return gains, gains - reach, gains + reach
 
 
 def learnt(values: Floats, gains: Floats) -> Expected | None:
-    """Learn from finished transfers.
+    """Fit the prediction on finished transfers.
 
     Args:
-        values: of a selector, (targets, sources); NaN: missing.
-        gains: of the transfers, points; NaN: no pair.
+        values: a selector's values, shape (targets, sources); NaN if missing.
+        gains: gains of the transfers in points, same shape; NaN if there is no pair.
 
     Returns:
-        None with fewer than three targets that have two sources with values.
+        The fit; None with fewer than three targets that have two sources with values.
     """
     x = np.stack([standardised(row) for row in np.where(np.isnan(gains), np.nan, values)])
     known = ~np.isnan(x) & ~np.isnan(gains)
@@ -73,8 +80,10 @@ def learnt(values: Floats, gains: Floats) -> Expected | None:
 
 
 def standardised(values: Floats) -> Floats:
-    """Values of one target, less their mean, over their standard deviation; 0 where all are equal:
-    selectors have no common unit, and targets neither."""
+    """Standardise the values of one target to mean 0 and standard deviation 1.
+
+    Neither selectors nor targets have a common unit. If all values are equal, the result is 0.
+    """
     there = ~np.isnan(values)
     if not there.any():
         return values
@@ -84,7 +93,7 @@ def standardised(values: Floats) -> Floats:
 
 
 def _line(x: Floats, gains: Floats, known: NDArray[np.bool_]) -> tuple[float, float]:
-    """Least squares over all pairs, each target of equal weight."""
+    """Return offset and slope by least squares over all pairs, with equal weight per target."""
     weights = np.where(known, 1 / np.maximum(known.sum(axis=1, keepdims=True), 1), 0.0)
     w, a, b = (part[known] for part in (weights, x, gains))
     mean_a, mean_b = np.average(a, weights=w), np.average(b, weights=w)

@@ -8,11 +8,11 @@ from scipy import stats
 
 
 def false_discovery(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Benjamini-Hochberg's q of each p; NaN stays NaN and is not counted as a test.
+    """Return the Benjamini-Hochberg q of each p; NaN stays NaN and does not count as a test.
 
-    It is proven to hold its rate for independent tests and, one-sided, for positively dependent
-    ones (Benjamini and Yekutieli 2001). Two-sided tests that share baselines and test sets are
-    neither; in simulated heatmaps it holds (docs/analysis.md).
+    The procedure is proven to control its rate for independent tests and for positively dependent
+    one-sided tests (Benjamini and Yekutieli 2001). Two-sided tests that share baselines and test
+    sets are neither; in simulated heatmaps the rate is controlled (docs/analysis.md).
     """
     values = np.asarray(p, np.float64)
     q = np.full(values.shape, np.nan)

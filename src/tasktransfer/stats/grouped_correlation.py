@@ -1,16 +1,15 @@
-"""Rank correlation of two numbers over points that belong together: rounds of a training, trainings
-of a model.
+"""Rank correlation of two numbers over grouped points: rounds of a training, trainings of a model.
 
-Points of one training are not independent, nor are those of one model, and a correlation over all
-of them mixes two questions. *Between*: does a model with more of one have more of the other (the
-means of models)? *Within*: do both move together while a model trains (the mean of the models' own
+Points of one training are not independent, nor are points of one model, and a correlation over all
+points mixes two questions. *Between*: does a model with a higher first number have a higher second
+one (means of models)? *Within*: do both change together during training (mean of the models' own
 correlations)? The two may have opposite signs.
 
-The interval is the jackknife's on Fisher's scale (Efron and Stein 1981): each model is left out
-whole, with all its trainings, so that what seeds add is in it, and the t distribution has as many
-degrees of freedom as there are models, less 1. Percentiles of models and seeds drawn whole held the
-true value in 77 to 100 of 100 simulated studies of five models, this in 91 to 97 (``python -m
-benchmarks.grouped_correlation``).
+The interval is a jackknife interval on Fisher's scale (Efron and Stein 1981). Each model is left
+out with all its trainings, so that the variation of seeds is included. The t distribution has one
+degree of freedom less than there are models. In 100 simulated studies of five models, percentile
+intervals of resampled models and seeds covered the true value in 77 to 100, and these intervals in
+91 to 97 (``python -m benchmarks.grouped_correlation``).
 """
 
 from __future__ import annotations
@@ -28,24 +27,24 @@ from tasktransfer.stats.correlation import spearman
 from tasktransfer.stats.resampling import Floats
 
 Model = Sequence[Floats]
-"""A model's trainings, each (points, 2)."""
+"""A model's trainings, each of shape (points, 2)."""
 
 LEVEL = 0.95
 MOST = 0.99
-"""Correlations beyond it are taken as it on Fisher's scale, where 1 is infinite."""
+"""Absolute value at which correlations are clipped on Fisher's scale, where 1 is infinite."""
 
 _NOTHING = 1e-9
 """A standard error below this is rounding."""
 
 FEWEST_MODELS = 4
-"""With fewer, what is left without one says too little."""
+"""Minimum number of models for an interval."""
 
 Over = Literal["all", "between", "within"]
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Spearman's correlation with its 95 % interval; NaN is what cannot be told."""
+    """Spearman's correlation with its 95 % interval; NaN for unknown values."""
 
     points: int
     value: float
@@ -54,14 +53,15 @@ class Grouped:
 
 
 def grouped_correlation(models: Sequence[Model], over: Over) -> Grouped:
-    """The correlation over all points, between models, or within them.
+    """Compute the correlation over all points, between models, or within models.
 
     Args:
-        models: each with one training or more, of one point or more.
+        models: models with at least one training, of at least one point.
+        over: kind of correlation.
 
     Returns:
-        No interval for fewer than ``FEWEST_MODELS`` models, and where leaving one out changes
-        nothing or leaves nothing that can be told.
+        The correlation. It has no interval for fewer than ``FEWEST_MODELS`` models, or if leaving a
+        model out changes nothing or leaves no correlation.
     """
     statistic = _STATISTICS[over]
     points = sum(len(training) for model in models for training in model)
@@ -81,7 +81,7 @@ def grouped_correlation(models: Sequence[Model], over: Over) -> Grouped:
 
 
 def correlation_over(models: Sequence[Model], over: Over) -> float:
-    """The correlation alone."""
+    """Compute only the correlation, without its interval."""
     return _STATISTICS[over](models)
 
 
@@ -91,7 +91,7 @@ def _fisher(correlations: Floats) -> Floats:
 
 
 def of_points(points: npt.ArrayLike) -> float:
-    """Spearman's correlation of (points, 2)."""
+    """Compute Spearman's correlation of points, shape (points, 2)."""
     both = np.asarray(points, np.float64)
     return spearman(both[:, 0], both[:, 1])
 

@@ -1,7 +1,7 @@
-"""Random numbers that depend on content alone.
+"""Random numbers that depend only on content.
 
-Equal inputs draw equal numbers, whatever else a study holds and in whichever order it is read, so
-that one new record changes no interval that it is no part of.
+Equal inputs give equal random numbers, whatever else a study contains and in whatever order it is
+read. So a new record does not change intervals to which it does not contribute.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 def generator(*parts: str | Floats) -> np.random.Generator:
-    """A generator seeded by names and arrays (their shape and every bit of their values)."""
+    """Return a generator seeded by names and arrays (their shapes and all bits of their values)."""
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, str):

@@ -1,7 +1,7 @@
-"""Tables of any design: Parquet files that describe themselves, and printing for people.
+"""Tables of any design: self-describing Parquet files, and printed tables.
 
-Write and read with ``store``, print with ``printed`` (CSV, Markdown, LaTeX), ``text`` (terminal)
-and ``html`` (a template's tables); ``numbers`` spells every number the same way in all of them.
+``store`` writes and reads Parquet. ``printed`` writes CSV, Markdown and LaTeX, ``text`` formats for
+terminals, and ``html`` for pages. ``numbers`` formats numbers in the same way for all of them.
 """
 
 COMMON = ("runs", "scores", "resources", "missing", "problems")

@@ -1,5 +1,7 @@
-"""What every design's ``collect`` writes: runs, scores, resources, holes and problems, and beside
-them its own tables."""
+"""Common tables that ``collect`` writes for every design, in addition to the design's own tables.
+
+They are runs, scores, resources, missing results and problems.
+"""
 
 from __future__ import annotations
 
@@ -28,71 +30,71 @@ Values = tuple[Any, ...]
 Rows = Iterable[Sequence[Any]]
 
 MISSING = "missing"
-"""Key in the tables' facts: the planned nodes without a record, by kind; absent if none is."""
+"""Key of the fact on planned nodes without a record, by kind; absent if there are none."""
 
 RESOURCES: Columns = (
-    ("kind", pa.string(), "stage (a training), fit, evaluation or data (derived)"),
-    ("label", pa.string(), "what it is called in its study"),
-    ("model", pa.string(), "model that is trained; null: none is"),
-    ("seed", pa.int64(), "random seed; null: has none of its own"),
-    ("path", pa.string(), "its folder, relative to the results folder"),
+    ("kind", pa.string(), "kind of node: stage (a training), fit, evaluation or data (derived)"),
+    ("label", pa.string(), "name of the node in its study"),
+    ("model", pa.string(), "trained model; null if there is none"),
+    ("seed", pa.int64(), "random seed; null if the node has none"),
+    ("path", pa.string(), "folder of the node, relative to the results folder"),
     ("hours", pa.float64(), "wall time, hours"),
-    ("rounds", pa.int64(), "rounds of a training, the untrained model not counted"),
-    ("tokens", pa.int64(), "tokens that a training has read"),
-    ("samples_per_second", pa.float64(), "of a training"),
-    ("peak_memory_mb", pa.float64(), "of a training, MiB"),
-    ("peak_gpu_memory_mb", pa.float64(), "of a training, MiB; null: not on a GPU"),
-    ("parameters", pa.int64(), "of the model; null: not counted"),
-    ("trained_parameters", pa.int64(), "those of them that moved; null: not counted"),
-    ("hardware", pa.string(), "GPU, or CPU with threads; null: not known"),
-    ("precision", pa.string(), "of the arithmetic; null: not known"),
-    ("commit", pa.string(), "of the code that made it"),
-    ("recipe", pa.int64(), "version of what made it"),
+    ("rounds", pa.int64(), "number of training rounds, without the untrained model"),
+    ("tokens", pa.int64(), "number of tokens that a training has processed"),
+    ("samples_per_second", pa.float64(), "training samples per second"),
+    ("peak_memory_mb", pa.float64(), "peak memory of a training, MiB"),
+    ("peak_gpu_memory_mb", pa.float64(), "peak GPU memory of a training, MiB; null without a GPU"),
+    ("parameters", pa.int64(), "number of parameters of the model; null if unknown"),
+    ("trained_parameters", pa.int64(), "number of trained parameters; null if unknown"),
+    ("hardware", pa.string(), "GPU, or CPU with its number of threads; null if unknown"),
+    ("precision", pa.string(), "floating-point precision; null if unknown"),
+    ("commit", pa.string(), "commit of the code that created the record"),
+    ("recipe", pa.int64(), "version of the code that created the record"),
 )
 
 
 def common_columns(about: Sequence[str]) -> dict[str, Columns]:
-    """The columns of ``tables.COMMON``; ``about``: what the design's runs are about."""
+    """Return the columns of ``tables.COMMON``; ``about`` has the keys of ``Run.about``."""
     run: Columns = (
-        ("method", pa.string(), "what is judged"),
-        ("model", pa.string(), "model, as the study names it"),
+        ("method", pa.string(), "evaluated method"),
+        ("model", pa.string(), "name of the model in the config"),
         ("seed", pa.int64(), "random seed"),
-        *((key, pa.string(), f"{key} of the run; null: has none") for key in about),
+        *((key, pa.string(), f"{key} of the run; null if it has none") for key in about),
     )
     return {
         "runs": (
             *run,
-            ("records", pa.list_(pa.string()), "its records, relative to the results folder"),
-            ("hours", pa.float64(), "wall time of all that it uses, as far as records are there"),
+            ("records", pa.list_(pa.string()), "paths of its records in the results folder"),
+            ("hours", pa.float64(), "wall time of all nodes that it uses and that have a record"),
         ),
         "scores": (
             *run,
-            ("measured_task", pa.string(), "task that is measured; a run may be about another"),
-            ("split", pa.string(), "split; dev of a training: with the round that it has chosen"),
-            ("measure", pa.string(), "measure; score: what the task is judged by, 0-100"),
-            ("value", pa.float64(), "in the measure's own unit"),
-            ("instances", pa.int64(), "instances of the split that were measured"),
+            ("measured_task", pa.string(), "evaluated task, which may differ from the run's task"),
+            ("split", pa.string(), "split; for dev, the value is that of the selected round"),
+            ("measure", pa.string(), "measure, or score for the task's own score (0-100)"),
+            ("value", pa.float64(), "value in the measure's own unit"),
+            ("instances", pa.int64(), "number of evaluated instances"),
             ("path", pa.string(), "folder of the node, relative to the results folder"),
         ),
         "resources": RESOURCES,
         "missing": (
             *run,
-            ("path", pa.string(), "where its record is expected, relative to the results folder"),
+            ("path", pa.string(), "expected path of its record, relative to the results folder"),
             ("state", pa.string(), "waiting, running, failed, interrupted or damaged"),
-            ("reason", pa.string(), "why it has no number, in one line"),
-            ("node", pa.string(), "folder of the first of its nodes that is not done"),
-            ("error", pa.string(), "last line of the error, or what is damaged; null: none"),
-            ("remedy", pa.string(), "what to do"),
+            ("reason", pa.string(), "reason why it has no result, in one line"),
+            ("node", pa.string(), "folder of its first unfinished node"),
+            ("error", pa.string(), "last line of the error, or the damage; null if there is none"),
+            ("remedy", pa.string(), "remedy"),
         ),
         "problems": (
-            ("path", pa.string(), "the record, relative to the results folder"),
-            ("error", pa.string(), "why it was left out"),
+            ("path", pa.string(), "path of the record, relative to the results folder"),
+            ("error", pa.string(), "reason why it was left out"),
         ),
     }
 
 
 def common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Values]]:
-    """The rows of ``tables.COMMON``."""
+    """Return the rows of ``tables.COMMON``."""
 
     def named(run: Run) -> Values:
         values = (run.about.get(key) for key in about)
@@ -121,7 +123,7 @@ def common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Va
 
 
 def _node_row(collected: Collected, node: Node, about: Sequence[str]) -> Values:
-    """Return the row in ``missing`` of a node without a record that no run's result names."""
+    """Return the row in ``missing`` for a node without a record that is not a run's result."""
     state, error = state_of(collected.study, node)
     return (
         NOUNS[type(node)],
@@ -140,12 +142,12 @@ def _made_by(collected: Collected, run: Run) -> Values:
 
 
 def _scores(collected: Collected, node: Node) -> Iterator[Values]:
-    """What a run's node measured; of a training, what its round was chosen by too."""
+    """Yield the measures of a run's node, and for a training also the dev measures."""
     record = collected.record(node)
     split = node.split if isinstance(node, Evaluation) else "test"
     for task, result in record["results"].items():
         if isinstance(node, Stage) and task not in node.tested:
-            continue  # tested with a round that another run asks for
+            continue  # tested with a round of another run
         measures = dict(result["measures"])
         if result["score"] is not None:
             measures["score"] = result["score"]
@@ -201,14 +203,14 @@ def metadata_of(
     cuts: str = "",
     shorts: Mapping[str, str] | None = None,
 ) -> Metadata:
-    """What every table says of the study.
+    """Return the metadata of the study's tables.
 
     Args:
-        collected: generated dialogues and cuts are taken from its records.
+        collected: the study's records, which say whether dialogues are synthetic or subsampled.
         order: kind of name → names in the study's order.
-        facts: what else captions say.
-        stand_ins: what stands in for what; None: as the records say.
-        cuts: limits in force that no record's own identity says.
+        facts: further facts for captions.
+        stand_ins: input of the paper → its substitute; None to take them from the records.
+        cuts: limits that are not in the identity of any record.
         shorts: task → short name.
     """
     config, synthetic = collected.study.config, collected.synthetic
@@ -236,7 +238,7 @@ def metadata_of(
 
 
 def _makers(collected: Collected) -> dict[str, str]:
-    """Which labs made the records, beside every title where there are several."""
+    """Return a mark next to every title if records were created by several labs."""
     makers = Counter(
         record["provenance"].get("made_by") or "this results folder"
         for record in collected.records.values()
@@ -246,19 +248,19 @@ def _makers(collected: Collected) -> dict[str, str]:
 
 
 def _one_run(collected: Collected) -> dict[str, str]:
-    """Return a mark beside every title if the study trains once, with one seed."""
+    """Return a mark next to every title if the study trains with one seed."""
     seeds = {run.seed for run in collected.runs if run.stages}
     if not seeds or len(seeds) > 1:
         return {}
-    text = "one run of each training (one seed), so that how much trainings differ is not known"
+    text = "one run per method (one seed), so variation between seeds is unknown"
     return {"mark: ONE RUN": text}
 
 
 def earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, ...]]:
-    """The rows of a table that is made of dialogues, where these are no longer there.
+    """Return the earlier rows of a table that is computed from dialogues that are not available.
 
     Raises:
-        RecordError: it is not there either.
+        RecordError: the earlier table is missing or damaged.
     """
     file = Path(study.tables, f"{name}.parquet")
     frame, _ = read_frame(file, columns, "give the dialogues, or a pack that has the table")
@@ -268,13 +270,14 @@ def earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, .
 def read_tables(
     study: Study, columns: Mapping[str, Columns]
 ) -> tuple[dict[str, pd.DataFrame], Metadata]:
-    """Tables of a study by name, and what they say of it.
+    """Read tables of a study, and their metadata.
 
     Args:
-        columns: name → columns, of those that are read; one at least.
+        study: the study.
+        columns: name → columns of the tables to read; at least one.
 
     Raises:
-        RecordError: a table is absent or damaged.
+        RecordError: a table is missing or damaged.
     """
     frames: dict[str, pd.DataFrame] = {}
     for name, described in columns.items():
@@ -283,11 +286,12 @@ def read_tables(
 
 
 def collect_common(study: Study, complete: bool, about: Sequence[str], **said: Any) -> None:
-    """All that ``collect`` is of a design without tables of its own.
+    """Write the common tables; this is the command ``collect`` of a design without own tables.
 
     Args:
-        complete: refuse a study with holes.
-        about: keys of ``Run.about`` that name a run.
+        study: the study.
+        complete: true to refuse a study with missing results.
+        about: keys of ``Run.about`` that identify a run.
         said: arguments of ``metadata_of``.
 
     Raises:
@@ -305,12 +309,14 @@ def write_collected(
     metadata: Metadata,
     about: Sequence[str],
 ) -> None:
-    """Write a design's tables and the common ones, each atomically, and say what is missing.
+    """Write a design's tables and the common ones, each atomically, and print what is missing.
 
     Args:
-        tables: name → rows, or a frame of them.
-        columns: name → columns, of the design's tables.
-        about: keys of ``Run.about`` that name a run.
+        collected: the study's records.
+        tables: name → rows, or a frame.
+        columns: name → columns of the design's tables.
+        metadata: metadata for the footers.
+        about: keys of ``Run.about`` that identify a run.
     """
     folder = Path(collected.study.tables)
     folder.mkdir(parents=True, exist_ok=True)

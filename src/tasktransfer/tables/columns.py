@@ -1,6 +1,6 @@
-"""Kinds of columns: what is written in a cell of a table that people read.
+"""Columns of printed tables, which format the text of a cell.
 
-Light, so that a design can declare its tables where nothing may import pandas.
+This module does not import pandas, so that designs can declare tables without it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ColumnKind = Literal["word", "number", "long"]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column's name. Numbers are aligned to the right, long texts (paths) break anywhere."""
+    """A column's name and kind. Numbers are right-aligned, and long texts (paths) may break."""
 
     label: str
     kind: ColumnKind = "word"
@@ -27,8 +27,11 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``show`` makes the text of a row's cell. ``counts``: how much is behind a row (seeds, pairs),
-    which is known where the row's values are not."""
+    """A column of a printed table.
+
+    ``show`` returns the text of a row's cell. ``counts`` marks a number of seeds or pairs, which is
+    known even if the row's values are missing.
+    """
 
     head: Head
     show: Show
@@ -38,28 +41,28 @@ class Column:
 def text(
     key: str, label: str, spell: Callable[[str], str] = str, kind: ColumnKind = "word"
 ) -> Column:
-    """A column of words; a dash where there are none."""
+    """Return a column of words, with a dash for missing ones."""
     return Column(Head(label, kind), lambda row: DASH if absent(row[key]) else spell(str(row[key])))
 
 
 def long_text(key: str, label: str) -> Column:
-    """A column of paths or messages."""
+    """Return a column of paths or messages."""
     return text(key, label, kind="long")
 
 
 def number(key: str, label: str, form: str) -> Column:
-    """A column of numbers in a format of ``format()``; whole ones are counts."""
+    """Return a column of numbers in a format of ``format()``; whole numbers are counts."""
     counts = form.endswith("d")
     return Column(Head(label, "number"), lambda row: numbers.number(row[key], form), counts)
 
 
 def interval(low: str, high: str, label: str, form: str) -> Column:
-    """Two columns of a frame as one: ``low to high``."""
+    """Return a column that combines two columns of a frame: ``low to high``."""
     return Column(Head(label, "number"), lambda row: numbers.interval(row[low], row[high], form))
 
 
 def estimate(key: str, label: str, form: str, low: str = "low", high: str = "high") -> Column:
-    """A value with its interval, ``61.2 [58.0, 64.1]``; without one the value alone."""
+    """Return a column of values with intervals, ``61.2 [58.0, 64.1]``, or without if missing."""
 
     def show(row: Row) -> str:
         value = numbers.number(row[key], form)
@@ -72,5 +75,5 @@ def estimate(key: str, label: str, form: str, low: str = "low", high: str = "hig
 
 
 def probability(key: str, label: str) -> Column:
-    """A column of p values."""
+    """Return a column of p-values."""
     return Column(Head(label, "number"), lambda row: numbers.p_value(row[key]))

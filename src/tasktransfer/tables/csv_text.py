@@ -1,9 +1,9 @@
-"""Frames as CSV that a spreadsheet shows and does not run.
+"""CSV of frames, protected against formulas in spreadsheets.
 
-A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, and a
-formula may start programs or send the table away. Names and labels come from datasets, models and
-archives of others, so a text that begins this way gets an apostrophe before it. Numbers stay
-numbers. Archives of the FETA challenge are no tables: their format gives answers as they are.
+A spreadsheet treats a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, which may
+start programs or send the table elsewhere. Names and labels come from other people's datasets,
+models and archives, so such texts get a leading apostrophe. Numbers stay numbers. Archives of the
+FETA challenge do not use this module, because their format requires unchanged answers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pandas as pd
 from pandas.api.types import is_object_dtype, is_string_dtype
 
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
-"""The full-width signs are formulas where Chinese, Japanese or Korean is written."""
+"""Full-width signs also begin formulas in Chinese, Japanese and Korean spreadsheets."""
 _NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -32,7 +32,7 @@ def to_csv(frame: pd.DataFrame, *, float_format: str | None = None) -> str:
 
 
 def as_text(value: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula; what is not a text stays."""
+    """Return a cell that is not a formula in a spreadsheet; values that are not text stay."""
     if not isinstance(value, str):
         return value
     # A carriage return alone would end the line: Python's csv does not quote it.

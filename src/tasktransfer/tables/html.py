@@ -1,6 +1,6 @@
-"""Frames to tables of an HTML page: every cell a text, every column a kind.
+"""Conversion of frames to tables of an HTML page, with a text for every cell.
 
-``tables.html.j2`` beside this file shows them: a page imports its macros, see ``environment``.
+The macros in ``tables.html.j2`` render them; see ``environment``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,24 @@ from tasktransfer.tables.printed import Layout
 
 @dataclass(frozen=True)
 class HtmlTable:
-    """``caption`` and ``note`` are plain text. ``blocks`` are rows of texts that belong together;
-    ``grouped`` sets them apart by rules, in place of rows. The first ``keys`` cells of a row name
-    it. ``folded`` tables are closed until a reader opens them. ``untold``: the sentence in place of
-    a table whose every value is missing; empty where it has one. ``badges`` and ``notes``: marks of
-    the study, and what they mean. ``explain``: of each block's cells, what a command that traces
-    it is given; None: they have no such."""
+    """A table of an HTML page.
+
+    Args:
+        name: name of the table, and its anchor.
+        title: title of the table.
+        caption: plain text.
+        heads: the columns' names.
+        blocks: groups of rows of texts.
+        keys: number of the first cells that name a row.
+        folded: true if the table is collapsed.
+        grouped: true to separate groups of rows by rules, instead of all rows.
+        note: plain text below the table.
+        untold: sentence that replaces a table without values; empty if it has values.
+        badges: marks of the study.
+        notes: explanations of the marks, and further notes.
+        explain: for each block's cells, the arguments of ``tasktransfer explain``; None if cells
+            cannot be explained.
+    """
 
     name: str
     title: str
@@ -43,7 +55,7 @@ class HtmlTable:
 
     @property
     def count(self) -> int:
-        """Number of rows."""
+        """The number of rows."""
         return sum(len(block) for block in self.blocks)
 
 
@@ -59,12 +71,20 @@ def build(
     note: str = "",
     needs: str = "",
 ) -> HtmlTable:
-    """Every row of a frame as texts.
+    """Build a table from a frame, with one line per row.
+
+    Columns without any value are left out, and the note names them.
 
     Args:
-        keys: how many of the first columns name a row.
-        needs: what a study must have for this table to have a value: a table of dashes says so
-            instead. A column of dashes is left out, and the note names it.
+        name: name of the table.
+        title: title of the table.
+        caption: plain text.
+        frame: the rows.
+        columns: the columns.
+        keys: number of the first columns that name a row.
+        folded: true if the table is collapsed.
+        note: plain text below the table.
+        needs: requirement for the table to have values, which is printed if it has none.
     """
     rows = [[column.show(row) for column in columns] for row in records(frame)]
     filled = [n for n in range(len(columns)) if any(row[n] != DASH for row in rows)]
@@ -73,7 +93,8 @@ def build(
     kept = [n for n in range(len(columns)) if n < keys or n in filled or not rows]
     lost = dict.fromkeys(columns[n].head.label for n in range(len(columns)) if n not in kept)
     if lost:
-        note = f"{note} Left out, as it has no value in this study: {', '.join(lost)}.".strip()
+        why = "because they have no value in this study"
+        note = f"{note} Left out, {why}: {', '.join(lost)}.".strip()
     return HtmlTable(
         name,
         title,
@@ -99,7 +120,7 @@ def as_html(
     untold: str = "",
     explain: Sequence[Sequence[str]] | None = None,
 ) -> HtmlTable:
-    """A printed table's layout for a page, line by line as Markdown and LaTeX have it."""
+    """Convert a printed table's layout for a page, with the lines of Markdown and LaTeX."""
     entries = [entry for block in layout.blocks for entry in block]
     return HtmlTable(
         name,
@@ -121,18 +142,18 @@ def as_html(
 
 
 def untold_text(needs: str) -> str:
-    """The sentence in place of a table without a single value."""
-    why = f"it takes {needs}" if needs else "every value is missing"
-    return f"Cannot be told from this study: {why}."
+    """Return the sentence that replaces a table without values."""
+    why = f"requires {needs}" if needs else "every value is missing"
+    return f"Not available in this study: {why}."
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A frame's rows as mappings from column to value."""
+    """Return a frame's rows as mappings from column to value."""
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
 
 
 def environment(folder: Path) -> Environment:
-    """What renders the templates of a folder: values are escaped, an undefined one is an error."""
+    """Return the Jinja environment for a folder's templates, with escaping and strict undefined."""
     return Environment(
         loader=FileSystemLoader([folder, Path(__file__).parent]),
         autoescape=True,

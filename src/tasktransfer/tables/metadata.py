@@ -1,4 +1,4 @@
-"""What every table of a study says of the study, and the order of the study's names."""
+"""Metadata of a study in every one of its tables, and the order of the study's names."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ Order = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What the footer of every table says."""
+    """Metadata in the footer of every table."""
 
     study: str
     config_digest: str
     synthetic: bool
-    """Whether dialogues of any dataset are generated."""
+    """True if the dialogues of any dataset are synthetic."""
     records: int
     """Number of records behind the tables."""
     version: str = tasktransfer.__version__
     shorts: Mapping[str, str] = field(default_factory=dict)
-    """Task → the short name that figures show."""
+    """Task → its short name in figures."""
     order: Order = field(default_factory=dict)
-    """Rows, panels and axes keep it, whichever runs are missing."""
+    """Order of rows, panels and axes, which does not depend on missing runs."""
     real: Sequence[str] = field(default_factory=list)
-    """Datasets whose dialogues are real though those of another are generated."""
+    """Datasets with real dialogues, if those of another dataset are synthetic."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What the design says of the whole study, for captions; the design knows the keys."""
+    """The design's facts on the whole study, for captions; each design defines its keys."""
     cuts: str = ""
-    """The settings that leave a part of the data away, such as ``limit_test 1200``."""
+    """Settings that subsample the data, such as ``limit_test 1200``."""
 
     def is_synthetic(self, dataset: str) -> bool:
-        """Whether a dataset's dialogues are generated."""
+        """Return whether a dataset's dialogues are synthetic."""
         return self.synthetic and dataset not in self.real
 
     def ordered(self, kind: str, names: Iterable[str]) -> list[str]:
-        """Distinct names of a kind in the study's order."""
+        """Return the distinct names of a kind in the study's order."""
         return in_order(names, self.order.get(kind, ()))
 
 
 def synthetic_mark(real: Sequence[str]) -> str:
-    """The mark of generated dialogues; ``real``: the datasets beside them that are real."""
+    """Return the mark of synthetic dialogues; ``real`` are the datasets with real ones."""
     but = f", but {' and '.join(real)} {'is' if len(real) == 1 else 'are'} real" if real else ""
     return f"SYNTHETIC (tiny world){but}. "
 
 
 def in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:
-    """Distinct names, those that ``order`` has first and in its order, the others as they come."""
+    """Return distinct names: first those in ``order``, then the others in their given order."""
     listed = list(dict.fromkeys(names))
     return [name for name in order if name in listed] + [n for n in listed if n not in order]
 
 
 def sort_rows(frame: pd.DataFrame, columns: Mapping[str, str], order: Order) -> pd.DataFrame:
-    """Rows by columns of names, the first column first; ``columns``: column → its kind of name."""
+    """Sort rows by columns of names, the first column first; ``columns`` maps them to kinds."""
     ranks = {
         column: {
             name: rank for rank, name in enumerate(in_order(frame[column], order.get(kind, ())))

@@ -1,4 +1,4 @@
-"""How every table spells its numbers: a true minus sign, no negative zero, a dash for no value."""
+"""Number format of all tables: a true minus sign, no negative zero, a dash for no value."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from typing import Any
 
 DASH = "–"
 INCOMPLETE = "†"
-"""Marks what was computed from less than was planned."""
+"""Mark of a number that was computed from fewer runs than planned."""
 OTHERWISE = "‡"
-"""Marks where a published number is of something else."""
+"""Mark of a published number that is not comparable."""
 
 
 def absent(value: object) -> bool:
-    """Whether a cell has no value: None, NaN or pandas' NA."""
-    pandas = sys.modules.get("pandas")  # who has its NA has imported it; `status` never does
+    """Return whether a cell has no value: None, NaN or pandas' NA."""
+    pandas = sys.modules.get("pandas")  # a value can be NA only if pandas is imported
     if value is None or (pandas is not None and value is pandas.NA):
         return True
     return isinstance(value, float) and math.isnan(value)
 
 
 def number(value: Any, form: str) -> str:
-    """A number in a format of ``format()``; never as a power of ten: thousands are whole, and what
-    is next to nothing is said to be."""
+    """Format a number with a format of ``format()``, but never as a power of ten.
+
+    Large numbers become whole numbers, and tiny positive ones ``< 0.0001``.
+    """
     if absent(value):
         return DASH
     text = format(int(value) if form.endswith("d") else float(value), form)
@@ -37,46 +39,46 @@ def number(value: Any, form: str) -> str:
 
 
 def count(value: Any, *, signed: bool = False) -> str:
-    """A whole number with thousands apart."""
+    """Format a whole number with thousands separators."""
     return number(value, "+,d" if signed else ",d")
 
 
 def counted(count: int, thing: str) -> str:
-    """1 training, 2 trainings."""
+    """Format a count with its noun: 1 training, 2 trainings."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def score(value: Any) -> str:
-    """A score, 0 to 100."""
+    """Format a score, 0 to 100."""
     return number(value, ".2f")
 
 
 def delta(value: Any) -> str:
-    """A difference of two scores, in points."""
+    """Format a difference of two scores, in points."""
     return number(value, "+.2f")
 
 
 def with_sigma(text: str, sigma: Any) -> str:
-    """A number and its spread in brackets; either may be missing."""
+    """Add a standard deviation in parentheses to a number; either may be missing."""
     spread = score(sigma)
     return text if DASH in (text, spread) else f"{text} ({spread})"
 
 
 def interval(low: Any, high: Any, form: str) -> str:
-    """Both ends of an interval; a dash where either cannot be told."""
+    """Format both ends of an interval; a dash if either is missing."""
     if absent(low) or absent(high):
         return DASH
     return f"{number(low, form)} to {number(high, form)}"
 
 
 def p_value(value: Any) -> str:
-    """A p or q: three decimals, and no p of 0."""
+    """Format a p or q with three decimals; ``< 0.001`` for smaller values."""
     if absent(value):
         return DASH
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def p_equals(name: str, value: Any) -> str:
-    """A p or q in a sentence: ``p = 0.021``, ``q < 0.001``."""
+    """Format a p or q for a sentence: ``p = 0.021``, ``q < 0.001``."""
     text = p_value(value)
     return f"{name} {text}" if text.startswith("<") else f"{name} = {text}"

@@ -1,8 +1,8 @@
-"""One table as four files: Parquet and CSV with every digit, Markdown and LaTeX for people.
+"""One table as four files: Parquet and CSV with every digit, Markdown and LaTeX for reading.
 
-Markdown and LaTeX print a ``Layout``: texts that the table's own module has made of the numbers,
-so that both have the same content. The two are written here and not by tabulate, which pads the
-cells of Markdown and has neither rules between blocks nor long titles in LaTeX.
+Markdown and LaTeX print a ``Layout`` with the formatted texts of the numbers, so that both have the
+same content. This module does not use tabulate, which pads the cells of Markdown and supports
+neither rules between blocks nor long titles in LaTeX.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ from tasktransfer.tables.store import write_arrow
 
 Line = tuple[str, ...]
 Entry = tuple[Line, ...]
-"""Lines that belong together: ours, published, difference."""
+"""Lines of one entry: ours, published, difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What Markdown and LaTeX show of a table.
+    """Layout of a table in Markdown and LaTeX.
 
-    ``head``: the columns' titles; a line feed parts a long one. ``numbers``: the first column that
-    is aligned to the right. ``blocks``: entries between two rules.
+    Args:
+        head: the columns' titles; a line feed breaks a long one.
+        numbers: index of the first right-aligned column.
+        blocks: groups of entries, separated by rules.
     """
 
     head: Line
@@ -41,7 +43,7 @@ class Layout:
     blocks: tuple[tuple[Entry, ...], ...]
 
     def without(self, *columns: int) -> Layout:
-        """The same without some text columns, and with the first line of each entry only."""
+        """Return the layout without some text columns, and with only each entry's first line."""
         keep = [index for index in range(len(self.head)) if index not in columns]
         blocks = tuple(
             tuple((tuple(entry[0][index] for index in keep),) for entry in block)
@@ -65,15 +67,15 @@ def write_table(
     """Write ``<name>.parquet``, ``.csv``, ``.md`` and ``.tex``, each atomically.
 
     Args:
-        folder: made where it is not there.
+        folder: folder of the files.
         name: the files' name and the LaTeX label (``tab:<name>``).
-        frame: the rows. CSV and Parquet get all of it, and behind it ``study`` and ``synthetic``.
-        metadata: for the Parquet footer, as in every table of the study. None for numbers that
-            belong to no study, such as a paper's: no column names one then.
+        frame: the rows. CSV and Parquet get all columns, followed by ``study`` and ``synthetic``.
+        metadata: metadata for the Parquet footer. None for numbers that do not belong to a study,
+            such as a paper's; then the two columns are left out.
         caption: plain text, for Markdown and LaTeX.
-        title: precedes the caption in Markdown, for example "Table 2".
-        layout: what people see; without one, the frame itself with two decimals.
-        described: the meaning of columns, for the Parquet footer.
+        title: title before the caption in Markdown, for example "Table 2".
+        layout: layout of Markdown and LaTeX; by default the frame with two decimals.
+        described: column → meaning, for the Parquet footer.
     """
     full = frame
     if metadata is not None:
@@ -92,17 +94,17 @@ def write_table(
 
 
 def _synthetic(frame: pd.DataFrame, metadata: Metadata) -> pd.Series | bool:
-    """Of each row, where rows are of one dataset; of the study otherwise."""
+    """Return the synthetic flag per row if the frame has a dataset column, else for the study."""
     if "dataset" not in frame:
         return metadata.synthetic
     return frame["dataset"].map(metadata.is_synthetic).astype(bool)
 
 
 def plain_layout(frame: pd.DataFrame) -> Layout:
-    """Every column under its name: numbers with two decimals, whole numbers with none."""
+    """Return a layout with every column: floats with two decimals, whole numbers without."""
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
     entries = tuple((tuple(_plain(v) for v in row),) for row in frame.to_numpy(dtype=object))
-    # Numbers are aligned to the right where nothing but numbers follows.
+    # Columns are right-aligned after the last text column.
     last_text = max((index for index, yes in enumerate(numeric) if not yes), default=-1)
     return Layout(tuple(map(str, frame.columns)), last_text + 1, (entries,) if entries else ())
 
@@ -116,7 +118,7 @@ def _plain(value: object) -> str:
 
 
 def blocks_of(entries: Sequence[tuple[str, Entry]]) -> tuple[tuple[Entry, ...], ...]:
-    """``Layout.blocks`` of (block, entry): neighbours of one block are between the same rules."""
+    """Group (block, entry) pairs into ``Layout.blocks``; neighbours with equal blocks join."""
     groups = itertools.groupby(entries, key=lambda entry: entry[0])
     return tuple(tuple(entry for _, entry in group) for _, group in groups)
 
@@ -133,7 +135,7 @@ def _described(frame: pd.DataFrame, described: Mapping[str, str]) -> pa.Table:
 
 
 def to_markdown(layout: Layout, caption: str, title: str = "") -> str:
-    """The table as GitHub Markdown, its caption above."""
+    """Return the table as GitHub Markdown, with its caption above."""
     width = len(layout.head)
     lines = [
         f"**{title}.** {caption}" if title else caption,
@@ -157,15 +159,15 @@ def _markdown_row(cells: Iterable[str]) -> str:
 
 
 def _markdown(cell: str) -> str:
-    """Return plain text as a cell that holds no markup, link or image of its own."""
+    """Return plain text as a cell without markup, links or images."""
     text = _ENTITY.sub("&amp;", cell).translate(_MARKDOWN)
     return escape_line(text.replace("](", "]\\("))
 
 
 def to_latex(layout: Layout, caption: str, name: str) -> str:
-    """The table in LaTeX, as wide as the text at most; needs booktabs and graphicx.
+    """Return the table as LaTeX, at most as wide as the text; needs booktabs and graphicx.
 
-    For pdflatex, xelatex and lualatex.
+    It works with pdflatex, xelatex and lualatex.
     """
     columns = "l" * layout.numbers + "r" * (len(layout.head) - layout.numbers)
     lines = [
@@ -177,7 +179,7 @@ def to_latex(layout: Layout, caption: str, name: str) -> str:
         f"\\caption{{{escape(caption)}}}",
         f"\\label{{tab:{name}}}",
         "\\smallskip",
-        # A table that is wider than the text is made smaller; others keep their size.
+        # A table that is wider than the text is scaled down.
         "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
         f"\\begin{{tabular}}{{{columns}}}",
         "\\toprule",
@@ -194,7 +196,7 @@ def to_latex(layout: Layout, caption: str, name: str) -> str:
 
 
 def _latex_head(head: Line) -> list[str]:
-    """One row per line of the titles, the last lines level."""
+    """Return one row per line of the titles, aligned at the bottom."""
     parts = [text.split("\n") for text in head]
     deepest = max(map(len, parts))
     padded = [[""] * (deepest - len(part)) + part for part in parts]
@@ -202,7 +204,7 @@ def _latex_head(head: Line) -> list[str]:
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    # The braces keep a cell that begins with [ or * from being read as an option of the last row.
+    # Without the braces, a cell that begins with [ or * would be an option of the last row.
     row = " & ".join(map(escape, cells)) + " \\\\"
     return "{}" + row if row.startswith(("[", "*")) else row
 
@@ -236,6 +238,6 @@ _LATEX = {
 
 
 def escape(text: str) -> str:
-    """Return plain text as LaTeX. Control characters, which end a run of LaTeX, are escapes."""
+    """Escape plain text for LaTeX, including control characters, which would stop LaTeX."""
     visible = "".join(c if c in _LATEX else escape_line(c) for c in text)
     return "".join(_LATEX.get(character, character) for character in visible)

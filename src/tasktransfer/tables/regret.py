@@ -1,5 +1,7 @@
-"""The regret table: how good each selector is, beside chance and beside the mean over other
-targets. What prints it, and the sentence that its intervals bear."""
+"""The regret table, which compares each selector with chance and with the mean over other targets.
+
+This module prints it with a sentence on the significant differences.
+"""
 
 from __future__ import annotations
 
@@ -14,48 +16,51 @@ from tasktransfer.tables.text import text_table
 
 GROUP = ("dataset", "model", "algorithm")
 LEADING = "regret@1"
-"""The measure that selectors are compared by in words."""
+"""Measure that the sentence compares selectors by."""
 LEVEL = 0.05
 RANDOM, SOURCE_MEAN = "random", "source_mean"
 
 
 def _difference(reference: str) -> tuple[Column, ...]:
     return (
-        (f"to_{reference}", pa.float64(), f"value less that of {reference}, paired by target"),
+        (f"to_{reference}", pa.float64(), f"value minus that of {reference}, paired by target"),
         (f"to_{reference}_low", pa.float64(), "lower end of its 95 % interval"),
-        (f"to_{reference}_high", pa.float64(), "upper end"),
-        (f"to_{reference}_p", pa.float64(), "two-sided p of no difference; NaN: no test"),
+        (f"to_{reference}_high", pa.float64(), "upper end of that interval"),
+        (f"to_{reference}_p", pa.float64(), "two-sided p of no difference; NaN without a test"),
         (f"to_{reference}_q", pa.float64(), "p adjusted for the selectors of the group"),
     )
 
 
 COLUMNS: Columns = (
-    ("dataset", pa.string(), "dataset of targets and sources; `all`: of all together"),
-    ("model", pa.string(), "model, as the study names it"),
-    ("algorithm", pa.string(), "transfer algorithm whose scores judge"),
-    ("selector", pa.string(), "what ranks the sources"),
+    ("dataset", pa.string(), "dataset of targets and sources; `all` for all datasets together"),
+    ("model", pa.string(), "name of the model in the config"),
+    ("algorithm", pa.string(), "transfer algorithm whose scores evaluate the rankings"),
+    ("selector", pa.string(), "selector that ranks the sources"),
     (
         "measure",
         pa.string(),
         "regret@k (best of k) or mean_regret@k, in points or with %; ndcg_rank, ndcg_percent, "
         "ndcg_fraction; spearman",
     ),
-    ("value", pa.float64(), "mean over targets; equal values of a selector are ordered by chance"),
+    ("value", pa.float64(), "mean over targets; ties of a selector are in random order"),
     ("low", pa.float64(), "lower end of its 95 % interval over targets and seeds"),
-    ("high", pa.float64(), "upper end; NaN: one target"),
-    ("floor", pa.float64(), "ranked by half of the seeds, judged by the others; NaN: one seed"),
+    ("high", pa.float64(), "upper end of the interval; NaN for one target"),
+    (
+        "floor",
+        pa.float64(),
+        "noise floor: ranked by half of the seeds, evaluated by the others; NaN for one seed",
+    ),
     *_difference(RANDOM),
     *_difference(SOURCE_MEAN),
-    ("n_targets", pa.int64(), "targets with two sources or more"),
-    ("n_seeds", pa.int64(), "seeds of the scores that judge"),
-    ("missing", pa.float64(), "share of the pairs without a value, 0-1: these are ranked last"),
-    ("seconds", pa.float64(), "what its values took to compute, all together; NaN: unknown"),
+    ("n_targets", pa.int64(), "number of targets with at least two sources"),
+    ("n_seeds", pa.int64(), "number of seeds of the evaluating scores"),
+    ("missing", pa.float64(), "fraction of pairs without a value, 0-1; they are ranked last"),
+    ("seconds", pa.float64(), "total time to compute its values, seconds; NaN if unknown"),
 )
 
 
 def sentence(group: pd.DataFrame) -> str:
-    """Which selectors have less regret than chance, and which are told from the mean over other
-    targets, by q: what the intervals bear, and nothing else.
+    """Name the selectors that differ significantly (by q) from chance and from ``source_mean``.
 
     Args:
         group: the rows of one dataset, model and algorithm.
@@ -63,15 +68,15 @@ def sentence(group: pd.DataFrame) -> str:
     rows = group[group["measure"] == LEADING].set_index("selector")
     others = [name for name in rows.index if name != RANDOM]
     if not others:
-        return "No selector is judged."
+        return "No selector was evaluated."
     tested = [name for name in others if not absent(rows.loc[name, f"to_{RANDOM}_q"])]
     if not tested:
-        return "Nothing can be said of the selectors: there are too few targets for an interval."
+        return "The selectors cannot be compared: there are too few targets for an interval."
     parts = [_below(rows, tested, RANDOM, "random")]
     compared = [name for name in others if name != SOURCE_MEAN]
     if compared and SOURCE_MEAN in rows.index:
         parts.append(_below(rows, compared, SOURCE_MEAN, SOURCE_MEAN))
-    once = " (of one run of each transfer)" if (rows["n_seeds"] == 1).all() else ""
+    once = " (with one run per transfer)" if (rows["n_seeds"] == 1).all() else ""
     return f"By {LEADING}{once}: {'; '.join(parts)}."
 
 
@@ -81,7 +86,7 @@ def _below(rows: pd.DataFrame, names: Sequence[str], reference: str, called: str
     below = [name for name in better if difference[name] < 0]
     above = [name for name in better if name not in below]
     if not better:
-        return f"no selector is told from {called}"
+        return f"no selector differs significantly from {called}"
     parts = [f"{_listed(some)} {how} {called}" for some, how in _ways(below, above)]
     return ", and ".join(parts)
 
@@ -89,7 +94,7 @@ def _below(rows: pd.DataFrame, names: Sequence[str], reference: str, called: str
 def _ways(below: list[str], above: list[str]) -> Iterator[tuple[list[str], str]]:
     for names, word in ((below, "below"), (above, "above")):
         if names:
-            yield names, f"{'is' if len(names) == 1 else 'are'} {word}"
+            yield names, f"{'is' if len(names) == 1 else 'are'} significantly {word}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -97,7 +102,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def as_text(frame: pd.DataFrame) -> str:
-    """A table and a sentence of each group."""
+    """Format a table and a sentence for each group."""
     parts = []
     for names, group in frame.groupby(list(GROUP), sort=False):
         first = group.iloc[0]
@@ -117,7 +122,7 @@ def _table(group: pd.DataFrame) -> list[str]:
     value = group.set_index(["selector", "measure"])["value"].to_dict()
     measures = list(dict.fromkeys(group["measure"]))
     ranks = [name for name in measures if name.startswith("ndcg") or name == "spearman"]
-    # The mean of one source is the best of one.
+    # For one source, the mean equals the best.
     own = (*ranks, LEADING, "mean_regret@1", "mean_regret@1%")
     regrets = [name for name in measures if name not in own]
     leading = group[group["measure"] == LEADING].set_index("selector")

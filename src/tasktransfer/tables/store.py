@@ -1,7 +1,7 @@
-"""Frames as Parquet files that say what they hold.
+"""Frames as self-describing Parquet files.
 
-The footer has the study's ``Metadata`` and, for each column, its type and meaning. A table is
-declared by its columns and written and read with them::
+The footer has the study's ``Metadata`` and each column's type and meaning. A table is declared by
+its columns, and written and read with them::
 
     COLUMNS = (
         ("task", pa.string(), "task that is scored"),
@@ -35,14 +35,14 @@ _FOOTER_KEY = b"tasktransfer"
 
 
 def arrow_schema(columns: Columns) -> pa.Schema:
-    """The Arrow schema of a table; each field's metadata holds the column's meaning."""
+    """Return the Arrow schema of a table; the metadata of fields has the columns' meanings."""
     return pa.schema(
         [pa.field(name, kind, metadata={"description": text}) for name, kind, text in columns]
     )
 
 
 def frame_of(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
-    """Rows to a frame with the columns' types, also when there are none."""
+    """Convert rows to a frame with the columns' types, also if there are no rows."""
     schema = arrow_schema(columns)
     values = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [pa.array(v, field.type) for v, field in zip(values, schema, strict=True)]
@@ -50,14 +50,17 @@ def frame_of(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
 
 
 def shaped(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
-    """A frame's columns of a table, in its order and with its types."""
+    """Return a frame with the columns of a table, in its order and with its types."""
     names = [name for name, _, _ in columns]
     return frame_of(frame[names].itertuples(index=False, name=None), columns)
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
-    """An Arrow table as a frame, lists as Python lists. Frames are made this way both from rows
-    and from Parquet, so that they are alike before they are written and after they are read."""
+    """Convert an Arrow table to a frame, with lists as Python lists.
+
+    Frames from rows and from Parquet are both created in this way, so that writing and reading does
+    not change them.
+    """
     frame: pd.DataFrame = table.to_pandas()
     for field in table.schema:
         if pa.types.is_list(field.type):
@@ -72,7 +75,7 @@ def write_frame(path: Path, frame: pd.DataFrame, columns: Columns, metadata: Met
 
 
 def write_arrow(path: Path, table: pa.Table, metadata: Metadata | None) -> None:
-    """Write an Arrow table. ``metadata`` None: it belongs to no study."""
+    """Write an Arrow table; ``metadata`` is None if it does not belong to a study."""
     footer = {}
     if metadata is not None:
         footer = {_FOOTER_KEY: json.dumps(asdict(metadata), sort_keys=True).encode()}
@@ -83,10 +86,11 @@ def write_arrow(path: Path, table: pa.Table, metadata: Metadata | None) -> None:
 def read_frame(
     path: Path, columns: Columns, remedy: str = "make it again"
 ) -> tuple[pd.DataFrame, Metadata]:
-    """Read what ``write_frame`` wrote.
+    """Read a table that ``write_frame`` wrote.
 
     Raises:
-        RecordError: the file is absent, damaged, no table of tasktransfer, or has other columns.
+        RecordError: the file is missing, damaged, not a table of tasktransfer, or has other
+            columns.
     """
     table = _read_arrow(path, remedy)
     footer = (table.schema.metadata or {}).get(_FOOTER_KEY)
@@ -95,7 +99,7 @@ def read_frame(
     names = [name for name, _, _ in columns]
     if table.schema.names != names:
         raise RecordError(
-            f"{path}: columns {table.schema.names}, this version's are {names}; {remedy}"
+            f"{path}: columns {table.schema.names}, but this version has {names}; {remedy}"
         )
     try:
         return to_frame(table), Metadata(**json_text.loads(footer))

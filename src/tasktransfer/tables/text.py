@@ -7,10 +7,10 @@ from typing import Any
 
 
 def text_table(rows: Sequence[Mapping[str, Any]], left: Collection[str] | None = None) -> list[str]:
-    """Rows with equal keys as aligned lines. Numbers have three digits, or thousands apart; None is
-    a question mark.
+    """Format rows with equal keys as aligned lines.
 
-    ``left``: the columns that are aligned to the left; by default those of texts.
+    Floats have three digits, whole numbers have thousands separators, and None is a question mark.
+    ``left`` are the left-aligned columns, by default those with texts.
     """
     from tabulate import tabulate  # noqa: PLC0415  # plan and status start without it
 
@@ -18,7 +18,7 @@ def text_table(rows: Sequence[Mapping[str, Any]], left: Collection[str] | None =
         return []
     if left is None:
         left = [key for key, value in rows[0].items() if isinstance(value, str)]
-    # The titles are a row: as headers, tabulate would set them further apart.
+    # The titles are a row, because tabulate separates headers by more space.
     lines = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
     align = ["left" if key in left else "right" for key in rows[0]]
     table = tabulate(lines, tablefmt="plain", disable_numparse=True, colalign=align)

@@ -1,1 +1,1 @@
-"""What figures are made of: palette, marks and sizes in one place, and the kinds of panel."""
+"""Parts of figures: palette, marks and sizes, and kinds of panels."""

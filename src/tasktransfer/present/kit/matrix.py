@@ -1,7 +1,7 @@
-"""Cells of source × target matrices: filled, hatched, framed, marked, and with their numbers.
+"""Cells of source × target matrices: fills, hatches, frames, marks and numbers.
 
-All cells of a kind are one collection: drawing a patch for each takes several times as long.
-A cell is named by its left and upper corner in axis units; it is 1 wide and 1 high.
+All cells of a kind are one collection, because one patch per cell takes several times as long. A
+cell is identified by its upper left corner in axis units; it is 1 wide and 1 high.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Corner = tuple[float, float]
 MISSING_LABEL = "missing"
 NOT_PLANNED_LABEL = "not in the study"
 SURVIVES_LABEL = "differs from 0 after false-discovery control (q ≤ 0.05)"
-ONE_TRAINING_LABEL = "one training only: how much seeds differ cannot be judged from one"
+ONE_TRAINING_LABEL = "one training only, other seeds unknown"
 FRAME: dict[str, Any] = {"facecolor": "none", "edgecolor": INK, "linewidth": 1.3}
 HATCHED_LIGHTLY: dict[str, Any] = {
     "facecolor": "none",
@@ -32,68 +32,68 @@ HATCHED_LIGHTLY: dict[str, Any] = {
 _INSET = 0.05
 _WHOLE = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
 _TIP = np.array([(0.64, 0.14), (0.86, 0.14), (0.86, 0.36)])
-"""The mark of a cell beyond the colours: its right upper corner."""
+"""Mark of a cell beyond the colours, in its upper right corner."""
 _TURN = np.linspace(0, 2 * np.pi, 17)[:-1]
 _RING = np.stack([0.19 + 0.08 * np.cos(_TURN), 0.19 + 0.08 * np.sin(_TURN)], axis=1)
-"""The mark of a cell of one training: a hollow one in its left upper corner."""
+"""Mark of a cell of one training: a ring in its upper left corner."""
 
 
 def fill(axes: Axes, corners: Sequence[Corner], colours: Sequence[Any]) -> None:
-    """Cells of those colours, parted by thin white lines."""
+    """Fill cells with colours, separated by thin white lines."""
     _add(axes, corners, _WHOLE, "cells", facecolor=list(colours), edgecolor="white", linewidth=0.8)
 
 
 def hatch_missing(axes: Axes, corners: Sequence[Corner]) -> None:
-    """Cells that were planned and have no number."""
+    """Hatch cells that are planned but have no number."""
     _add(axes, corners, _WHOLE, "missing", **MISSING)
 
 
 def hatch_not_planned(axes: Axes, corners: Sequence[Corner]) -> None:
-    """Cells that are no part of the study."""
+    """Hatch cells that are not in the study."""
     _add(axes, corners, _WHOLE, "not planned", **NOT_PLANNED)
 
 
 def hatch_lightly(axes: Axes, corners: Sequence[Corner]) -> None:
-    """Upright lines over cells that keep their colour and number: these are no final ones."""
+    """Draw vertical lines over cells whose number is not final; colour and number stay."""
     _add(axes, corners, _WHOLE, "hatched lightly", **HATCHED_LIGHTLY)
 
 
 def hatched_lightly_entry(label: str) -> Patch:
-    """The legend's entry for them."""
+    """Return the legend's entry for lightly hatched cells."""
     return Patch(**HATCHED_LIGHTLY, label=label)
 
 
 def frame(axes: Axes, corners: Sequence[Corner]) -> None:
-    """A bold frame inside cells that survive false-discovery control."""
+    """Draw a bold frame inside cells that survive false-discovery control."""
     _frame(axes, corners, "significant", FRAME)
 
 
 def mark_one_training(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
-    """A small ring in cells of one seed, in the ink of their text: another training may differ."""
+    """Draw a small ring in cells of one seed, in the colour of their text."""
     style: dict[str, Any] = {"facecolor": "none", "edgecolor": list(inks), "linewidth": 0.7}
     _add(axes, corners, _RING, "one training", **style)
 
 
 def one_training_entry() -> Line2D:
-    """The legend's entry for cells of one seed."""
+    """Return the legend's entry for cells of one seed."""
     ring: dict[str, Any] = {"marker": "o", "mfc": "none", "mec": INK, "ms": 5}
     return Line2D([], [], ls="", **ring, label=ONE_TRAINING_LABEL)
 
 
 def mark_beyond(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
-    """A filled corner in cells whose number is beyond the colours."""
+    """Draw a filled corner in cells whose number is beyond the colours."""
     _add(axes, corners, _TIP, "beyond", facecolor=list(inks), edgecolor="none")
 
 
 def beyond_entry(limit: float, unit: str) -> Line2D:
-    """The legend's entry for cells beyond the colours."""
+    """Return the legend's entry for cells beyond the colours."""
     label = f"beyond the colours (±{limit:g}{unit})"
     corner = [(-1, 1), (1, 1), (1, -1)]
     return Line2D([], [], ls="", marker=corner, color=INK, ms=5, label=label)
 
 
 def empty_entries(*, missing: bool, not_planned: bool) -> list[Patch]:
-    """The legend's entries for the kinds of hatched cells that a figure has."""
+    """Return the legend's entries for the kinds of hatched cells that a figure has."""
     return [
         *([Patch(**MISSING, label=MISSING_LABEL)] if missing else []),
         *([Patch(**NOT_PLANNED, label=NOT_PLANNED_LABEL)] if not_planned else []),
@@ -103,7 +103,7 @@ def empty_entries(*, missing: bool, not_planned: bool) -> list[Patch]:
 def write(
     axes: Axes, corner: Corner, text: str, size: float, colour: str, *, down: float = 0.5, **kw: Any
 ) -> None:
-    """Text in a cell; ``down``: how far below the upper edge its middle is."""
+    """Write text in a cell; ``down`` is the distance of its middle from the upper edge."""
     x, y = corner
     text_of_cell = axes.text(
         x + 0.5, y + down, text, ha="center", va="center", fontsize=size, color=colour, **kw
@@ -112,14 +112,14 @@ def write(
 
 
 def _frame(axes: Axes, corners: Sequence[Corner], label: str, look: dict[str, Any]) -> None:
-    """Over a white line, so that it is seen on dark cells as well."""
+    """Draw a frame over a white line, so that it is visible on dark cells too."""
     inside = _INSET + (1 - 2 * _INSET) * _WHOLE
     _add(axes, corners, inside, "halo", facecolor="none", edgecolor="white", linewidth=2.4)
     _add(axes, corners, inside, label, **look)
 
 
 def _add(axes: Axes, corners: Sequence[Corner], shape: Any, label: str, **style: Any) -> None:
-    """A shape in each cell; its points are in parts of a cell."""
+    """Add a shape to each cell; its points are in fractions of a cell."""
     if not corners:
         return
     cells = PolyCollection([shape + corner for corner in corners], label=label, **style)

@@ -1,4 +1,4 @@
-"""Panels of small multiples: as many as there are things to show, with shared axes."""
+"""Panels of small multiples with shared axes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,22 @@ from tasktransfer.present.kit.style import INK, LABEL_POINTS, Look, bare_axes, f
 
 MOST_COLUMNS = 4
 ROOM = 4.0
-"""For notes while a figure is measured, inches."""
+"""Height that is reserved for notes while a figure is measured, inches."""
 LEAST_WIDTH = 5.5
-"""Of a figure, inches: heading and notes need as much."""
+"""Minimum width of a figure with heading and notes, inches."""
 
 
 def panels(
     count: int, width: float, height: float, *, columns: int = MOST_COLUMNS, shared: str = "both"
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of that many panels of a size (inches), none of them empty.
+    """Return a figure with ``count`` panels of a size (inches), without empty panels.
 
     Args:
-        shared: axes that all panels share, where their values are compared: x, y, both or none.
+        count: number of panels.
+        width: width of a panel, inches.
+        height: height of a panel, inches.
+        columns: maximum number of columns.
+        shared: axes that all panels share: x, y, both or none.
     """
     columns = min(columns, max(1, count))
     rows = max(1, math.ceil(count / columns))
@@ -53,8 +57,10 @@ def fit(
     *,
     columns: int = MOST_COLUMNS,
 ) -> None:
-    """Make the figure as large as its panels (of ``panels``) need to be of their size, however long
-    its heading and notes. Called last."""
+    """Resize the figure so that its panels get their size, however long heading and notes are.
+
+    Call it last, on a figure of ``panels``.
+    """
     wide, high = figure.get_size_inches()
     figure.set_size_inches(wide, high + ROOM)  # long notes would leave panels of no height
     columns = min(columns, len(axes))
@@ -63,12 +69,12 @@ def fit(
 
 
 def name_panel(axes: Axes, text: str) -> None:
-    """A panel's own title."""
+    """Set a panel's title."""
     axes.set_title(text, fontsize=LABEL_POINTS, loc="left")
 
 
 def reference_line(axes: Axes, value: float, label: str, *, style: str = "--") -> None:
-    """A prior or control: a horizontal line with its name at the line, at the right."""
+    """Draw a horizontal line for a prior or control, with its name at the right end."""
     axes.axhline(value, color=INK, linewidth=0.8, linestyle=style, alpha=0.7, zorder=1)
     axes.annotate(
         label,
@@ -86,8 +92,10 @@ def reference_line(axes: Axes, value: float, label: str, *, style: str = "--") -
 def upright_line(
     axes: Axes, value: float, label: str, *, style: str = "--", below: bool = False
 ) -> None:
-    """The same where values run along x: the name at the line's upper or lower end, on the side
-    that has more room."""
+    """Draw a vertical reference line, with its name at the upper or lower end.
+
+    The name is on the side that has more room.
+    """
     axes.axvline(value, color=INK, linewidth=0.8, linestyle=style, alpha=0.7, zorder=1)
     low, high = axes.get_xlim()
     left = value > (low + high) / 2
@@ -106,16 +114,18 @@ def upright_line(
 
 
 NOTE = 6.5
-"""Points of labels within panels."""
+"""Font size of labels within panels, points."""
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, Look]], height: float) -> None:
-    """Names of several series at their last points, moved apart where they would overlap. Called
-    when the limits of y stand.
+    """Write the names of series at their last points, moved apart if they would overlap.
+
+    Call it after the limits of y are set.
 
     Args:
-        ends: x, y, name and look of each.
-        height: of the panel, inches.
+        axes: the panel.
+        ends: x, y, name and look of each series.
+        height: height of the panel, inches.
     """
     low, high = axes.get_ylim()
     points = 72 * height / (high - low)
@@ -135,7 +145,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, Look]], heigh
 
 
 def line_entry(label: str, look: Look, **style: Any) -> Any:
-    """A legend's entry for a series."""
+    """Return a legend's entry for a series."""
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
     shown = {"color": look.colour, "marker": look.marker, "linestyle": look.line, "markersize": 5}

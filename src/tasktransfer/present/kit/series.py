@@ -1,4 +1,4 @@
-"""Values with intervals: along an axis as lines with bands, and one below another as a forest."""
+"""Values with intervals: lines with bands, and forest plots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasktransfer.present.kit.style import INK, LABEL_POINTS, Floats, Look
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its interval (NaN: cannot be told), in the unit of its axis."""
+    """A value with its interval (NaN if unknown), in the unit of its axis."""
 
     label: str
     value: float
@@ -22,7 +22,7 @@ class Estimate:
     high: float
     look: Look
     hollow: bool = False
-    """Of one training alone, or not told from the reference."""
+    """True for one training, or if the value does not differ significantly from the reference."""
 
 
 def line_with_band(
@@ -35,7 +35,7 @@ def line_with_band(
     high: Sequence[float] | Floats | None = None,
     label: str | None = None,
 ) -> None:
-    """A series along x, with the band of its intervals or of its seeds."""
+    """Plot a series along x, with a band for its intervals or the range of its seeds."""
     axes.plot(
         x, value, label=label, color=look.colour, marker=look.marker, linestyle=look.line,
         markersize=3.5, linewidth=1.3,
@@ -45,9 +45,12 @@ def line_with_band(
 
 
 def forest(axes: Axes, rows: Sequence[Sequence[Estimate]], names: Sequence[str]) -> None:
-    """Groups of estimates from top to bottom, a name a group; within one, a look tells them apart.
+    """Plot groups of estimates from top to bottom, each with its name.
 
-    ``rows``: of each group, its estimates in the order of their looks.
+    Args:
+        axes: the panel.
+        rows: the estimates of each group, in the order of their looks.
+        names: names of the groups.
     """
     for index, group in enumerate(rows):
         for rank, estimate in enumerate(group):

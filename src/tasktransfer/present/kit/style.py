@@ -1,4 +1,4 @@
-"""What all figures share: colours, marks, number format, title, legend, and how they are saved."""
+"""Common style of all figures: colours, marks, number format, title, legend, and saving."""
 
 from __future__ import annotations
 
@@ -25,24 +25,23 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 INK = "#1a1a1a"
 NEUTRAL = "#bdbdbd"
-"""Grey: far from every colour of the diverging scale, for colour-blind readers too, so that a
-baseline is never read as an improvement."""
+"""Grey of baselines, far from every colour of the diverging scale, for colour-blind readers too."""
 MISSING: dict[str, Any] = {
     "facecolor": "#d9d9d9",
     "edgecolor": "#808080",
     "hatch": "////",
     "linewidth": 0.0,
 }
-"""Planned, and without a number."""
+"""Style of planned cells without a number."""
 NOT_PLANNED: dict[str, Any] = {
     "facecolor": "#fafafa",
     "edgecolor": "#c4c4c4",
     "hatch": "\\\\",
     "linewidth": 0.0,
 }
-"""No part of the study: paler, and hatched the other way."""
+"""Style of cells that are not in the study: paler, and hatched the other way."""
 ALGORITHM_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-"""Okabe and Ito's palette, told apart by colour-blind readers."""
+"""Okabe and Ito's palette, which colour-blind readers can distinguish."""
 DIVERGING = "RdBu"
 """Diverging and readable by colour-blind readers: red is negative, blue positive transfer."""
 
@@ -52,19 +51,19 @@ LEGEND_POINTS = 8.5
 LABEL_POINTS = 8.5
 NOTE_POINTS = 7.5
 _HANDLE, _COLUMN_GAP = 2.6, 1.5
-"""Width of a legend's handles and of the room between its columns, of the font size."""
+"""Width of a legend's handles and of the gap between its columns, as multiples of the font size."""
 _NOTES = "notes"
 _MARGIN = 0.1
-"""Room around a figure, inches."""
+"""Margin around a figure, inches."""
 _LETTER = 0.57
-"""Mean width of a letter, of the font size."""
+"""Mean width of a letter, as a fraction of the font size."""
 _EMBEDDED_FONTS = 42
-"""TrueType in PDFs: text stays text, which journals ask for."""
+"""TrueType fonts in PDFs, so that text stays text, as journals require."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a series is told apart: never by colour alone."""
+    """Look of a series, which never differs from others by colour alone."""
 
     colour: str
     marker: str
@@ -78,26 +77,31 @@ _HATCHES = (None, "...", "xx", "\\\\\\", "++", "OO")
 
 
 def series_look(rank: int) -> Look:
-    """The look of the model or algorithm of this rank (from 0); they repeat after six."""
+    """Return the look of the model or algorithm of this rank (from 0); looks repeat after six."""
     index = rank % len(ALGORITHM_COLOURS)
     return Look(ALGORITHM_COLOURS[index], _MARKERS[index], _LINES[index], _HATCHES[index])
 
 
 def signed(value: float) -> str:
-    """A signed number with one decimal (none from 1000 on), a true minus, no negative zero."""
+    """Format a signed number with one decimal (none from 1000 on) and a true minus sign.
+
+    There is no negative zero.
+    """
     text = f"{value:+.1f}" if abs(value) < 999.95 else f"{value:+.0f}"
     return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 
 def colour_limit(values: Floats, most: float = np.inf) -> float:
-    """The symmetric limit of a diverging scale: the 95th percentile of the absolute values,
-    rounded up to 1, 2 or 5 times a power of ten, so that one outlier does not wash out the rest
-    (numbers printed in cells are exact, and cells beyond the limit are marked).
+    """Return the symmetric limit of a diverging colour scale.
 
-    Of up to 20 values the 95th percentile is between the two largest, and an outlier would set the
-    limit alone: it is at most twice the largest value that lies below that percentile, or 10 where
-    that is less (beside cells of 0, every other would be an outlier). Of two values neither is
-    one. No limit is above ``most``.
+    It is the 95th percentile of the absolute values, rounded up to 1, 2 or 5 times a power of ten,
+    so that one outlier does not make all other cells pale. (Numbers in cells are exact, and cells
+    beyond the limit are marked.)
+
+    For up to 20 values the 95th percentile is between the two largest, so an outlier would set the
+    limit. The limit is therefore at most twice the largest value below that percentile, but not
+    below 10 for this reason (next to cells of 0, every other value would be an outlier). Two values
+    have no outlier. The limit is never above ``most``.
     """
     sizes = np.abs(values[~np.isnan(values)])
     if not len(sizes):
@@ -114,13 +118,16 @@ def colour_limit(values: Floats, most: float = np.inf) -> float:
 
 
 def improvement_limit(improvements: Floats) -> float:
-    """``colour_limit`` of relative improvements, %, at most 100: they end at −100 below and nowhere
-    above, and a score that is lost altogether must not look pale beside one that grew tenfold."""
+    """Return ``colour_limit`` for relative improvements (%), at most 100.
+
+    Improvements are bounded by −100 below and unbounded above. A score that is lost completely must
+    not look pale next to one that grew tenfold.
+    """
     return colour_limit(improvements, most=100.0)
 
 
 def beyond(values: Floats, limit: float) -> str:
-    """At which ends a colour bar has an arrow: where values go beyond it."""
+    """Return the ends at which a colour bar needs an arrow, because values exceed the limit."""
     above, below = bool((values > limit).any()), bool((values < -limit).any())
     return {(True, True): "both", (True, False): "max", (False, True): "min"}.get(
         (above, below), "neither"
@@ -128,7 +135,7 @@ def beyond(values: Floats, limit: float) -> str:
 
 
 def readable_on(colour: Any) -> str:
-    """Black or white, whichever stands out more on a colour (relative luminance of WCAG 2)."""
+    """Return black or white, whichever contrasts more with a colour (WCAG 2 luminance)."""
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]
     )
@@ -137,8 +144,11 @@ def readable_on(colour: Any) -> str:
 
 
 def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers for a logarithmic axis from ``low`` to ``high`` (both above zero): 1, 2 and 5
-    of each decade, or fewer where that were more than ``most``; the ends where none lies within."""
+    """Return round numbers for a logarithmic axis from ``low`` to ``high`` (both above zero).
+
+    They are 1, 2 and 5 of each decade, or fewer if there were more than ``most``. If fewer than two
+    lie within the axis, returns its ends.
+    """
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
         ticks = [float(f"{s}e{d}") for d in decades for s in steps]
@@ -160,7 +170,7 @@ def log_axis(axes: Any, values: Sequence[float]) -> None:
 
 
 def bare_axes(axes: Any, zero: float | None = 0.7) -> None:
-    """Axes without a frame above and at the right; ``zero``: width of the line at y = 0."""
+    """Remove the upper and right frame of axes; ``zero`` is the width of the line at y = 0."""
     if zero is not None:
         axes.axhline(0, color=INK, linewidth=zero, zorder=1)
     axes.tick_params(labelsize=8)
@@ -168,19 +178,21 @@ def bare_axes(axes: Any, zero: float | None = 0.7) -> None:
 
 
 def line_note(drawn: bool) -> str:
-    """How to read the lines of ``draw_best_fit``, or why there are none."""
+    """Return the note on the lines of ``draw_best_fit``, or the reason why there are none."""
     if drawn:
-        return (
-            "Lines: least squares; bands: 95 % interval, "
-            "tasks resampled whole, each left out in turn"
-        )
-    return "No line: fewer than three distinct values, or too few tasks to tell its interval"
+        return "Lines: least squares; bands: 95 % intervals (jackknife over tasks)"
+    return "No line: fewer than three distinct values, or too few tasks for an interval"
 
 
 def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
-    """The least-squares line of the cells' deltas on the logarithm of a column, with its interval
-    over tasks (``best_fit``); nothing with fewer than three distinct x. A band of few tasks may be
-    many times as high as the deltas: it does not widen the axis. Tells whether a line was drawn."""
+    """Draw the least-squares line of the cells' deltas on the logarithm of a column.
+
+    It has a band for its interval over tasks (``best_fit``). With few tasks the band may be much
+    higher than the deltas, so it does not widen the axis.
+
+    Returns:
+        True if a line was drawn; False with fewer than three distinct x.
+    """
     logarithm = np.log10(cells[x].to_numpy(np.float64))
     deltas = cells["delta"].to_numpy(np.float64)
     fit = best_fit(logarithm, deltas, list(cells["source"]), list(cells["target"]))
@@ -196,9 +208,9 @@ def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
 
 
 def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
-    """The lines of a figure's title: what it shows, of which study, and the study's badges.
+    """Return the lines of a figure's title: its content, the study, and the study's badges.
 
-    ``seeds``: how many are behind it; None where seeds play no part.
+    ``seeds`` is the number of seeds, or None if the figure does not depend on seeds.
     """
     study = f"study {metadata.study}"
     if seeds is not None:
@@ -208,14 +220,14 @@ def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
 
 
 def wrapped(lines: list[str], figure: Figure, points: float) -> str:
-    """Break lines that are wider than the figure; a letter is taken as 0.57 of the font size."""
+    """Break lines that are wider than the figure, assuming 0.57 of the font size per letter."""
     letters = max(20, int(figure.get_figwidth() * 72 / (_LETTER * points)))
     parts = (textwrap.wrap(line, letters, break_on_hyphens=False) for line in lines)
     return "\n".join(part for wrapped_line in parts for part in wrapped_line)
 
 
 def folded(name: str, inches: float, points: float) -> str:
-    """Break a name that is longer than its place: at spaces, or after - / _ where it has none."""
+    """Break a name that is too long at spaces, or after - / _ if it has no spaces."""
     letters = max(8, int(inches * 72 / (_LETTER * points)))
     parts = re.findall(r"\S+\s*" if " " in name else r"[^-/_]+[-/_]*|[-/_]+", name)
     short = [part[i : i + letters] for part in parts for i in range(0, len(part), letters)]
@@ -230,15 +242,14 @@ def folded(name: str, inches: float, points: float) -> str:
 def entitle(
     figure: Figure, what: str, seeds: int | None, metadata: Metadata, more: Sequence[str] = ()
 ) -> None:
-    """Put the heading above the figure, and below it the notes that its badges stand for and
-    ``more`` of them."""
+    """Put the heading above the figure, and below it the notes on its badges and ``more`` notes."""
     points = TITLE_POINTS * growth(figure)
     figure.suptitle(wrapped(heading(what, seeds, metadata), figure, points), fontsize=points)
     footnotes(figure, notes(marks_of(metadata), more))
 
 
 def footnotes(figure: Figure, texts: Sequence[str]) -> None:
-    """Small lines below everything, a legend too: ``save`` knows where that ends."""
+    """Add small lines below everything, including the legend; ``save`` positions them."""
     if texts:
         points = NOTE_POINTS * growth(figure)
         note = figure.text(0, 0, wrapped([*texts], figure, points), fontsize=points, va="top")
@@ -247,12 +258,12 @@ def footnotes(figure: Figure, texts: Sequence[str]) -> None:
 
 
 def lay_out(figure: Figure) -> None:
-    """Put everything of a figure where it is saved: panels, legend, and the notes below all."""
+    """Set the final positions of panels, legend and notes, before the figure is saved."""
     engine = figure.get_layout_engine()
     if engine is not None:
-        engine.execute(figure)  # once: each file would do it again, and measure all texts for it
+        engine.execute(figure)  # once, instead of once per file, because measuring texts is slow
         figure.set_layout_engine("none")
-    for legend in figure.legends:  # else it moves to the edge of what is saved, over the notes
+    for legend in figure.legends:  # otherwise the legend would be saved over the notes
         legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
     box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
     for note in figure.texts:
@@ -262,17 +273,16 @@ def lay_out(figure: Figure) -> None:
 
 
 def growth(figure: Figure) -> float:
-    """How much larger titles and legends are on a figure that print makes smaller."""
+    """Return the factor by which titles and legends are enlarged on wide figures."""
     return float(np.clip(figure.get_figwidth() / 9, 1.0, 1.6))
 
 
 def fit_panels(figure: Figure, panels: Any, width: float, height: float) -> None:
-    """Make the figure as large as its panels need to be of that size (inches) beside their names,
-    titles and legend.
+    """Resize the figure so that its panels get a size (inches), with room for names and titles.
 
-    Unlike an equal aspect, which cuts panels after the layout has put titles where they ended.
-    Heading and legend are there already; the figure gets no narrower than these, and panels wider.
-    ``panels``: array (rows, columns) of axes.
+    An equal aspect would shrink panels after the layout has placed their titles. Heading and legend
+    must exist already. The figure is at least as wide as these, so panels may become wider.
+    ``panels`` is an array (rows, columns) of axes.
     """
     engine = figure.get_layout_engine()
     if engine is None:
@@ -292,7 +302,7 @@ def fit_panels(figure: Figure, panels: Any, width: float, height: float) -> None
 
 
 def legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> None:
-    """A legend below the panels, in as many columns as fit, under a note on how to read it."""
+    """Add a legend below the panels, in as many columns as fit, with a note as its title."""
     points = LEGEND_POINTS * growth(figure)
     figure.legend(
         handles=list(entries),
@@ -308,8 +318,7 @@ def legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> None
 
 
 def _columns_that_fit(figure: Figure, labels: Sequence[str], points: float) -> int:
-    """As many columns as the figure is wide enough for, and no lone entry in a last row where one
-    column less does without."""
+    """Return the number of legend columns that fit the figure's width, with balanced rows."""
     em = points / 72
     besides = (_HANDLE + 0.8 + _COLUMN_GAP) * em  # 0.8: between a handle and its text
     for columns in range(len(labels), 1, -1):
@@ -322,8 +331,10 @@ def _columns_that_fit(figure: Figure, labels: Sequence[str], points: float) -> i
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write ``name``.png (200 dpi) and ``name``.pdf, atomically and without a date, so that the
-    same tables give the same files. Room around the figure is cut, or added where it needs more."""
+    """Write ``name``.png (200 dpi) and ``name``.pdf atomically, cropped to the figure's content.
+
+    They contain no date, so that equal tables give equal files.
+    """
     lay_out(figure)
     box = figure.get_tightbbox().padded(_MARGIN)
     paths = []

@@ -1,1 +1,1 @@
-"""A study's report: everything of it in one HTML file that needs no network and no server."""
+"""A study's report: one HTML file that needs no network and no server."""

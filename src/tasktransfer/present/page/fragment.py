@@ -1,4 +1,4 @@
-"""One table as an HTML file of its own."""
+"""A single table as an HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not in the numbers: planned runs without one, and records that were left out."""
+"""Planned runs without a result, and records that were left out."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from tasktransfer.tables.html import HtmlTable, build
 from tasktransfer.tables.metadata import in_order
 
 FOLD = 40
-"""Longer lists are closed until a reader opens them."""
+"""Number of rows above which a list is collapsed."""
 
 STATES = {
-    "failed": "The job ended in an error; its last line is given.",
-    "damaged": "There is a record that cannot be used.",
-    "interrupted": "The job was stopped before it was done.",
-    "baseline missing": "The run is there, and the baseline that it is compared with is not.",
-    "running": "Being made when the tables were collected.",
-    "waiting": "Planned, and not started.",
+    "failed": "The job ended with an error; the table shows its last line.",
+    "damaged": "The record exists but cannot be used.",
+    "interrupted": "The job was stopped before it finished.",
+    "baseline missing": "The run has a result, but the baseline that it is compared with does not.",
+    "running": "The job was running when the tables were collected.",
+    "waiting": "The job has not started yet.",
 }
-"""State of a missing run → what it means; what wants a reader's attention comes first."""
+"""State of a missing run → its meaning; states that need attention come first."""
 
 NOT_NAMES = ("path", "state", "reason", "node", "stage", "error", "remedy", "seed")
 """Columns of the common table of missing runs that do not name a run."""
 
 
 def troubles(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = "") -> list[str]:
-    """Return what a reader has to know before reading on, in lines; none if everything is there.
+    """Return the warnings at the top of a page, one per line; empty if nothing is missing.
 
     Args:
-        nodes: the planned nodes without a record, by kind, as ``Collected.describe_missing`` has
-            them.
+        missing: planned runs without a result.
+        problems: damaged records.
+        nodes: planned nodes without a record, by kind (``Collected.describe_missing``).
     """
     lines = []
     if len(missing):
@@ -51,13 +52,13 @@ def troubles(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = "") -> 
 
 
 def common_columns(missing: pd.DataFrame) -> list[Column]:
-    """The columns of the table that is collected for every design."""
+    """Return the columns of the table of missing runs that every design has."""
     names = [str(name) for name in missing if name not in NOT_NAMES]
     return [
         *(text(name, name.replace("_", " ").capitalize()) for name in names),
         number("seed", "Seed", "d"),
-        long_text("reason", "Why"),
-        long_text("remedy", "What to do"),
+        long_text("reason", "Reason"),
+        long_text("remedy", "Remedy"),
         long_text("node", "Node"),
     ]
 
@@ -65,10 +66,13 @@ def common_columns(missing: pd.DataFrame) -> list[Column]:
 def holes(
     missing: pd.DataFrame, problems: pd.DataFrame, columns: Sequence[Column], keys: int
 ) -> list[HtmlTable]:
-    """One table per state, what wants a reader's attention first, and one of damaged records.
+    """Return one table per state, the most urgent first, and one of damaged records.
 
     Args:
-        columns: what is told of a missing run; the first ``keys`` of them name it.
+        missing: planned runs without a result.
+        problems: damaged records.
+        columns: columns of the tables of missing runs.
+        keys: number of the first columns that name a run.
     """
     lists = [
         build(
@@ -89,9 +93,9 @@ def holes(
 def _problems(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "problems",
-        "Records that were left out",
+        "Excluded records",
         "Damaged or contradictory records. None of their numbers is used.",
         frame,
-        (long_text("path", "Record"), long_text("error", "What is wrong with it")),
+        (long_text("path", "Record"), long_text("error", "Problem")),
         folded=len(frame) > FOLD,
     )

@@ -1,4 +1,4 @@
-"""Figures as parts of the page."""
+"""Figures embedded in the page."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from PIL import Image
 from tasktransfer.present.kit.style import DPI
 
 MAX_PIXELS = 4_000_000
-"""Figures are drawn for print; no page is wider than 2,000 pixels on a screen."""
+"""Maximum size of an embedded figure; no page is wider than 2,000 pixels on a screen."""
 CSS_DPI = 96
 COLOURS = 256
-"""A figure has few colours; a palette makes it a third as large and looks the same."""
+"""Palette size; figures have few colours, and a palette reduces the file to a third."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inlined:
-    """``source``: a data URI; ``width`` and ``height``: its size in print, as pixels of a page."""
+    """An embedded image: a data URI, and its printed size in pixels of the page."""
 
     source: str
     width: int
@@ -29,10 +29,10 @@ class Inlined:
 
 
 def inline(path: Path) -> Inlined:
-    """A PNG file as a data URI, made smaller where it has more than ``MAX_PIXELS``.
+    """Return a PNG file as a data URI, scaled down to ``MAX_PIXELS``.
 
     Raises:
-        OSError: the file is absent or no image.
+        OSError: the file is missing or not an image.
     """
     with Image.open(path) as opened:
         image, size = opened.convert("RGB"), opened.size

@@ -1,4 +1,4 @@
-"""What a study cost, and how it was made: of the common tables, for every design."""
+"""Cost and provenance of a study of any design, from the common tables."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tasktransfer.tables.html import HtmlTable, build
 ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
 NOTHING_MISSING = "nothing: every planned node has a record"
 SHORT = 12
-"""Characters of a digest that are shown, as in the paths of results."""
+"""Number of characters of a printed digest, as in the paths of results."""
 
 
 def cost(resources: pd.DataFrame) -> HtmlTable:
-    """Time, memory and hardware by kind of node and model."""
+    """Return time, memory and hardware by kind of node and model."""
     keys = ["kind", "model", "hardware", "precision"]
     rows = resources.fillna(dict.fromkeys(keys, "")).groupby(keys, sort=False, as_index=False)
     frame = rows.agg(
@@ -34,16 +34,16 @@ def cost(resources: pd.DataFrame) -> HtmlTable:
     return build(
         "cost",
         "Time and memory",
-        f"Wall time of {len(resources):,} records, {resources['hours'].sum():,.2f} hours together.",
+        f"Wall time of {len(resources):,} records, {resources['hours'].sum():,.2f} hours in total.",
         frame,
         (
-            text("kind", "What"),
+            text("kind", "Kind"),
             text("model", "Model"),
             text("hardware", "Hardware"),
             text("precision", "Precision"),
             number("nodes", "Records", ",d"),
-            number("mean", "Hours each", ".3g"),
-            number("hours", "Hours", ".3g"),
+            number("mean", "Mean hours", ".3g"),
+            number("hours", "Total hours", ".3g"),
             number("memory", "Peak memory, MiB", ",.0f"),
             number("gpu", "Peak GPU memory, MiB", ",.0f"),
             number("trained", "Trained parameters", ",.0f"),
@@ -53,7 +53,7 @@ def cost(resources: pd.DataFrame) -> HtmlTable:
 
 
 def facts(view: View) -> list[tuple[str, str]]:
-    """Name, config, data, versions and counts of a study."""
+    """Return name, config, data, versions and counts of a study."""
     metadata, resources = view.metadata, view["resources"]
     replaced = stand_ins_of(metadata)
     facts = {**metadata.facts, MISSING: metadata.facts.get(MISSING, NOTHING_MISSING)}
@@ -62,7 +62,7 @@ def facts(view: View) -> list[tuple[str, str]]:
         ("Study", metadata.study),
         ("Config", f"{view.study.config_file}, digest {metadata.config_digest[:SHORT]}"),
         ("Data", data_text(view)),
-        *((f"Stand-in for {name}", text) for name, text in replaced.items()),
+        *((f"Substitute for {name}", text) for name, text in replaced.items()),
         *((_capital(name.removeprefix(MARK)), text) for name, text in others.items()),
         ("Seeds", ", ".join(map(str, view.study.config.seeds))),
         ("Records", f"{metadata.records:,}"),
@@ -72,16 +72,16 @@ def facts(view: View) -> list[tuple[str, str]]:
 
 
 def data_text(view: View) -> str:
-    """Whether dialogues are real, and what part of them was used."""
+    """Describe whether dialogues are real or synthetic, and whether they are subsampled."""
     metadata = view.metadata
-    text = "dialogues of the built-in tiny world" if metadata.synthetic else "real dialogues"
+    text = "synthetic dialogues (tiny world)" if metadata.synthetic else "real dialogues"
     if metadata.real:
-        text += f"; real ones of {' and '.join(metadata.real)}"
-    return f"{text}, a part of them ({metadata.cuts})" if metadata.cuts else text
+        text += f"; real dialogues of {' and '.join(metadata.real)}"
+    return f"{text}, subsampled ({metadata.cuts})" if metadata.cuts else text
 
 
 def commits(rows: pd.DataFrame) -> str:
-    """Every commit that made records, with how many where there are several."""
+    """Describe the commits that created records, with counts if there are several."""
     counts = rows["commit"].fillna("an unknown commit").value_counts(sort=False)
     shown = {str(commit): int(count) for commit, count in counts.items()}
     short = {commit: commit if " " in commit else commit[:SHORT] for commit in shown}
@@ -91,7 +91,7 @@ def commits(rows: pd.DataFrame) -> str:
 
 
 def versions(version: str) -> str:
-    """This package, Python, and what computes."""
+    """Describe the versions of this package, Python and the numeric libraries."""
     named = ", ".join(f"{name} {_version(name)}" for name in ANALYSED_WITH)
     return f"tasktransfer {version}, Python {platform.python_version()}, {named}"
 

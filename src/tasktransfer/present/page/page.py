@@ -1,4 +1,4 @@
-"""The page: everything of a study in one HTML file that needs no network and no server."""
+"""The report of a study: one HTML file that needs no network and no server."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tasktransfer.tables.html import HtmlTable, environment
 STYLES = ("page.css",)
 SCRIPTS = ("explain.js",)
 BESIDE = (
-    "Text, tables and figures are in this file. Links to records and PDFs lead to files beside "
-    "this page: they open while the page lies in its results folder."
+    "This file contains all text, tables and figures. Links to records and PDFs work only while "
+    "the page is in its results folder."
 )
 NOTHING_MISSING = (
-    "Nothing: every planned run is there, every node of the plan has a record, and every record is "
-    "sound."
+    "Nothing: every planned run has a result, every node of the plan has a record, and no record "
+    "is damaged."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure on the page; ``pdf`` is a link, or empty."""
+    """A figure on the page; ``pdf`` is a link, or empty if there is no PDF."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A section of the page. ``left``: sentences on what the study has none of."""
+    """A section of the page; ``left`` has sentences on tables and figures that are missing."""
 
     name: str
     title: str
@@ -62,8 +62,10 @@ def write_page(shown: Presentation, view: View, figures: Path, out: Path) -> Pat
     """Write the report.
 
     Args:
-        figures: the folder with the figures as PNG; those that are not there are left out.
-        out: the file. It belongs into the results folder, where its links lead.
+        shown: the design's declarations.
+        view: the study's frames.
+        figures: folder with the figures as PNG; missing figures are left out.
+        out: file to write. Its links assume that it is in the results folder.
     """
     text = render(shown, view, figures, out.parent)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +75,7 @@ def write_page(shown: Presentation, view: View, figures: Path, out: Path) -> Pat
 
 
 def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
-    """The page's text; links are relative to ``folder``."""
+    """Render the page; links are relative to ``folder``."""
     style = "\n".join(map(own_text, (*STYLES, *shown.styles)))
     script = "\n".join(map(own_text, (*shown.scripts, *SCRIPTS)))
     metadata = view.metadata
@@ -99,7 +101,7 @@ def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
 
 
 def explain_command(view: View) -> str:
-    """The command that traces a cell, with a place for the table and the words of the cell."""
+    """Return the command that explains a cell, with placeholders for its table and words."""
     arguments = view.study.arguments()
     return " ".join(part for part in ("tasktransfer explain TABLE WORDS", arguments) if part)
 
@@ -107,7 +109,7 @@ def explain_command(view: View) -> str:
 def _sections(
     shown: Presentation, view: View, figures: Path, folder: Path
 ) -> Iterable[PageSection]:
-    """Those that have something, in their order."""
+    """Yield the sections that have content, in order."""
     more = {name: list(blocks) for name, blocks in shown.blocks(view).items()}
     blocks = _common_blocks(shown, view)
     tables = printed_tables(shown, view)
@@ -130,7 +132,7 @@ def _sections(
 
 
 def _common_blocks(shown: Presentation, view: View) -> Mapping[str, Sequence[Block]]:
-    """What every report has: the answer, what is missing, what it cost, how it was made."""
+    """Return the blocks of every report: answer, missing results, cost and provenance."""
     missing, problems = shown.missing(view)
     columns = shown.missing_columns(missing)
     listed = holes(missing, problems, columns, sum(c.head.kind != "long" for c in columns))

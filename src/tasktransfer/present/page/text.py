@@ -1,4 +1,4 @@
-"""The page's own texts, and values made safe for it."""
+"""The page's own files, and escaping of values for the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def own_text(name: str) -> str:
 
 
 def embedded_json(value: Any) -> Markup:
-    """JSON for a script element: nothing in it can end the element or begin a comment."""
+    """Return JSON for a script element, escaped so that it cannot end the element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -28,6 +28,6 @@ def embedded_json(value: Any) -> Markup:
 
 
 def hash_of(text: str) -> str:
-    """What the page's security policy knows its own style and script by: nothing else runs."""
+    """Return the hash of a style or script for the page's content security policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
