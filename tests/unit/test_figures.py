@@ -154,7 +154,7 @@ def test_nothing_overlaps_or_is_cut_off(
     assert flaws(figure) == []
     assert "· SYNTHETIC¹" in figure.get_suptitle().replace("\n", " ")
     (below,) = [text for text in figure.texts if text.get_gid() == "notes"]
-    assert below.get_text().startswith("1 SYNTHETIC (tiny world): dialogues of the built-in")
+    assert below.get_text().startswith("1 SYNTHETIC (tiny world): generated dialogues")
 
 
 @pytest.mark.parametrize("name", FIGURES)

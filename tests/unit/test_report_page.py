@@ -336,7 +336,7 @@ def test_figures_are_in_the_file_and_their_pdfs_are_linked(tmp_path: Path) -> No
     links = [attributes["href"] for tag, attributes in tags if tag == "a"]
     assert "figures/heatmap_DailyDialog.pdf" in links
     page = out.read_text(encoding="utf-8")
-    assert '<a href="figures/heatmap_DailyDialog.pdf">PDF (file beside this page)</a>' in page
+    assert '<a href="figures/heatmap_DailyDialog.pdf">PDF (file in the results folder)</a>' in page
     assert "Links to records and PDFs work only while" in page
 
 
