@@ -39,7 +39,7 @@ SIZES: dict[str, Any] = {
     **dict.fromkeys(("head_dim", "d_kv", "d_head"), _WIDTH // _HEADS),
     **dict.fromkeys(("max_position_embeddings", "n_positions"), _POSITIONS),
 }
-"""However an architecture spells its sizes."""
+"""Sizes under the config keys of all architectures."""
 
 MODERN = {
     "Ettin encoders": "modernbert",
@@ -50,7 +50,7 @@ MODERN = {
     "SmolLM2-360M": "llama",
     "T5-base": "t5",
 }
-"""The models of workflow/presets/modern.yaml, and their architectures."""
+"""Models of workflow/presets/modern.yaml, and their architectures."""
 
 FAMILY_OF: dict[str, Family] = {
     **dict.fromkeys(("bert", "roberta", "distilbert", "albert", "electra"), "encoder"),
@@ -67,9 +67,9 @@ TEXTS = [
 
 
 def write_tokenizer(family: Family, texts: list[str], folder: Path) -> PreTrainedTokenizerBase:
-    """A tokenizer of the family that knows the texts' words."""
+    """Write a tokenizer of the family that contains the texts' words."""
     tokenizer = new_tokenizer(family, texts)
-    if family == "encoder":  # token types are BERT's; most of its kin have none
+    if family == "encoder":  # only BERT has token types, most similar models have none
         tokenizer.model_input_names = ["input_ids", "attention_mask"]
     tokenizer.save_pretrained(folder)
     return tokenizer
@@ -78,9 +78,9 @@ def write_tokenizer(family: Family, texts: list[str], folder: Path) -> PreTraine
 def write_checkpoint(
     architecture: str, folder: Path, texts: list[str] = TEXTS, **settings: object
 ) -> Path:
-    """A random language model of an architecture as ``save_pretrained`` leaves it.
+    """Write a random language model of an architecture in the form of ``save_pretrained``.
 
-    ``settings`` are laid over its config.
+    ``settings`` override values in its config.
     """
     family = FAMILY_OF[architecture]
     tokenizer = write_tokenizer(family, texts, folder)

@@ -1,4 +1,4 @@
-"""A design that brings a recipe, a learner and a measure of its own, and trains nothing."""
+"""A design with its own recipe, learner and measure, and without trainings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BringingConfig(CommonConfig):
 
 
 def every_second(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Every second training instance, and all others."""
+    """Keep every second training instance, and all instances of the other splits."""
     (cache,) = ingredients.caches
     read = {split: read_instances(cache, TASK, split) for split in SPLITS}
     return {(TASK, split): rows[:: 2 if split == "train" else 1] for split, rows in read.items()}
@@ -43,7 +43,7 @@ def every_second(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 @dataclass(frozen=True)
 class Frequent:
-    """Answers with the most frequent label of the training instances, whatever it is asked."""
+    """Classifier that always predicts the most frequent label of the training instances."""
 
     label: int
     labels: int

@@ -1,4 +1,4 @@
-"""The challenge-demo preset, trained in one process: importing torch once, not 34 times."""
+"""The challenge-demo preset, trained in one process that imports torch once, not 34 times."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MODEL = "tiny-bert"
 
 
 def trained_preset(base: Path, overrides: Mapping[str, Any] | None = None) -> Study:
-    """The preset with every stage trained, its results under ``base``.
+    """Train every stage of the preset, with results under ``base``.
 
-    The model is a random one of the same shape, which takes no pre-training; everything else is as
-    Snakemake would have it.
+    The model has random weights and the same shape, and needs no pre-training. Everything else is
+    as with Snakemake.
     """
     checkpoint = base / "checkpoint"
     model = {"name": MODEL, "family": "encoder", "checkpoint": str(checkpoint), "max_length": 128}
@@ -44,7 +44,7 @@ def trained_preset(base: Path, overrides: Mapping[str, Any] | None = None) -> St
             row.context for task in dataset.tasks for row in read_instances(folder, task, "train")
         ]
     make_model("encoder", texts, checkpoint)
-    # Opened again each time: the revisions of dialogues and checkpoint are known only now.
+    # The study is opened again, since the revisions of dialogues and checkpoint are known only now.
     study = open_study(PRESET, changed)
     for dataset in study.config.datasets:
         encode_dataset(

@@ -1,4 +1,4 @@
-"""What can happen to a checkpoint's folder."""
+"""Ways to damage a checkpoint's folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEIGHTS = "model.safetensors"
 
 @dataclass(frozen=True)
 class Bad:
-    """``message``: what the error must say, after the folder or file that it names first."""
+    """A damaged folder. ``message``: expected text of the error, after the folder or file name."""
 
     name: str
     architecture: str
@@ -67,7 +67,7 @@ def with_json(name: str, **values: object) -> Damage:
 
 
 def without_merges(folder: Path) -> None:
-    """RoBERTa's older files, of which one was not copied."""
+    """Write RoBERTa's older tokenizer files, one of which is missing."""
     model = json.loads((folder / "tokenizer.json").read_text())["model"]
     without("tokenizer*", "special*")(folder)
     (folder / "vocab.json").write_text(json.dumps(model["vocab"]))
@@ -112,6 +112,6 @@ def without_head(folder: Path) -> None:
 
 
 def words(count: int) -> Damage:
-    """A tokenizer with more or fewer tokens."""
+    """Return a damage that adds or removes tokens of the tokenizer."""
     texts = [" ".join(f"{a}{b}{c}" for a in "abcdefghij" for b in "klmnopq" for c in "rstuv")]
     return lambda folder: write_tokenizer("encoder", texts[:count] * 4, folder)

@@ -1,4 +1,4 @@
-"""Fixtures that every tier shares."""
+"""Fixtures shared by all test tiers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from small_models import Loader
 
-# A busy machine is no fault of the code.
+# Slow examples on a busy machine are not a fault of the code.
 settings.register_profile("tasktransfer", deadline=None)
 settings.load_profile("tasktransfer")
 
-# Tests run side by side, one thread each: torch's threads would only wait for each other. Before
-# anything imports torch.
+# Tests run in parallel with one thread each, since torch's threads would only wait for each other.
+# This must be set before torch is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -30,8 +30,9 @@ SLOWEST_FIRST = (
     "fidelity",
     "contract",
 )
-"""Files and folders whose tests begin first, so that no worker is left alone with a slow
-file at the end. (pytest-xdist by itself begins with the files that have most tests: the quickest.)
+"""Files and folders whose tests start first, so that no worker ends alone with a slow file.
+
+By default, pytest-xdist starts with the files that have most tests, which are the fastest.
 """
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,7 +41,7 @@ SHARED = ROOT.parent / "shared"
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder with the real FETA data and the published tables, beside the project's root."""
+    """Return the folder with the real FETA data and published tables, next to the project root."""
     if not (SHARED / "feta").is_dir():
         pytest.skip(f"real data not found: put the FETA release under {SHARED / 'feta'}")
     return SHARED
@@ -48,7 +49,7 @@ def shared() -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def _datasets_of_one_file() -> Iterator[None]:
-    """A dataset that a study adds stays in the process: other files' tests know nothing of it."""
+    """Remove datasets that studies added to the process, for the sake of other test files."""
     from tasktransfer.datasets import DATASETS  # noqa: PLC0415
 
     before = dict(DATASETS)
@@ -58,7 +59,7 @@ def _datasets_of_one_file() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow files first; within a file, and among the rest, the order stays."""
+    """Move slow files to the front; the order is otherwise unchanged."""
     items.sort(key=_place)
 
 
@@ -69,14 +70,14 @@ def _place(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session")
 def models_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where ``load`` keeps its models and token ids, ``<dataset>-<family>``."""
+    """Return the folder for models and token ids of ``load``, ``<dataset>-<family>``."""
     return tmp_path_factory.mktemp("models")
 
 
 @pytest.fixture(scope="session")
 def load(models_folder: Path) -> Loader:
-    """Small models on a hand-made release; see ``small_models.loader``."""
-    # Imported here: most unit tests need no torch.
+    """Return a loader of small models on a hand-made release; see ``small_models.loader``."""
+    # Imported here because most unit tests do not need torch.
     from small_models import loader  # noqa: PLC0415
 
     return loader(models_folder)

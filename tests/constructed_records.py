@@ -1,5 +1,4 @@
-"""Records of stages that were never trained, made by the builder that the trainer uses, and how
-a test changes one."""
+"""Records of stages that were never trained, from the trainer's builder, and edits of them."""
 
 from __future__ import annotations
 
@@ -36,15 +35,15 @@ def constructed_record(
     rows: RowsFile | None = None,
     **provenance: Any,
 ) -> Record:
-    """The record of a stage.
+    """Build the record of a stage.
 
     Args:
         stage: any stage.
-        scores: the dev score of each round; the first of the best is kept.
+        scores: dev score of each round; the first of the best rounds is selected.
         test: tested task → result.
         size: instances of every task in training, dev and test split.
-        rows: the file beside the record.
-        provenance: what differs from ``make_provenance``'s.
+        rows: rows file beside the record.
+        provenance: changes of ``make_provenance``'s result.
     """
     train, dev, tested = size
     rounds = [constructed_round(stage, n, score) for n, score in enumerate(scores, 1)]
@@ -60,7 +59,7 @@ def constructed_record(
 
 
 def selected(scores: Sequence[float]) -> Callable[[Selection], Selected]:
-    """What a selection has chosen of rounds with these scores: the first of the best."""
+    """Return a function that selects the first of the best rounds with these scores."""
     return lambda selection: {
         "select_on": list(selection.tasks),
         "round": 1 + scores.index(max(scores)),
@@ -72,7 +71,7 @@ def selected(scores: Sequence[float]) -> Callable[[Selection], Selected]:
 def constructed_round(
     stage: Stage, number: int, score: float, measures: Sequence[str] = ("accuracy",)
 ) -> Round:
-    """A round in which every measure of every selecting task is the same."""
+    """Build a round in which every measure of every selecting task has the same value."""
     return {
         "round": number,
         "train_loss": dict.fromkeys(stage.train_tasks, 1.0 / number),
@@ -82,13 +81,12 @@ def constructed_round(
 
 
 def result(score: float, instances: int = 4) -> TaskResult:
-    """The result of a task that is scored by its accuracy."""
+    """Build the result of a task that is scored by accuracy."""
     return {"measures": {"accuracy": score}, "score": score, "instances": instances}
 
 
 def make_provenance(**changes: Any) -> dict[str, Any]:
-    """How a training's numbers would have come about. ``changes`` replace keys, those of its cost
-    too."""
+    """Build plausible provenance of a training. ``changes`` replace its keys or its cost's."""
     provenance: dict[str, Any] = {
         "tasktransfer": "0.1.0",
         "recipe": RECIPE_VERSION,
@@ -126,7 +124,7 @@ def make_provenance(**changes: Any) -> dict[str, Any]:
 
 
 def put(record: Any, key: str, value: Any) -> Any:
-    """A copy with the value at a dotted key; the value ``...`` removes the key."""
+    """Return a copy with the value at a dotted key; the value ``...`` removes the key."""
     changed = copy.deepcopy(record)
     *path, last = [int(part) if part.isdigit() else part for part in key.split(".")]
     place = changed

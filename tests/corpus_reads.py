@@ -1,4 +1,4 @@
-"""How the designs read each of the files of ``small_corpora``."""
+"""Functions with which the designs read each file of ``small_corpora``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tasktransfer.tasks.card import SPLITS
 
 
 def read(dataset: Dataset, folder: Path, *tasks: str) -> list[Any]:
-    """All instances of some tasks, or of all, as ``data prepare`` reads them."""
+    """Read all instances of some tasks, or of all tasks, like ``data prepare``."""
     release = dataset.reader.open(folder, False)
     assert {*tasks} <= {*release.tasks}
     return [
@@ -75,4 +75,4 @@ READS: dict[str, Callable[[Path], Any]] = {
     "judgements/choices.csv": lambda folder: read_choices(folder / "judgements/choices.csv"),
     "judgements/ties.csv": lambda folder: read_judgements(folder / "judgements/ties.csv"),
 }
-"""File → how its design reads it."""
+"""File → function with which its design reads it."""

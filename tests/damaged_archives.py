@@ -1,4 +1,4 @@
-"""Ways to break a submission, and the one error that each has to give."""
+"""Ways to damage a submission, and the single error that each must cause."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BITS = b"[" + b" ".join([b"0"] * 37) + b"]"
 
 @dataclass(frozen=True)
 class Damage:
-    """How it is made, and the one error that has to come of it: file, line, kind, and words."""
+    """A damage, and the single expected error: file, line, kind, and words."""
 
     make: Callable[[Files], bytes]
     file: str
@@ -32,12 +32,12 @@ class Damage:
 
 
 def archive(make: Callable[[Files], bytes], kind: str, says: str, file: str = "") -> Damage:
-    """Something wrong with the zip, or with one ``file`` in it."""
+    """Return a damage of the zip, or of one ``file`` in it."""
     return Damage(make, file, None, kind, says)
 
 
 def extra(name: str, kind: str, says: str, shown: str | None = None) -> Damage:
-    """One more member, which messages call ``shown``."""
+    """Return a damage that adds a member, which messages call ``shown``."""
     return Damage(lambda files: packed(files | {name: b"x,0\n"}), shown or name, None, kind, says)
 
 
@@ -49,7 +49,7 @@ def without(name: str, kind: str) -> Damage:
 
 
 def row(file: str, number: int, line: bytes, kind: str, says: str) -> Damage:
-    """A line of a file replaced."""
+    """Return a damage that replaces a line of a file."""
     return Damage(
         lambda files: packed(with_line(files, file, number, line)), file, number, kind, says
     )
@@ -62,7 +62,7 @@ def content(
 
 
 def member(change: Callable[[zipfile.ZipInfo], None]) -> Callable[[Files], bytes]:
-    """The zip with one more member, of which ``change`` sets what it likes."""
+    """Return a damage that adds a member whose header is changed by ``change``."""
 
     def make(files: Files) -> bytes:
         buffer = io.BytesIO(packed(files))
@@ -91,7 +91,7 @@ def twice(files: Files) -> bytes:
 
 
 def header_field(name: str, offset: int, value: bytes) -> Callable[[Files], bytes]:
-    """Bytes of the central directory's entry of ``name`` overwritten."""
+    """Return a damage that overwrites bytes of the central directory's entry of ``name``."""
 
     def make(files: Files) -> bytes:
         data = bytearray(packed(files))
@@ -115,7 +115,7 @@ def both_headers(name: str, central: int, local: int, value: bytes) -> Callable[
 
 
 FILE_LIMIT, TOTAL_LIMIT = 2**20, 4 * 2**20
-"""Smaller limits than the real ones, so that bombs are made fast."""
+"""Smaller limits than the real ones, so that bombs are quick to build."""
 
 
 def bomb(files: Files) -> bytes:
@@ -127,13 +127,13 @@ def many_bombs(files: Files) -> bytes:
 
 
 def lying_bomb(files: Files) -> bytes:
-    """Unpacks to more than is read of a file, and claims 9 bytes."""
+    """Pack a member that unpacks to more than the limit, but claims 9 bytes."""
     large = files | {EER: b"a" * 3 * FILE_LIMIT}
     return both_headers(EER, 24, 22, struct.pack("<I", 9))(large)
 
 
 def overstated(files: Files) -> bytes:
-    """Ends before the size that its headers claim, with the right checksum."""
+    """Pack a member that is shorter than its headers claim, with the correct checksum."""
     return both_headers(EER, 24, 22, struct.pack("<I", len(files[EER]) + 5))(files)
 
 

@@ -1,4 +1,4 @@
-"""Ways in which a checkpoint's folder can be wrong, each with what the error must say of it."""
+"""Ways in which a checkpoint's folder can be invalid, each with the expected error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command lines of a page of the documentation, as a reader copies them."""
+"""Command lines of a documentation page, as a reader copies them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ OURS = ("tasktransfer", "snakemake", "make")
 
 
 def commands(page: Path, programs: tuple[str, ...] = OURS) -> list[str]:
-    """Lines of its shell blocks that call one of the programs; continued lines are one."""
+    """Return the lines of shell blocks that call one of the programs; joins continued lines."""
     found = []
     for language, block in FENCE.findall(page.read_text(encoding="utf-8")):
         if language in ("", "sh", "bash", "console"):

@@ -1,4 +1,4 @@
-"""A small study of any design, made in one process: what Snakemake's jobs do, in order."""
+"""Computation of a small study of any design in one process, like Snakemake's jobs in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tasktransfer.training.run import train_stage
 
 
 def make(study: Study) -> None:
-    """Data, models and every node of a study. Tiny models are drawn and not pre-trained."""
+    """Compute data, models and every node of a study. Tiny models are random, not pre-trained."""
     design = design_of(study.config)
     _prepare(study)
     for node in study.plan.nodes:

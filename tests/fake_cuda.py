@@ -1,11 +1,11 @@
-"""A CUDA device that computes nothing: trainings run on it, and what they ask of it is counted.
+"""A fake CUDA device that computes nothing, on which trainings run while operations are counted.
 
 torch's fake tensors have shapes and a device but no values. An operation that mixes devices raises
-on them as it would on a GPU. Autograd and ``Tensor.to`` besides want a device guard and CUDA's
-hooks, which a build of torch without CUDA lacks: a small C++ library, loaded before torch, brings
-both. No GPU and no driver is needed; no time is measured.
+an error as on a GPU. Autograd and ``Tensor.to`` also need a device guard and CUDA's hooks. Torch
+builds without CUDA do not have them, so a small C++ library, loaded before torch, provides both.
+Neither a GPU nor a driver is needed; time is not measured.
 
-``python tests/fake_cuda.py FOLDER`` prints what trainings ask of it (``fake_training``).
+``python tests/fake_cuda.py FOLDER`` prints the operations of trainings (``fake_training``).
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ namespace at { using ::Hooks; C10_REGISTER_CLASS(CUDAHooksRegistry, CUDAHooks, H
 
 
 def compiler() -> str | None:
-    """The C++ compiler of this machine, if it has one."""
+    """Return the C++ compiler of this machine, or None."""
     return next(
         (found for name in ("g++", "c++", "clang++") if (found := shutil.which(name))), None
     )
 
 
 def build(folder: Path) -> None:
-    """Compile the library that ``pretend`` loads into a folder; seconds."""
+    """Compile the library that ``pretend`` loads into a folder; this takes seconds."""
     (folder / "fake_cuda.cpp").write_text(SOURCE)
     libraries = _libraries()
     command = [str(compiler()), "-std=c++20", "-w", "-fPIC", "-shared", "fake_cuda.cpp"]
@@ -64,7 +64,10 @@ def build(folder: Path) -> None:
 
 
 def pretend(folder: Path) -> None:
-    """Give this process a CUDA device. To be called before torch is imported: it asks once."""
+    """Give this process a fake CUDA device.
+
+    Call this before importing torch, which checks for devices only once.
+    """
     for library in (_libraries() / "libc10.so", _libraries() / "libtorch_cpu.so", folder / LIBRARY):
         ctypes.CDLL(str(library))
 
@@ -76,7 +79,7 @@ def _libraries() -> Path:
 
 
 def main(folder: Path) -> None:
-    """Build the library in a folder unless it is there, and count."""
+    """Build the library in a folder if it is missing, and count operations."""
     if not (folder / LIBRARY).is_file():
         build(folder)
     pretend(folder)

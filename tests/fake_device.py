@@ -1,8 +1,8 @@
-"""What a training asks of the fake CUDA device (``fake_cuda``), operation by operation.
+"""Counts of a training's operations on the fake CUDA device (``fake_cuda``).
 
-To be imported after ``fake_cuda.pretend``. Counted are dispatched operations: a fused or foreach
-operation counts once though it may launch a few kernels, so counts are for comparing, not for
-timing.
+Import this after ``fake_cuda.pretend``. Dispatched operations are counted: a fused or foreach
+operation counts once although it may launch several kernels. Counts are therefore for comparisons,
+not for timing.
 """
 
 from __future__ import annotations
@@ -25,29 +25,31 @@ CUDA = torch.device("cuda")
 aten = torch.ops.aten
 NO_KERNEL = {"empty", "empty_like", "empty_strided", "new_empty", "_unsafe_view", "_reshape_alias",
              "_pin_memory", "is_pinned", "lift_fresh", "device"}  # fmt: skip
-"""Operations that launch nothing, though they are no views."""
+"""Operations that launch no kernel although they are not views."""
 NONDETERMINISTIC = {
     "_flash_attention_backward",
     "_scaled_dot_product_cudnn_attention_backward",
     "_scaled_dot_product_efficient_attention_backward",
     "_scaled_dot_product_flash_attention_backward",
     "bincount",
-    "index_copy",  # a slow sorted one is, if asked for
+    "index_copy",  # deterministic only in a slow sorted variant
     "index_copy_",
     "put_",
     "scatter_reduce",
 }
-"""Operations whose results on CUDA depend on the order of threads, of those that the models might
-use (torch's documentation of ``use_deterministic_algorithms``)."""
+"""Operations that the models might use and whose results on CUDA depend on the order of threads.
+
+Source: torch's documentation of ``use_deterministic_algorithms``.
+"""
 
 
 @dataclass
 class Counts:
-    """What was asked for since the last ``clear``.
+    """Counts since the last ``clear``.
 
     Attributes:
-        operations: name → how often it was asked of the device, views left out.
-        blocking_copies: copies to the device that the host waits for: not from pinned memory or
+        operations: name → number of calls on the device, without views.
+        blocking_copies: copies to the device that the host waits for: not from pinned memory, or
             not marked as non-blocking.
         waits: values and masks that the host reads from the device.
         saved: bytes that the backward pass needs, by storage.
@@ -78,9 +80,9 @@ class Counts:
 
 
 class Watch(TorchDispatchMode):
-    """Counts operations, and answers where a value is asked for that nobody has computed.
+    """Mode that counts operations, and supplies values that were never computed.
 
-    A yes ends every loop; ``rows``: how many rows a mask picks.
+    The value True ends every loop. ``rows``: number of rows that a mask selects.
     """
 
     def __init__(self, counts: Counts, rows: int) -> None:
@@ -131,7 +133,7 @@ class Watch(TorchDispatchMode):
 
 @contextmanager
 def watched(rows: int) -> Iterator[Counts]:
-    """A block that sees the fake device; what it asks is counted. ``rows``: see ``Watch``."""
+    """Count the operations of a block on the fake device. ``rows``: see ``Watch``."""
     counts = Counts()
     watch = Watch(counts, rows)
     with ExitStack() as stack:
@@ -148,7 +150,7 @@ def _is_mask(index: Any) -> bool:
 
 
 def _on_device(made: Any, args: Any) -> bool:
-    """Whether an operation runs on the device: of its results or arguments one is there."""
+    """Return whether an operation runs on the device: a result or an argument is on it."""
     return any(
         value.is_cuda
         for group in (made, *args)
@@ -157,13 +159,13 @@ def _on_device(made: Any, args: Any) -> bool:
     )
 
 
-# --- what a build with CUDA does -----------------------------------------------------------------
+# --- behaviour of a build with CUDA --------------------------------------------------------------
 
 _tensor = torch.tensor
 
 
 def _new_tensor(data: Any, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
-    """``torch.tensor``, which copies to the device below what a mode sees."""
+    """Replace ``torch.tensor``, whose copy to the device is invisible to a mode."""
     made = _tensor(data, *args, **kwargs)
     if isinstance(made, FakeTensor):
         made.constant = None
@@ -180,9 +182,11 @@ def _attention(
     scale: float | None = None,
     **_: Any,
 ) -> Tensor:
-    """As torch chooses on a GPU: flash attention without a bias in half precision, else the
-    memory-efficient one, which wants a bias whose rows are aligned; the formula where both are
-    switched off."""
+    """Select the attention kernel like torch on a GPU.
+
+    Half precision without a bias uses flash attention. Otherwise the memory-efficient kernel is
+    used, which requires a bias with aligned rows. If both are switched off, the formula is used.
+    """
     if not torch.backends.cuda.flash_sdp_enabled():
         return aten._scaled_dot_product_attention_math(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale
@@ -208,6 +212,6 @@ _REPLACED = (
     (torch.cuda, "get_device_capability", lambda *_: (9, 0)),
     (torch.backends.cuda, "is_flash_attention_available", lambda: True),
     (functional, "scaled_dot_product_attention", _attention),
-    # Else fake tensors are treated one by one where real ones are treated together.
+    # Otherwise fake tensors are processed one by one instead of together like real ones.
     (_foreach_utils, "_foreach_supported_types", [Tensor, nn.Parameter, FakeTensor]),
 )

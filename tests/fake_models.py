@@ -1,4 +1,4 @@
-"""BERT-base, GPT-2 and T5-base without weights, and made-up batches, for the fake CUDA device."""
+"""BERT-base, GPT-2 and T5-base without weights, and artificial batches for the fake CUDA device."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ LONGEST_ANSWER = 4
 def model_of(
     family: Family, task: Task, layers: int = 12, *, backbone: Any = None, **more: Any
 ) -> FamilyModel:
-    """A model of its family's base shape with no weights yet, see ``move``.
+    """Build a model of its family's base shape without weights, see ``move``.
 
     Args:
-        backbone: another than the family's own.
+        backbone: backbone to use instead of the family's own.
         more: arguments of ``Encoder``.
     """
     backbone = backbone or _backbone(family, layers)
@@ -54,7 +54,7 @@ def model_of(
 
 
 def move(model: Any) -> None:
-    """Put a model's weights onto the fake device; see ``watched``."""
+    """Move a model's weights to the fake device; see ``watched``."""
     for part in (model, getattr(model, "model", model)):
         part.device = CUDA
     moved: dict[int, Tensor] = {}
@@ -102,7 +102,7 @@ TOKENIZER = SimpleNamespace(
 
 
 def batch_of(family: Family, dataset: str, name: str, count: int = 60) -> EncodedSplit:
-    """So many made-up examples; lengths spread as those of dialogues, 12 to 512 tokens."""
+    """Build ``count`` artificial examples with 12 to 512 tokens, distributed as in dialogues."""
     draw = np.random.default_rng(0)
     task = get_task(dataset, name)
     options = 4 if family == "encoder" and task.kind == "multiple_choice" else 1

@@ -1,5 +1,7 @@
-"""Small models of the kinds that are no FETA family, without weights, for the fake CUDA device:
-encoders with adapters, dual encoders, writers of replies, and those built from a recipe."""
+"""Small models outside the FETA families, without weights, for the fake CUDA device.
+
+They are encoders with adapters, dual encoders, reply generators, and models built from a recipe.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def labelled() -> EncodedSplit:
 
 
 def replies(sides: int = 1) -> EncodedSplit:
-    """Contexts with replies; of a dual encoder, a reply is a second sequence."""
+    """Build contexts with replies; for a dual encoder, a reply is a second sequence."""
     split = batch_of("encoder_decoder", *LABELS, COUNT * sides)
     first = np.arange(0, COUNT * sides + 1, sides, dtype=np.int32)
     return replace(
@@ -103,4 +105,4 @@ MODELS: dict[str, Callable[[], tuple[FamilyModel, EncodedSplit]]] = {
     "reply writer": reply_writer,
     "next utterance, transformer": next_utterance,
 }
-"""Name → a model with no weights yet (``fake_models.move``), and a batch for it."""
+"""Name → builder of a model without weights (``fake_models.move``) and a batch for it."""

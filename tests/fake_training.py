@@ -1,4 +1,4 @@
-"""What trainings and predictions ask of the fake CUDA device, as numbers for a test to hold.
+"""Operation counts of trainings and predictions on the fake CUDA device, for tests to compare.
 
 Run by ``python tests/fake_cuda.py FOLDER``, which prepares the device first.
 """
@@ -46,11 +46,14 @@ TRAIN_TOKENS, EVAL_TOKENS = 32768, 65536
 
 
 def everything() -> dict[str, Any]:
-    """``counts`` of an update by family, of models of base shape; ``problems`` of small models of
-    every family with every kind of task; ``others``: counts of an update of models of other kinds,
-    or the error; ``evaluations`` by family: how a small model was run, and
-    the error, if there was one; ``faults`` that were planted, and what noticed them;
-    ``nondeterministic`` operations of small models that are to be deterministic, by family."""
+    """Run all cases, and return their results.
+
+    ``counts``: operations per update by family, for models of base shape. ``problems``: errors of
+    small models of every family with every kind of task. ``others``: counts per update, or the
+    error, for other kinds of models. ``evaluations``: settings of a small model's evaluation by
+    family, and the error, if any. ``faults``: planted faults and how they were detected.
+    ``nondeterministic``: such operations of small deterministic models, by family.
+    """
     return {
         "counts": of_base_shapes(),
         "bytes_a_token": of_memory(),
@@ -63,7 +66,7 @@ def everything() -> dict[str, Any]:
 
 
 def of_base_shapes() -> dict[str, Any]:
-    """Counts of the second update of 60 examples: the first makes the optimiser's state."""
+    """Count the second update of 60 examples; the first one creates the optimizer state."""
     counted = {}
     for family in FAMILIES:
         split = batch_of(family, *KINDS["utterance_classification"])
@@ -80,8 +83,10 @@ def of_base_shapes() -> dict[str, Any]:
 
 
 def of_memory() -> dict[str, dict[str, float]]:
-    """Bytes that the backward pass needs for a token (padding included where there is any), by
-    family and precision."""
+    """Return the bytes per token, including padding, that the backward pass needs.
+
+    Keys are family and precision.
+    """
     needed: dict[str, dict[str, float]] = {}
     for family in FAMILIES:
         split = batch_of(family, *KINDS["utterance_classification"])
@@ -97,18 +102,18 @@ def of_memory() -> dict[str, dict[str, float]]:
 
 
 def of_every_kind() -> dict[str, str]:
-    """What went wrong while small models trained and predicted, by family and kind of task."""
+    """Return the errors of small models in training and prediction, by family and kind of task."""
     problems = {}
     for family in FAMILIES:
         for kind, (dataset, name) in KINDS.items():
-            if family == "encoder" or kind == "span":  # text-to-text models know no kinds
+            if family == "encoder" or kind == "span":  # all kinds are alike for text-to-text models
                 problem, _ = _tried(family, dataset, name)
                 problems[f"{family} {kind}"] = problem
     return {where: problem for where, problem in problems.items() if problem}
 
 
 def of_other_models() -> dict[str, dict[str, Any]]:
-    """Counts of the second update, and the error of training or predicting, if there was one."""
+    """Return the counts of the second update, and the error of training or prediction, if any."""
     seen: dict[str, dict[str, Any]] = {}
     for name, make in MODELS.items():
         model, split = make()
@@ -127,7 +132,7 @@ def of_other_models() -> dict[str, dict[str, Any]]:
 
 
 def of_evaluations() -> dict[str, dict[str, Any]]:
-    """How the evaluations of a trained model run it on a GPU of 80 GiB, as its config says."""
+    """Return how evaluations run a trained model on a GPU of 80 GiB, according to its config."""
     seen: dict[str, dict[str, Any]] = {}
     memory = SimpleNamespace(total_memory=80 << 30)
     for family in FAMILIES:
@@ -153,7 +158,7 @@ def of_evaluations() -> dict[str, dict[str, Any]]:
 
 
 def of_planted_faults() -> dict[str, dict[str, Any]]:
-    """What was noticed of faults: the error that was raised, and copies that the host waits for."""
+    """Return how faults were detected: the error raised, and copies that the host waits for."""
     noticed: dict[str, dict[str, Any]] = {}
     for family in FAMILIES:
         for name, plant in FAULTS.items():
@@ -164,8 +169,10 @@ def of_planted_faults() -> dict[str, dict[str, Any]]:
 
 
 def of_deterministic_trainings() -> dict[str, list[str]]:
-    """Operations without a deterministic kernel, with ``training.deterministic``; last, since the
-    switches stay."""
+    """Return operations without a deterministic kernel, with ``training.deterministic``.
+
+    This runs last, because the switches remain set.
+    """
     seen = {}
     with watched(1):
         set_switches(1, deterministic=True)
@@ -181,7 +188,7 @@ def _tried(
     name: str,
     plant: Callable[[nn.Module], None] = lambda module: None,
 ) -> tuple[str | None, Counts]:
-    """The error of training and predicting with a small model, if there is one, and counts."""
+    """Return the error of training and prediction with a small model, if any, and counts."""
     split = batch_of(family, dataset, name, 6)
     model = model_of(family, get_task(dataset, name), layers=2)
     with watched(len(split)) as counts:
@@ -202,7 +209,7 @@ def train(
     updates: int = 1,
     precision: Precision = "bfloat16",
 ) -> None:
-    """Train a model on all of a split at once; ``counts`` are left with the last update's."""
+    """Train a model on a whole split at once; ``counts`` then contain the last update."""
     moving = list(model.module.parameters())
     optimiser = torch.optim.Adam(moving, fused=True)
     stage = small_stage(split.task)
@@ -216,7 +223,7 @@ def train(
 
 
 class _AtOnce:
-    """An executor that works when it is asked: the fake device belongs to a thread."""
+    """Executor that runs tasks in the calling thread, because the fake device is thread-local."""
 
     def __init__(self, *_: Any) -> None:
         pass
@@ -231,7 +238,7 @@ class _AtOnce:
 
 
 def setup(precision: Precision = "bfloat16") -> Setup:
-    """A GPU's."""
+    """Return the training setup of a GPU."""
     budgets = TokenBudget(TRAIN_TOKENS, "training"), TokenBudget(EVAL_TOKENS, "evaluation")
     return Setup(CUDA, *budgets, precision)
 

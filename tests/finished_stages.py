@@ -1,4 +1,4 @@
-"""Stages that look finished, for tests of what reads results folders. Made up, never trained."""
+"""Artificial finished stages, never trained, for tests of code that reads results folders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOST = make_provenance()["host"]
 
 
 def opened(name: str = "study.yaml", **keys: Any) -> Study:
-    """A study of two tasks (8 trainings) in the working directory."""
+    """Open a study of two tasks (8 trainings) in the working directory."""
     study = {
         "study": "s",
         "datasets": {"DailyDialog": {"tasks": TASKS[:2]}},
@@ -48,9 +48,12 @@ def finish(
     measured: bool = False,
     **provenance: Any,
 ) -> Path:
-    """Leave what a training of this stage would; gives its folder. ``checkpoint``: None as the
-    study keeps it. ``measured``: results are those of its answers, so that they can be collected;
-    else all answers and results are the same whatever the task."""
+    """Write the files of a finished training, and return its folder.
+
+    ``checkpoint``: whether to write a checkpoint; None to follow the study's config. ``measured``:
+    whether results are computed from the answers, so that they can be collected. Otherwise all
+    answers and results are the same for every task.
+    """
     folder = folder or Path(study.folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
     record = make(stage, score, **provenance)
@@ -77,19 +80,19 @@ def finish(
         for one in stage.selections:
             write_checkpoint(choice_folder(folder / "checkpoint", stage.told_apart(one)))
         record["artefacts"] = checksums(folder, ["checkpoint"])
-    # Without write_record, whose fsync takes longer than the rest of a test.
+    # write_record is not used, because its fsync takes longer than the rest of a test.
     (folder / "metrics.json").write_text(json.dumps(record, indent=1))
     return folder
 
 
 def make(stage: Stage, score: float = 50.0, **provenance: Any) -> Record:
-    """The record of a stage, predictions left out."""
+    """Build the record of a stage without predictions."""
     test = {task: result(score) for task in stage.tested}
     return constructed_record(stage, (score,), test=test, synthetic=True, **provenance)
 
 
 def write_checkpoint(folder: Path, shape: tuple[int, ...] = (3, 2)) -> None:
-    """A checkpoint with one tensor of zeros, in safetensors' format."""
+    """Write a checkpoint with one tensor of zeros in the safetensors format."""
     folder.mkdir(parents=True, exist_ok=True)
     size = 4
     for length in shape:
@@ -102,6 +105,6 @@ def write_checkpoint(folder: Path, shape: tuple[int, ...] = (3, 2)) -> None:
 
 
 def finish_all(study: Study, **keys: Any) -> None:
-    """Every stage of a study, as a run to the end leaves them."""
+    """Write every stage of a study as after a complete run."""
     for stage in study.plan.stages:
         finish(study, stage, **keys)

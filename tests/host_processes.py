@@ -1,4 +1,4 @@
-"""A stand-in for a workflow whose trainings share a host, and what is left of it after kills.
+"""A substitute for a workflow whose trainings share a host, to inspect its state after kills.
 
 By hand, with 500 kills:
 
@@ -79,7 +79,7 @@ host.serve(run, MODULES, int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
 
 
 class Workflow:
-    """A process that starts clients, and what is left of them."""
+    """A process that starts clients, and the processes and files that they leave."""
 
     def __init__(self, folder: Path, modules: tuple[str, ...] = ("json",)) -> None:
         self.folder = folder
@@ -87,7 +87,7 @@ class Workflow:
         (folder / "client.py").write_text(CLIENT_PROGRAM)
         (folder / "served.py").write_text(HOST_PROGRAM.replace("MODULES", repr(modules)))
         source = str(Path(tasktransfer.__file__).parents[1])
-        # The name of a socket may have 107 bytes: too few for pytest's folders.
+        # A socket's name has at most 107 bytes, too few for pytest's folders.
         self.locks = Path(tempfile.mkdtemp(prefix="host-"))
         self.environment = {
             **os.environ, MARK: str(folder), "TASKTRANSFER_LOCKS": str(self.locks),
@@ -103,7 +103,7 @@ class Workflow:
         )  # fmt: skip
 
     def client(self, *arguments: str, threads: int = 1, **environment: str) -> str:
-        """Start a client; its name."""
+        """Start a client, and return its name."""
         name = f"job{next(self.names)}"
         assert self.process.stdin is not None
         order = [name, [str(threads), *arguments], environment]
@@ -112,13 +112,13 @@ class Workflow:
         return name
 
     def code(self, name: str) -> int:
-        """A client's exit code."""
+        """Return a client's exit code."""
         file = self.folder / f"{name}.code"
         wait_until(file.exists)
         return int(file.read_text())
 
     def sleeper(self, **environment: str) -> str:
-        """A client whose child is at work."""
+        """Start a client, wait until its child runs, and return its name."""
         name = self.client("sleep", "60", **environment)
         wait_until(lambda: "asleep" in self.out(name))
         return name
@@ -128,7 +128,7 @@ class Workflow:
         return file.read_text(errors="surrogateescape") if file.exists() else ""
 
     def living(self) -> dict[str, list[int]]:
-        """Processes by what they are."""
+        """Return the running processes by role."""
         roles: dict[str, list[int]] = {"client": [], "host": [], "supervisor": [], "child": []}
         role_of: dict[int, str] = {}
         below = {"host": "supervisor", "supervisor": "child"}
@@ -147,11 +147,11 @@ class Workflow:
         return set(self.living()["host"])
 
     def is_quiet(self) -> bool:
-        """Whether nobody but hosts is left."""
+        """Return whether only hosts are left."""
         return not any(pids for role, pids in self.living().items() if role != "host")
 
     def end(self) -> None:
-        """Kill the workflow, and wait until everyone has noticed."""
+        """Kill the workflow, and wait until all its processes have ended."""
         self.process.kill()
         self.process.wait()
         wait_until(lambda: not [*processes(self.folder)])
@@ -161,7 +161,7 @@ class Workflow:
 
 
 def processes(folder: Path) -> Iterator[tuple[int, int, list[str]]]:
-    """Number, parent and words of every process of a folder, parents first; zombies left out."""
+    """Yield pid, parent and command words of a folder's processes, parents first, no zombies."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -183,11 +183,12 @@ def wait_until(condition: Callable[[], object], seconds: float = 30.0) -> None:
 
 
 def under_fire(workflow: Workflow, kills: int, at_once: int, seed: int = 0) -> Counter[str]:
-    """Have results made, at_once at a time, and kill a random process again and again; a client
-    that was not served well is started again, as Snakemake would.
+    """Compute results, ``at_once`` in parallel, while killing random processes.
+
+    A client that fails is started again, as Snakemake would do.
 
     Returns:
-        Kills by whom they met, and ``results``: how many there are now.
+        Number of kills by role of the process, and ``results``: number of results.
     """
     chance, toll = random.Random(seed), Counter[str]()
     running: dict[str, str] = {}
@@ -216,8 +217,7 @@ def under_fire(workflow: Workflow, kills: int, at_once: int, seed: int = 0) -> C
 
 
 def left_behind(workflow: Workflow) -> list[str]:
-    """What must not be there once a workflow has ended: locks, halves of files, results that are
-    not whole."""
+    """List leftovers that must not exist after a workflow: locks, partial files and results."""
     folder = workflow.folder
     left = [str(path) for path in folder.rglob(".claim") if locks.is_held(path)]
     left += [str(path) for path in folder.rglob("*/.*.part")]

@@ -1,6 +1,6 @@
-"""Configs that cannot be, of the three designs after transfer, and a process that opens them.
+"""Invalid configs of the three designs other than transfer, and a process that opens them.
 
-python hostile_configs.py FOLDER     # cases of FOLDER/cases.json, in order; a line of JSON each
+python hostile_configs.py FOLDER     # cases of FOLDER/cases.json, in order; one line of JSON each
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tasktransfer.jobs.snakemake_call import SnakemakeCall
 
 PRESETS = Path(__file__).resolve().parents[1] / "workflow" / "presets"
 SECONDS, MEBIBYTES = 10, 400
-"""What opening a config may take at most: seconds of a core, as others may use it too."""
+"""Limits for opening a config: processor seconds (the machine may be busy) and memory."""
 NO_END = 60
 MISSING = object()
 LONG = "x" * 300
@@ -39,7 +39,7 @@ TINY = {"family": "encoder", "checkpoint": "tiny"}
 
 @dataclass(frozen=True)
 class Case:
-    """``named``: what the message names beside the file: key, and value or remedy."""
+    """An invalid config. ``named``: parts of the message: key, and value or remedy."""
 
     name: str
     text: str
@@ -48,8 +48,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a command left: exit code (-1: a traceback, -2: no end), seconds of a core,
-    peak MiB, and stderr."""
+    """Result of a command.
+
+    It has an exit code (-1 for a traceback, -2 for a timeout), processor seconds, peak MiB, and
+    stderr.
+    """
 
     code: int
     seconds: float
@@ -65,7 +68,7 @@ def base(design: str) -> dict[str, Any]:
 
 
 def changed(study: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """A study with another value at a dotted key; numbers are indices of lists."""
+    """Return a study with another value at a dotted key; numbers are indices of lists."""
     study = copy.deepcopy(study)
     place: Any = study
     *above, last = (int(name) if name.isdigit() else name for name in key.split("."))
@@ -79,7 +82,7 @@ def changed(study: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
 
 
 def _written(key: str) -> str:
-    """A dotted key as messages write it: ``models[0].name``."""
+    """Format a dotted key as in messages: ``models[0].name``."""
     first, *names = key.split(".")
     return first + "".join(f"[{name}]" if name.isdigit() else f".{name}" for name in names)
 
@@ -101,7 +104,7 @@ COMMON: list[tuple[str, Any, str]] = [
     ("checkpoints.keep", ["experts"], "unknown kind of stage 'experts'"),
     ("trainig", {}, "did you mean 'training'?"),
 ]
-"""Key, value and what is said of it, in a study of any design."""
+"""Key, value and expected message, for a study of any design."""
 
 OWN: dict[str, list[tuple[str, Any, str]]] = {
     "empathetic": [
@@ -173,7 +176,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     "impossible date": ("x: 2022-99-99\n", "a value cannot be read"),
     "two documents": ("---\nstudy: s\n", "not valid YAML"),
 }
-"""What is appended to a file, and what is said of it."""
+"""Name → text appended to a file, and the expected message."""
 
 
 def cases() -> Iterator[Case]:
@@ -181,7 +184,7 @@ def cases() -> Iterator[Case]:
         study = base(design)
         for number, (key, value, said) in enumerate([*COMMON, *own]):
             text = yaml.safe_dump(changed(study, key, value), sort_keys=False)
-            # Of a missing section, or of circles, the key that needs it is named.
+            # For a missing section or a cycle, the message names the key that needs it.
             named = _written(key) if value is not MISSING and "beside" not in key else ""
             yield Case(f"{design} {number}: {_written(key)}", text, (named, said))
     for (name, (end, said)), design in zip(BROKEN.items(), [*OWN] * len(BROKEN), strict=False):
@@ -223,7 +226,7 @@ def _of_several_keys() -> Iterator[Case]:
 
 
 def seen(command: str, file: str) -> Seen:
-    """What a command leaves, in a child that is a copy of this process."""
+    """Run a command in a forked child process, and return its result."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -248,7 +251,7 @@ def seen(command: str, file: str) -> Seen:
 
 
 def _opened(file: str) -> int:
-    """As the Snakefile opens a study, for the call of a person."""
+    """Open a study like the Snakefile in a user's call, and return the exit code."""
     call = SnakemakeCall(None, Path(file), {}, True, True, frozenset())
     try:
         open_called(call)

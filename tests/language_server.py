@@ -1,7 +1,7 @@
-"""A small server that speaks OpenAI's protocol, and faults on demand: what endpoints are tested on.
+"""A small server for endpoint tests, with OpenAI's protocol and faults on demand.
 
-A token is a word with the space before it. Its log-probability is minus the number of letters in
-it that are not in ``liked``, a hundredth each, so that scores are known beforehand.
+A token is a word with the space before it. Its log-probability is -0.01 per letter that is not in
+``liked``, so that scores are known in advance.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Reply:
-    """A response in place of the usual one. ``content``: plain data is sent as JSON.
+    """A response that replaces the usual one. ``content``: plain data is sent as JSON.
 
-    ``drip``: seconds between single bytes; ``length``: what the header Content-Length says, None
-    if it is left out; ``"right"`` is the length of the content.
+    ``drip``: seconds between single bytes. ``length``: value of the header Content-Length; None to
+    omit it, ``"right"`` for the length of the content.
     """
 
     content: bytes | dict[str, Any] | list[Any]
@@ -41,25 +41,28 @@ class Reply:
 
 
 def chat_answer(content: Any, finish: str = "stop", **more: Any) -> Body:
-    """An answer of ``/chat/completions``."""
+    """Build an answer of ``/chat/completions``."""
     message = {"role": "assistant", "content": content, **more}
     usage = {"prompt_tokens": 7, "completion_tokens": 1}
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
 
 
 def refusal(message: str, code: Any = None, status: int = 400) -> Reply:
-    """A refusal as most endpoints write it."""
+    """Build a refusal in the form of most endpoints."""
     return Reply({"error": {"message": message, "code": code}}, status)
 
 
 @dataclass
 class Server:
-    """``faults``: what is done to the next requests, one each: ``429``, ``500``, ``broken`` (no
-    JSON), ``empty`` (JSON without an answer), ``late``, ``cut`` (the connection ends).
-    ``pause``: before each answer, seconds. ``die_after``: so many requests are let in, and then
-    every connection is cut. ``asked``: how often each request was answered. ``key``: the one that
-    is taken; None: any or none. ``behave``: from path and request to a reply in place of the usual
-    one, or None. ``requests``: all of them, in their order."""
+    """State and behaviour of the server.
+
+    ``faults``: faults for the next requests, one each: ``429``, ``500``, ``broken`` (invalid JSON),
+    ``empty`` (JSON without an answer), ``late``, ``cut`` (the connection ends). ``pause``: seconds
+    before each answer. ``die_after``: number of requests after which every connection is cut.
+    ``asked``: number of answers per request. ``key``: accepted key; None to accept any or none.
+    ``behave``: function of path and request that returns a replacement reply or None.
+    ``requests``: all requests, in order.
+    """
 
     liked: str = ""
     scores: bool = True
@@ -90,7 +93,7 @@ class Server:
             return self.faults.pop(0) if self.faults else None
 
     def answered(self, path: str, body: Body, pause: float) -> Body | None:
-        """The answer after a pause, counted; None: it is not offered."""
+        """Return the answer after a pause, and count it; None if the path is not offered."""
         with self.lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
@@ -103,7 +106,7 @@ class Server:
         return answer
 
     def of(self, path: str, body: Body) -> Body | None:
-        """The answer to a request; None: it is not offered."""
+        """Return the answer to a request; None if the path is not offered."""
         if path == "/v1/chat/completions" and self.chats:
             text = {"message": {"role": "assistant", "content": self.answer}}
             return {"choices": [text], "usage": {"prompt_tokens": 7, "completion_tokens": 1}}
@@ -165,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
-        except OSError:  # whoever asked waits no longer
+        except OSError:  # the client no longer waits
             return
 
     def _reply(self, reply: Reply) -> None:
@@ -182,7 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
             for byte in reply.data if reply.drip else b"":
                 self.wfile.write(bytes([byte]))
                 time.sleep(reply.drip)
-        except OSError:  # whoever asked waits no longer
+        except OSError:  # the client no longer waits
             self.close_connection = True
 
     def finish(self) -> None:
@@ -197,7 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(served: Server | None = None, port: int = 0) -> Iterator[Server]:
-    """A server for as long as the context lasts."""
+    """Run a server until the context ends."""
     served = served or Server()
     server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
     server.daemon_threads = True

@@ -1,7 +1,7 @@
-"""Records and rows of older schemas. Nothing in the package writes them any more.
+"""Records and rows of older schemas, which the package no longer writes.
 
-In schema 2, trainings had one form (``stage``, ``test``, ``predictions``) and all else another. In
-schema 3, a training had one selection, which its identity named.
+In schema 2, trainings had one form (``stage``, ``test``, ``predictions``) and other nodes another.
+In schema 3, a training had one selection, which its identity named.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ OF_ROWS = [
 
 
 def make_old(study: Study) -> None:
-    """Every record of a finished study, and the rows beside it, as schema 2; but for trainings with
-    several selections, which no old record has."""
+    """Convert all records of a finished study and their rows to schema 2.
+
+    Trainings with several selections are skipped, because schema 2 has none.
+    """
     for node in study.plan.nodes:
         path = Path(study.record(node))
         record = read_record(path)
@@ -44,7 +46,7 @@ def make_old(study: Study) -> None:
 
 
 def old_rows(folder: Path, record: Record) -> Any:
-    """Write rows as the old files had them, in place of the new; gives what the record says."""
+    """Replace rows by a file of the old form, and return its entry for the record."""
     assert record["rows"] is not None
     new = folder / record["rows"]["file"]
     table, stage = pq.read_table(new), record["node"]["kind"] == "stage"
@@ -61,8 +63,10 @@ def old_rows(folder: Path, record: Record) -> Any:
 
 
 def write_former(study: Study, folder: Path) -> int:
-    """A finished study as the release before schema 4 left it: schema 3, under the digests of then,
-    a training for each selection. Gives how many records that are."""
+    """Write a finished study in the form of the release before schema 4.
+
+    It has schema 3, former digests, and one training per selection. Returns the number of records.
+    """
     former, written = Former(), 0
     for node in study.plan.nodes:
         views = [node]
@@ -100,7 +104,7 @@ def _write_former(former: Former, study: Study, view: Node, folder: Path) -> Non
 
 
 def as_schema_3(record: Record) -> dict[str, Any]:
-    """What schema 3 said of a node; a training had one selection."""
+    """Convert a record to schema 3, in which a training had one selection."""
     old: dict[str, Any] = copy.deepcopy({**record, "schema": 3})
     if old["node"]["kind"] == "stage":
         rounds = old["training"]["rounds"]
@@ -114,7 +118,7 @@ def as_schema_3(record: Record) -> dict[str, Any]:
 
 
 def as_schema_2(record: Record) -> dict[str, Any]:
-    """What schema 2 said of a node."""
+    """Convert a record to schema 2."""
     old = as_schema_3(record)
     node, results = old.pop("node"), old.pop("results")
     old["provenance"].pop("cuts", None)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Pack what a demo left into the fixture that its tables are held to.
+"""Pack the results of a demo into the fixture with which its tables are compared.
 
     make demo-panel && python tests/pack_demo.py panel-demo
 
-Writes ``tests/fixtures/<preset>.zip``: the records as ``tasktransfer pack --with-text`` has them,
-and every table. A table that has changed is a change of the product, to be said in CHANGELOG.md.
+Writes ``tests/fixtures/<preset>.zip`` with the records in the form of ``tasktransfer pack
+--with-text``, and every table. A changed table is a change of the product: describe it in
+CHANGELOG.md.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pack_demo(preset: str) -> Path:
-    """The fixture of a preset in ``workflow/presets``, whose results are there.
+    """Write the fixture of a preset in ``workflow/presets`` whose results exist.
 
     Raises:
         SystemExit: nothing could be packed.

@@ -1,5 +1,8 @@
-"""A design whose plan grows twice: the best source, then the best rate of the target that starts
-from it, then that with further seeds. The second choice is known when the first is made."""
+"""A design with two successive choices: the best source, then the best learning rate.
+
+The target starts from the best source, with several learning rates. The best one gets further
+seeds. The second choice becomes known when the first is made.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ def plan(config: RaceConfig, revisions: Revisions) -> Plan:
     (spec,) = revisions.models.values()
 
     def stages(source: str, *rates: float, seed: int = 0) -> list[Stage]:
-        """A source, or its targets with some rates, each a run."""
+        """Add a source, or its targets with some learning rates, one run each."""
         first = Step((source,), Selection((source,)))
         made = [
             list(builder.stages(steps, data, spec, training, seed).values())[-1]
@@ -87,7 +90,7 @@ def choose(study: Study, name: str) -> None:
 
 
 def _best(study: Study, nodes: Sequence[Node]) -> Stage:
-    """The training with the best dev score."""
+    """Return the training with the best dev score."""
     scores = {
         node: chosen_round(read_record(Path(study.record(node))), node.select_on).dev_score
         for node in nodes

@@ -18,23 +18,23 @@ from tasktransfer.tasks.card import Instance
 PAPER_TASKS = [
     card for dataset in PACKAGE for card in dataset.cards if card.name in PARTS[card.dataset].sizes
 ]
-"""The 17 tasks of the paper, which are those of the tiny world; the package may have more."""
+"""The 17 tasks of the paper and of the tiny world; the package may have more."""
 
 
 def load_release(path: Path | str, dataset: str) -> Parsed:
-    """A release of one of the package's datasets, as their reader parses it."""
+    """Parse a release of one of the package's datasets with its reader."""
     tasks = {"DailyDialog": dailydialog.TASKS, "Friends": friends.TASKS}[dataset]
     return release.parse_release(path, dataset, tasks)
 
 
 def read_instances(parsed: Parsed, task: str, split: str, few_sample: bool) -> list[Instance]:
-    """The instances of a task on a split."""
+    """Read the instances of a task on a split."""
     return list(release.read_instances(parsed, task, split, few_sample))
 
 
 @dataclass
 class TinyRelease:
-    """A release in memory: the JSON's content, and id files by official name."""
+    """A release in memory: content of the JSON file, and id files by official name."""
 
     dataset: str
     content: dict[str, Any]
@@ -42,12 +42,12 @@ class TinyRelease:
 
     @property
     def dialogue(self) -> dict[str, Any]:
-        """The first dialogue, which is in few-sample train."""
+        """First dialogue, which is in the few-sample training set."""
         return self.content["data"][0]
 
     @property
     def files(self) -> dict[str, bytes]:
-        """The bytes of the official files."""
+        """Return the bytes of the official files."""
         lists = {name: "\n".join(ids).encode() + b"\n" for name, ids in self.ids.items()}
         return {json_file(self.dataset): json.dumps(self.content).encode(), **lists}
 
@@ -60,7 +60,7 @@ class TinyRelease:
         return folder
 
     def pack(self, parent: Path) -> Path:
-        """Write ``TLiDB_<dataset>.zip`` under ``parent``, laid out as the real ones."""
+        """Write ``TLiDB_<dataset>.zip`` under ``parent``, with the layout of the real archives."""
         file = parent / f"TLiDB_{self.dataset}.zip"
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(f"TLiDB_{self.dataset}/", b"")
@@ -70,8 +70,10 @@ class TinyRelease:
 
 
 def tiny_release(dataset: str) -> TinyRelease:
-    """Five dialogues a, b (train), c (dev), d, e (test), each annotated for every task of the tiny
-    world; a and c are the few-sample ones."""
+    """Build a release of five dialogues: a, b (train), c (dev), d, e (test).
+
+    Each is annotated for every task of the tiny world. The few-sample sets contain a and c.
+    """
     make = {"DailyDialog": _daily_dialogue, "Friends": _friends_dialogue}[dataset]
     cards = {name: DATASETS[dataset].tasks[name] for name in PARTS[dataset].sizes}
     metadata = {

@@ -1,4 +1,4 @@
-"""Reading and operating the report in a browser: its grid, its choices and its detail panel."""
+"""Reading and operating the report in a browser: its grid, its menus and its detail panel."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 METRICS, MEDIA = "Emulation.setDeviceMetricsOverride", "Emulation.setEmulatedMedia"
 PAPER = round((297 - 2 * 12) / 25.4 * 96)
-"""Width of an A4 page on its side between the margins of page.css, in pixels of CSS."""
+"""Width of a landscape A4 page between the margins of page.css, in CSS pixels."""
 CUT = """const beyond = (one) => one.getBoundingClientRect().right > arguments[0] + 1;
     return [...document.querySelectorAll('table, figure img, dl, p')].filter(beyond)
         .map((one) => one.id || one.textContent.slice(0, 60))"""
-"""What of a page lies beyond a width."""
+"""Script that returns the elements of a page beyond a width."""
 DARK = [{"name": "prefers-color-scheme", "value": "dark"}]
 INSIDE = "return document.documentElement.scrollWidth <= window.innerWidth"
-"""Whether a page is as wide as its window."""
+"""Script that returns whether a page fits the width of its window."""
 
 
 @contextmanager
 def running_browser() -> Iterator[Any]:
-    """Chromium; the test is skipped where there is none."""
+    """Run Chromium; the test is skipped if it is not installed."""
     programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
     absent = [name for name, path in programs.items() if path is None]
     if absent:
@@ -44,7 +44,7 @@ def running_browser() -> Iterator[Any]:
 
 @contextmanager
 def shown_at(browser: Any, width: int, media: str = "") -> Iterator[None]:
-    """The window of a width, as on a screen or (``print``) on paper, where dark is asked for."""
+    """Emulate a window of a width; with a medium (screen or ``print``), in dark mode."""
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd(METRICS, metrics)
     browser.execute_cdp_cmd(MEDIA, {"media": media, "features": DARK if media else []})
@@ -56,7 +56,7 @@ def shown_at(browser: Any, width: int, media: str = "") -> Iterator[None]:
 
 
 def start_browser(chromium: str, chromedriver: str) -> Any:
-    """Chromium without a window, which logs what pages complain of and fetch."""
+    """Start headless Chromium, logging the pages' console messages and requests."""
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     options.add_argument("--headless=new")
@@ -64,21 +64,21 @@ def start_browser(chromium: str, chromedriver: str) -> Any:
     options.add_argument("--disable-dev-shm-usage")
     options.add_argument("--window-size=1400,1000")
     if os.geteuid() == 0:
-        options.add_argument("--no-sandbox")  # Chromium has none for root
+        options.add_argument("--no-sandbox")  # Chromium does not support it for root
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     service = webdriver.ChromeService(chromedriver)
     return webdriver.Chrome(options=options, service=service)
 
 
 def open_page(browser: Any, path: Path) -> None:
-    """Open a file and wait until it is read whole, scripts included."""
+    """Open a file, and wait until it is loaded completely, including scripts."""
     browser.get(path.as_uri())
     script = "return document.readyState === 'complete'"
     WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(script))
 
 
 def requested(browser: Any) -> set[str]:
-    """Every address that the page asked for, its own included; data: addresses hold their data."""
+    """Return all addresses that the page requested, including its own; data: URLs are complete."""
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [
         event["params"]["request"]["url"]
@@ -89,7 +89,7 @@ def requested(browser: Any) -> set[str]:
 
 
 def cell(page: Any, source: str, target: str) -> Any:
-    """The grid's button of a cell; names may hold anything, so not by a selector."""
+    """Return the grid's button of a cell, without a CSS selector, since names may be any text."""
     script = """return [...document.querySelectorAll('#heatmap td button')].find(
         (one) => one.dataset.source === arguments[0] && one.dataset.target === arguments[1])"""
     button = page.execute_script(script, source, target)
@@ -110,14 +110,14 @@ def choose(page: Any, what: str, shown: str) -> None:
 
 
 def texts(page: Any) -> dict[tuple[str, str], str]:
-    """(source, target) → text of every cell of the grid, in the order of the page."""
+    """Return (source, target) → text of every cell of the grid, in the order of the page."""
     script = """return [...document.querySelectorAll('#heatmap td button')].map(
         (one) => [one.dataset.source, one.dataset.target, one.textContent])"""
     return {(source, target): text for source, target, text in page.execute_script(script)}
 
 
 def orders(page: Any) -> tuple[list[str], list[str]]:
-    """Sources and targets of one source, as the page has them from top and from left."""
+    """Return the order of sources from the top, and of targets from the left."""
     keys = [key for key in texts(page) if "+" not in key[0]]
     return list(dict.fromkeys(s for s, _ in keys)), list(dict.fromkeys(t for _, t in keys))
 

@@ -1,7 +1,7 @@
-"""A study's tables and statistics with known numbers, made in memory: no records, no training.
+"""Tables and statistics of a study with known numbers, in memory, without records or trainings.
 
-For tests of what shows results. ``tests/unit/record_factory.py`` and ``tests/study_records.py``
-make records, for tests of what reads them.
+They are for tests of code that shows results. ``tests/unit/record_factory.py`` and
+``tests/study_records.py`` write records, for tests of code that reads them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
 FAMILIES = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}
 
 RunName = tuple[str, str, str, tuple[str, ...], str, int]
-"""dataset, model, algorithm, sources, target, seed"""
+"""Dataset, model, algorithm, sources, target and seed of a run."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the study has. ``lost`` maps a run to (state, reason) where it left no number;
-    ``several`` are (dataset, sources, target)."""
+    """Content of the study.
+
+    ``lost``: run without a result → (state, reason). ``several``: (dataset, sources, target) of
+    multi-source runs.
+    """
 
     tasks: dict[str, Sequence[str]]
     models: Sequence[str] = ("bert", "gpt2", "t5")
@@ -44,14 +47,17 @@ class Asked:
 
 
 def score_of(run: RunName) -> float:
-    """A score between 20 and 90 that depends on the run's name alone."""
+    """Return a score between 20 and 90 that depends only on the run's name."""
     number = int(hashlib.sha256(repr(run).encode()).hexdigest()[:8], 16)
     return round(20 + 70 * number / 0xFFFFFFFF, 4)
 
 
 def make_results(asked: Asked) -> Results:
-    """Tables and statistics of a study. A cell's interval is its delta ± 3, its p and q follow
-    from its size: numbers to find again, not to believe."""
+    """Build tables and statistics of a study.
+
+    A cell's interval is its delta ± 3, and p and q follow from its size. These numbers only need to
+    be recognizable.
+    """
     wanted = _runs(asked)
     lost = {run: why for run in wanted if (why := asked.lost(run)) is not None}
     there = [run for run in wanted if run not in lost]
@@ -117,7 +123,7 @@ def path_of(run: RunName) -> str:
 
 
 def _named(table: str, run: RunName, **values: object) -> tuple[object, ...]:
-    """A row of a table: the run's identity, the values given, nothing elsewhere."""
+    """Build a row of a table: the run's identity and the given values; other columns are empty."""
     keys = columns.names(table)
     known = dict(zip(keys, (*identity(*run[:4]), run[4], run[5]), strict=False))
     return tuple({**dict.fromkeys(keys), **known, **values}[key] for key in keys)

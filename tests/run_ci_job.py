@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Run a CI job's own commands here, in a fresh clone, and print how long each took.
+"""Run the commands of a CI job in a new clone on this machine, and print their times.
 
     python tests/run_ci_job.py tests.yml wheel os=ubuntu-latest
 
-Steps that call an action (checkout, Python, uploads) are named and left out: the clone is the
-checkout, and Python is the one that is on the path. Expressions know ``matrix``, which is given as
-words, ``env`` and ``github.ref_name``. ``if:`` is one comparison, as it is in these workflows.
+Steps that call an action (checkout, Python, uploads) are listed and skipped: the clone is the
+checkout, and Python is taken from the PATH. Expressions may use ``matrix`` (given as arguments),
+``env`` and ``github.ref_name``. ``if:`` must be a single comparison, as in these workflows.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """Records of the paper's size, to measure how the analysis scales.
 
-The paper's study with constructed results: 255 baselines, 5,940 single-source transfers, 180
-multi-source runs and their 60 source trainings, each with 1,000 predictions, at the places of a
-real plan, scores those of the predictions. No training took place: write them to a temporary
-folder, never among results.
+This is the paper's study with artificial results: 255 baselines, 5,940 single-source transfers, 180
+multi-source runs and their 60 source trainings. Each has 1,000 predictions and consistent scores,
+at the paths of a real plan. Nothing was trained, so write them only to a temporary folder.
 
     python tests/scale_records.py FOLDER [FACTOR [INSTANCES]]
 
-``FACTOR`` 10 makes 50 seeds of the paper's 5.
+``FACTOR`` 10 means 50 seeds instead of the paper's 5.
 """
 
 from __future__ import annotations
@@ -61,9 +60,9 @@ Codes = npt.NDArray[np.int64]
 def write_scale_study(
     folder: Path, factor: int = 1, instances: int = INSTANCES, models: int = 3
 ) -> Study:
-    """Write the records of the paper's study with ``5 * factor`` seeds; gives the study.
+    """Write the records of the paper's study with ``5 * factor`` seeds, and return the study.
 
-    ``models`` keeps the first few of the three models, for smaller studies.
+    ``models``: number of the three models to keep, for smaller studies.
     """
     study = paper_study(folder, factor, models)
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("fork")) as pool:
@@ -83,7 +82,7 @@ def _write_share(folder: Path, factor: int, models: int, instances: int, share: 
 
 @cache
 def paper_study(folder: Path, factor: int = 1, models: int = 3) -> Study:
-    """The paper's preset with results in a folder and made-up revisions of data and checkpoints."""
+    """Open the paper's preset with results in a folder and artificial revisions of its inputs."""
     whole = load_config(PAPER, {"seeds": 5 * factor})
     assert isinstance(whole, TransferConfig)
     changed = {"models": whole.models[:models], "results": str(folder)}
@@ -102,10 +101,10 @@ def write_stage(
     instances: int = INSTANCES,
     take: str = "",
 ) -> Path:
-    """One stage's record and, of the runs that end with it, its predictions; gives the record's
-    path. Another ``take`` is another result of the same runs.
+    """Write a stage's record and predictions, and return the record's path.
 
-    Written without the package's writers, whose fsync takes longer than all the rest.
+    Another ``take`` gives other results of the same runs. The package's writers are not used,
+    because their fsync takes longer than everything else.
     """
     of_stage = Path(study.folder(stage))
     of_stage.mkdir(parents=True, exist_ok=True)
@@ -142,11 +141,13 @@ def write_stage(
 
 @dataclass(frozen=True)
 class TestSet:
-    """Ids and right answers of a task, and for each instance the answers that a run may give:
-    row 0 of ``choices`` the right ones, the other rows wrong or half right ones; (rows, n, k)
-    positions in ``texts``. Multi-label answers of several lengths are padded with -1."""
+    """Ids and gold answers of a task, and possible answers of runs.
 
-    __test__ = False  # no test, whatever pytest makes of the name
+    ``choices``, shape (rows, n, k): positions in ``texts``. Row 0 has the gold answers, the other
+    rows wrong or partly correct ones. Multi-label answers of different lengths are padded with -1.
+    """
+
+    __test__ = False  # tells pytest that this is not a test class
 
     task: Task
     ids: pa.Array
@@ -174,8 +175,7 @@ def _test_set(dataset: str, target: str, instances: int) -> TestSet:
 def _labels(
     task: Task, chance: np.random.Generator, n: int
 ) -> tuple[tuple[str, ...], Coded, Codes]:
-    """Labels as rare as they are: the k-th in proportion to 1/k. One in fifty wrong answers of a
-    model is no label at all."""
+    """Sample labels with frequencies proportional to 1/k; 2 % of wrong answers are not labels."""
     answers = len(task.outputs) or 1
     shares = 1 / np.arange(1, len(task.labels) + 1)
     golds = chance.choice(len(task.labels), (n, answers), p=shares / shares.sum())
@@ -206,8 +206,11 @@ def _label_sets(
 
 
 def _spans(task: Task, chance: np.random.Generator, n: int) -> tuple[tuple[str, ...], Coded, Codes]:
-    """Answers of three to eight words; half right ones lack the first or the last word. Three
-    quarters of the causal spans are unanswerable, and some questions have two right answers."""
+    """Sample answers of three to eight words.
+
+    Partly correct answers miss the first or the last word. Three quarters of the causal spans are
+    unanswerable, and some questions have two gold answers.
+    """
     right = [" ".join(chance.choice(WORDS, chance.integers(3, 9))) + f" {i % 97}" for i in range(n)]
     if any(spec.unanswerable_phrases for spec in task.metrics):
         right = [text if i % 4 == 0 else "Impossible answer" for i, text in enumerate(right)]
@@ -228,9 +231,9 @@ def _spans(task: Task, chance: np.random.Generator, n: int) -> tuple[tuple[str, 
 
 
 def _predict(test_set: TestSet, run: Run, take: str) -> Coded:
-    """Right where an instance is easier than the run is good, and else one of the other answers.
+    """Predict correctly if an instance is easier than the run's quality, else another answer.
 
-    How good a run is: its model and target, what the transfer adds, and its seed.
+    The quality depends on model, target, transfer and seed.
     """
     n = len(test_set.ids)
     names = (run.about["dataset"], run.model, run.about["target"])
@@ -253,7 +256,7 @@ def _chance_seed(names: tuple[str, ...]) -> int:
 
 
 def _chance(*names: str) -> np.random.Generator:
-    """A generator of its own for each name, so that no result depends on what was made before."""
+    """Return a random generator per name, so that results do not depend on the order of calls."""
     return np.random.default_rng(_chance_seed(names))
 
 
@@ -317,7 +320,7 @@ def _rounds(stage: Stage, values: list[float]) -> list[Round]:
 
 @cache
 def _config_digest(folder: str, factor: int) -> str:
-    """Takes longer than the rest of a record."""
+    """Return the config's digest, cached because it takes longer than the rest of a record."""
     return paper_study(Path(folder), factor).config.digest
 
 

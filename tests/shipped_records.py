@@ -1,4 +1,4 @@
-"""Studies of the records in shipped/, where neither their data nor their model are."""
+"""Studies with the records in shipped/, without their data and models."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ROOT = Path(__file__).parents[1]
 
 
 def merged(pack: str, preset: str, results: Path, **changes: Any) -> Study:
-    """A preset's study whose records are those of a pack, merged into an empty folder.
+    """Merge a pack into an empty folder, and return the preset's study.
 
     Args:
         pack: name of a file in shipped/.
         preset: name of a file in workflow/presets/.
-        results: the folder, which is not there yet.
-        changes: keys of the config that are otherwise than in the preset.
+        results: results folder to create.
+        changes: keys of the config that differ from the preset.
     """
     config = ROOT / "workflow" / "presets" / preset
     models = [model.model_dump(mode="json") for model in load_config(config).models]

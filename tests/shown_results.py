@@ -1,4 +1,4 @@
-"""What is shown of transfer results that no study on disk has: a stand-in takes its place."""
+"""Figures, tables and reports of transfer results without a study on disk, using a substitute."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tasktransfer.tables.store import frame_of
 
 
 def runs_of(results: Results) -> list[Any]:
-    """The runs that are there or missing, as far as declarations ask for them."""
+    """Return the existing and missing runs, with the attributes that declarations need."""
     frame = pd.concat([results.tables.runs, results.tables.missing])
     named = frame[["dataset", "algorithm", "source", "target"]].drop_duplicates()
     return [
@@ -40,7 +40,7 @@ def runs_of(results: Results) -> list[Any]:
 
 
 def view_of(results: Results, arguments: str = "") -> View:
-    """A view of the results; ``arguments``: of the command line that open its study."""
+    """Build a view of the results; ``arguments``: command-line arguments that open its study."""
     config = SimpleNamespace(
         study=results.metadata.study,
         design="transfer",
@@ -58,17 +58,17 @@ def view_of(results: Results, arguments: str = "") -> View:
 
 
 def shown_of(results: Results, kinds: Sequence[str] = tuple(FIGURES)) -> Presentation:
-    """What is declared for the datasets of the results."""
+    """Return the presentation declared for the datasets of the results."""
     return presentation(dict.fromkeys(datasets_of(results), kinds))
 
 
 def drawn(results: Results, out: Path, kinds: Sequence[str] = tuple(FIGURES)) -> Drawn:
-    """Draw into a folder what has changed."""
+    """Draw the changed figures into a folder."""
     return draw_figures(shown_of(results, kinds), view_of(results), out)
 
 
 def printed(results: Results) -> Mapping[str, Printed | Left]:
-    """Every printed table by name, or why there is none."""
+    """Return every printed table by name, or the reason why there is none."""
     tables = printed_tables(shown_of(results), view_of(results))
     return {table.name: table for table in tables}
 
@@ -79,10 +79,10 @@ def write_all_tables(results: Results, out: Path) -> list[Path]:
 
 
 def render(results: Results, figures: Path, folder: Path, *, arguments: str = "") -> str:
-    """The page's text."""
+    """Return the text of the report page."""
     return page.render(shown_of(results), view_of(results, arguments), figures, folder)
 
 
 def write_report(results: Results, figures: Path, out: Path, *, arguments: str = "") -> Path:
-    """Write the page."""
+    """Write the report page."""
     return page.write_page(shown_of(results), view_of(results, arguments), figures, out)

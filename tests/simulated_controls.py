@@ -1,7 +1,7 @@
-"""Heatmaps held against controls whose true gains are known, judged as real ones are.
+"""Simulated heatmaps with controls of known gains, analysed like real ones.
 
-Each cell has a transfer, a ``shuffled_source`` of its own, and two controls that it shares with the
-other cells of its target. What a cell's source truly does is its *kind*; see ``KINDS``.
+Each cell has a transfer, its own ``shuffled_source``, and two controls shared with the other cells
+of its target. The true effect of a cell's source is its *kind*; see ``KINDS``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tasktransfer.stats.false_discovery import false_discovery
 
 @dataclass(frozen=True)
 class Kind:
-    """What of ``Regime.gain`` the transfer brings, and what of it each control brings, too."""
+    """Fractions of ``Regime.gain`` that the transfer and each control bring."""
 
     name: str
     transfer: float
@@ -29,7 +29,7 @@ class Kind:
 
     @property
     def beats(self) -> bool:
-        """Whether the transfer truly gives more than the baseline and every control."""
+        """Return whether the transfer's true gain exceeds the baseline and every control."""
         return self.transfer > max(0.0, self.shuffled, *self.of_target)
 
 
@@ -47,7 +47,7 @@ KINDS = (
 def verdicts(
     regime: Regime, kinds: Sequence[Kind], sources: int, chance: np.random.Generator
 ) -> list[tuple[Kind, str]]:
-    """The verdict of each cell of a heatmap: a target of each kind, with that many sources."""
+    """Return the verdict on each cell of a heatmap with one target per kind."""
     judge = Judge(regime)
     names: list[Kind] = []
     over: list[list[Estimate]] = [[], [], [], []]
@@ -55,7 +55,7 @@ def verdicts(
         test = draw_instances(regime, chance)
 
         def trained(share: float) -> bootstrap.Trainings:
-            # What a training does to an instance is its own.
+            # Each training has its own effects on instances.
             own = replace(test, reaction=test.spread(chance))  # noqa: B023
             gains = replace(regime, gain=share * regime.gain)
             return judge.trained(test, trainings(gains, own, True, chance))  # noqa: B023

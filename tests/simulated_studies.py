@@ -1,18 +1,18 @@
-"""Studies whose true effect is known, judged by the code that judges real cells.
+"""Simulated studies with known true effects, analysed by the code for real cells.
 
-A training answers instance i right when
+A training answers instance i correctly if
 
     mean + seed_spread * a + difficulty_i + [transfer] * reaction_spread * g_i + noise > 0
 
-with a, g, noise standard normal: ``a`` once for each training, difficulty and ``g`` once for each
-instance (which ones this transfer helps or harms, whatever the seed), noise for each answer. The
-last three correlate by ``correlation`` between the instances of a dialogue; ``pairing`` is the
-correlation of ``a`` between a run and the baseline of its seed. With it the share of right answers
-expected over seeds *and* dialogues is known exactly, and so is the true delta in accuracy. That of
-macro-F1 is the mean of many trainings with test sets of their own.
+with a, g, noise standard normal. ``a`` is sampled once per training, noise once per answer.
+Difficulty and ``g`` are sampled once per instance: ``g`` is the effect of this transfer on the
+instance for every seed. The last three have correlation ``correlation`` between the instances of a
+dialogue. ``pairing`` is the correlation of ``a`` between a run and the baseline of its seed. The
+expected accuracy over seeds *and* dialogues is therefore known exactly, and so is the true delta in
+accuracy. For macro-F1 it is the mean over many trainings with their own test sets.
 
-``no_trend`` draws the mean deltas of a whole matrix whose tasks differ, beside counts of training
-samples that have nothing to do with them.
+``no_trend`` samples the mean deltas of a whole matrix of different tasks, and independent numbers
+of training samples.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ MACRO_F1 = replace(get_task("DailyDialog", "topic_classification"), paper_metric
 
 @dataclass(frozen=True)
 class Regime:
-    """What varies, and how much; ``difficulty`` is the spread between instances that transfer run
-    and baseline share. ``gain`` is what transfer adds to the share of right answers. Dialogues have
-    1 to ``longest`` instances, each number as often, or ``skewed``: a lognormal number, one in 20
-    of which is five times the median. ``baselines``: their seeds, 0: as the runs.
+    """Sources and sizes of variation.
+
+    ``difficulty``: spread between instances, shared by transfer runs and baselines. ``gain``:
+    effect of the transfer on accuracy. ``longest``: largest number of instances per dialogue,
+    uniform from 1. ``skewed``: whether this number is lognormal instead, with one in 20 dialogues
+    five times the median. ``baselines``: number of baseline seeds; 0 for as many as runs.
     """
 
     name: str
@@ -92,8 +94,10 @@ Values = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Instances:
-    """A test set: gold class, difficulty, reaction to the transfer and dialogue of each instance,
-    (n,). ``correlation``: of what instances of a dialogue share."""
+    """A test set: gold class, difficulty, reaction and dialogue of each instance, shape (n,).
+
+    ``correlation``: correlation between the instances of a dialogue.
+    """
 
     golds: npt.NDArray[np.int64]
     difficulty: Values
@@ -102,14 +106,14 @@ class Instances:
     correlation: float
 
     def spread(self, chance: np.random.Generator) -> Values:
-        """Standard normal numbers, one an instance, that correlate within dialogues."""
+        """Sample one standard normal number per instance, correlated within dialogues."""
         of_dialogue = chance.standard_normal(self.units.count)[self.units.of_instance]
         own = chance.standard_normal(self.units.instances)
         return self.correlation**0.5 * of_dialogue + (1 - self.correlation) ** 0.5 * own
 
 
 def draw_instances(regime: Regime, chance: np.random.Generator) -> Instances:
-    """A test set; classes are as rare as 1, 1/2, 1/3, ..."""
+    """Sample a test set; class frequencies are proportional to 1, 1/2, 1/3, ..."""
     sizes = chance.integers(1, regime.longest + 1, regime.dialogues)
     if regime.skewed:
         drawn = np.exp(2 + chance.standard_normal(regime.dialogues))
@@ -130,7 +134,7 @@ def train(
     chance: np.random.Generator,
     of_seed: float | None = None,
 ) -> metrics.Sums:
-    """The tally of a training; ``of_seed``: what its seed brings, None: drawn."""
+    """Simulate the tally of a training; ``of_seed``: effect of its seed, None to sample it."""
     reaction = regime.reaction_spread if transfer else 0.0
     spread = (1 + regime.seed_spread**2 + regime.difficulty**2 + reaction**2) ** 0.5
     share = regime.level + (regime.gain if transfer else 0.0)
@@ -138,7 +142,7 @@ def train(
     strength = NormalDist().inv_cdf(share) * spread + regime.seed_spread * of_seed
     noise = test.spread(chance)
     right = strength + test.difficulty + reaction * test.reaction + noise > 0
-    # A wrong answer is another class, the frequent ones more often.
+    # A wrong answer is another class, sampled by frequency.
     classes = len(regime.task.labels)
     wrong = test.golds[chance.integers(0, len(test.golds), len(test.golds))]
     wrong = np.where(wrong == test.golds, (wrong + 1) % classes, wrong)
@@ -151,12 +155,12 @@ def train(
 
 
 def score(task: Task, tally: metrics.Sums) -> float:
-    """The official score of all instances."""
+    """Return the official score of all instances."""
     return float(metrics.score_of_sums(task, tally.sum(axis=0)))
 
 
 def true_delta(regime: Regime, chance: np.random.Generator, draws: int = 4000) -> float:
-    """The delta expected over seeds and test sets of this size."""
+    """Return the expected delta over seeds and test sets of this size."""
     if regime.task == ACCURACY:
         return 100 * regime.gain
     total = 0.0
@@ -169,7 +173,7 @@ def true_delta(regime: Regime, chance: np.random.Generator, draws: int = 4000) -
 
 @dataclass(frozen=True)
 class Study:
-    """One cell: the tallies of its runs and of its baselines, (seeds, instances, columns)."""
+    """One cell: tallies of its runs and of its baselines, shape (seeds, instances, columns)."""
 
     test: Instances
     transfer: metrics.Sums
@@ -177,7 +181,7 @@ class Study:
 
 
 def studies(regime: Regime, count: int, chance: np.random.Generator) -> Iterator[Study]:
-    """One cell of each of many studies, test set and all."""
+    """Yield one cell for each of many studies, each with its own test set."""
     for _ in range(count):
         test = draw_instances(regime, chance)
         shared = chance.standard_normal(max(regime.seeds, regime.baselines))
@@ -192,7 +196,7 @@ def trainings(
     chance: np.random.Generator,
     shared: Values | None = None,
 ) -> metrics.Sums:
-    """One training for each seed. ``shared``: what runs and baselines of a seed have in common."""
+    """Simulate one training per seed. ``shared``: effects shared by a seed's run and baseline."""
     count = regime.seeds if transfer else regime.baselines or regime.seeds
     own = chance.standard_normal(count)
     if shared is not None:
@@ -201,7 +205,7 @@ def trainings(
 
 
 class Judge:
-    """What the analysis says of studies. ``by_instance``: as if no instance shared a dialogue."""
+    """Analysis of simulated studies. ``by_instance``: treat all instances as independent."""
 
     def __init__(self, regime: Regime, by_instance: bool = False) -> None:
         self.regime, self.by_instance = regime, by_instance
@@ -215,11 +219,11 @@ class Judge:
         )
 
     def units(self, test: Instances) -> Units:
-        """What it draws."""
+        """Return the units that are resampled."""
         return draws.single_instances(test.units.instances) if self.by_instance else test.units
 
     def trained(self, test: Instances, tallies: metrics.Sums) -> Trainings:
-        """Scores of trainings, also on other test sets."""
+        """Return the scores of trainings, including those on resampled test sets."""
         task, units = self.regime.task, self.units(test)
         return Trainings(
             tuple(range(len(tallies))),
@@ -229,7 +233,7 @@ class Judge:
 
 
 def welch_satterthwaite(estimates: Sequence[Estimate]) -> list[Confidence]:
-    """Interval and test of one t distribution, whose degrees of freedom are Satterthwaite's."""
+    """Return interval and test from a t distribution with Satterthwaite's degrees of freedom."""
     result = []
     for one in estimates:
         squares = sum(variance**2 / degrees for variance, degrees in one.parts)
@@ -247,16 +251,18 @@ def heatmap(
     by_instance: bool = False,
     helpful: int = 0,
 ) -> Values:
-    """The p of all ordered pairs of a heatmap, (targets, sources); the cells of a target share test
-    set and baselines. The first ``helpful`` sources of each target add ``gain``, the others
-    nothing."""
+    """Return the p values of all ordered pairs of a heatmap, shape (targets, sources).
+
+    The cells of a target share test set and baselines. The first ``helpful`` sources of each target
+    add ``gain``, the others nothing.
+    """
     judge, estimates = Judge(regime, by_instance), []
     without = replace(regime, gain=0.0)
     for _ in range(tasks):
         test = draw_instances(regime, chance)
         baseline = judge.trained(test, trainings(regime, test, False, chance))
         for source in range(tasks - 1):
-            # What a source does to an instance is its own.
+            # Each source has its own effects on instances.
             of_source = replace(test, reaction=test.spread(chance))
             own = regime if source < helpful else without
             transfer = judge.trained(test, trainings(own, of_source, True, chance))
@@ -274,9 +280,12 @@ def top1_target(
     dialogues: int = 40,
     effect: float = 0.0,
 ) -> Target:
-    """Deltas of sources without effect (the first may have one) that lean on one baseline, in
-    deviations of a run over seeds, of which a quarter of the variance is noise of each answer.
-    ``luck``: the deviation of a score that the test dialogues bring, to all seeds alike."""
+    """Sample deltas of sources without effect (except perhaps the first) that share a baseline.
+
+    The unit is the standard deviation of a run over seeds, of whose variance a quarter is noise of
+    single answers. ``luck``: standard deviation of scores due to test dialogues, equal for all
+    seeds.
+    """
     of_seed = 0.75**0.5 * chance.standard_normal((sources + 1, seeds, 1))
     of_dialogue = luck * chance.standard_normal((sources + 1, 1, dialogues))
     of_both = 0.5 * chance.standard_normal((sources + 1, seeds, dialogues))
@@ -294,8 +303,10 @@ def top1_target(
 
 @dataclass(frozen=True)
 class Matrix:
-    """Cells of a source and a target each, all arrays (cells,): places of tasks, and deltas.
-    ``counts`` (tasks,): training samples."""
+    """Cells of one source and one target each, as arrays of shape (cells,): task numbers, deltas.
+
+    ``counts``, shape (tasks,): numbers of training samples.
+    """
 
     sources: npt.NDArray[np.int64]
     targets: npt.NDArray[np.int64]
@@ -304,11 +315,11 @@ class Matrix:
 
     @property
     def names(self) -> tuple[list[str], list[str]]:
-        """The tasks of each cell, as the analysis names them."""
+        """Return the tasks of each cell, with the names used by the analysis."""
         return [f"task {n}" for n in self.sources], [f"task {n}" for n in self.targets]
 
     def logarithm(self, role: str) -> npt.NDArray[np.float64]:
-        """Of the count of the "source" or "target", or of their "ratio"."""
+        """Return the logarithm of the "source" or "target" count, or of their "ratio"."""
         source, target = (np.log10(self.counts[place]) for place in (self.sources, self.targets))
         return {"source": source, "target": target, "ratio": source - target}[role]
 
@@ -322,9 +333,12 @@ def no_trend(
     of_cells: float = 1.5,
     algorithms: int = 3,
 ) -> Matrix:
-    """Every pair of tasks, once for each algorithm. Spreads in points: what a task does as target,
-    as source, and what the two do together, of which algorithms share most. Counts, from some 50
-    to some 7,000 as in the paper's Table 1, are drawn apart from all of it."""
+    """Sample every pair of tasks, once per algorithm.
+
+    Spreads are in points: effects of a task as target, as source, and of the pair, which algorithms
+    mostly share. Counts range from about 50 to 7,000 as in the paper's Table 1, and are independent
+    of the effects.
+    """
     target = of_targets * chance.standard_normal(tasks)
     source = of_sources * chance.standard_normal((tasks, 1))
     both = of_cells * chance.standard_normal((tasks, tasks))

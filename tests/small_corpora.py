@@ -1,4 +1,4 @@
-"""A small sound file of each corpus and rated set, for tests to damage."""
+"""A small valid file of each corpus and rated set, for tests to damage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TWELVE = "one two three four five six seven eight nine ten eleven twelve"
 
 
 def said(number: int, place: int) -> str:
-    """A text of more than twelve words that nobody else says."""
+    """Return a unique text of more than twelve words."""
     return f"{TWELVE} dialogue {number} turn {place}"
 
 
@@ -150,7 +150,7 @@ MULTIWOZ = {
 
 
 def chats(first: int, count: int) -> bytes:
-    """Dialogues as ConvAI2's files have them."""
+    """Return dialogues in the format of ConvAI2's files."""
     lines = []
     for n in range(first, first + count):
         lines += [f"1 your persona: i am number {n} .", f"2 {said(n, 0)}\t{said(n, 1)}"]
@@ -222,7 +222,7 @@ FILES: dict[str, bytes] = {
 
 
 def write(folder: Path) -> None:
-    """Write all of them under ``folder``, and a tiny EmpatheticDialogues."""
+    """Write all files under ``folder``, and a tiny EmpatheticDialogues."""
     for name, content in FILES.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)

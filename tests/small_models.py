@@ -24,7 +24,7 @@ from tasktransfer.training.tiny import new_model, new_tokenizer
 
 
 def make_model(family: Family, texts: Sequence[str], folder: Path) -> Path:
-    """A random model that trains in moments, saved as any checkpoint is."""
+    """Save a random model that trains quickly, as a normal checkpoint."""
     torch.manual_seed(0)
     tokenizer = new_tokenizer(family, list(texts))
     new_model(family, tokenizer).save_pretrained(folder)
@@ -33,7 +33,7 @@ def make_model(family: Family, texts: Sequence[str], folder: Path) -> Path:
 
 
 def first_instances(full: Path, folder: Path, tasks: Sequence[str], count: int) -> Path:
-    """A copy of an instance cache with the first ``count`` instances of each split."""
+    """Copy the first ``count`` instances of each split of an instance cache."""
     folder.mkdir(parents=True)
     manifest = json.loads((full / "manifest.json").read_text())
     for task in tasks:
@@ -49,8 +49,10 @@ def first_instances(full: Path, folder: Path, tasks: Sequence[str], count: int) 
 def small_stage(
     *tasks: str, family: Family = "encoder", selection: Selection | None = None, **changes: Any
 ) -> Stage:
-    """A stage that trains tasks of DailyDialog from the base model, selected by the first.
-    ``changes`` are of its fields."""
+    """Build a stage that trains DailyDialog tasks from the base model, selected by the first.
+
+    ``changes`` replace its fields.
+    """
     stage = Stage(
         kind="baseline",
         label="small",
@@ -68,10 +70,11 @@ Loader = Callable[..., tuple[FamilyModel, EncodedSplit]]
 
 
 def loader(base: Path) -> Loader:
-    """(family, dataset, task, plain=False, split="train", others=(), fidelity=DEFAULT,
-    dropout=0.0) → a small model with heads for the other tasks too, and one of the task's splits.
+    """Return a function that loads a small model and one of a task's splits.
 
-    Makes a hand-made release, its caches and three models under ``base`` first.
+    Its arguments are (family, dataset, task, plain=False, split="train", others=(),
+    fidelity=DEFAULT, dropout=0.0); the model also has heads for the other tasks. A hand-made
+    release, its caches and three models are written under ``base`` first.
     """
     texts = []
     for dataset in DATASETS:

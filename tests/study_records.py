@@ -1,7 +1,7 @@
-"""A finished study without a training: records, predictions and logs of every stage of a plan.
+"""A finished study without trainings: records, predictions and logs of every stage of a plan.
 
-Unlike ``record_factory`` these stand at the content-addressed paths of a real plan, and their
-scores are those of their predictions. Constructed; they live in temporary folders only.
+Unlike those of ``record_factory``, they are at the content-addressed paths of a real plan, with
+scores computed from their predictions. They are artificial; write them only to temporary folders.
 """
 
 from __future__ import annotations
@@ -25,23 +25,25 @@ from tasktransfer.tasks.card import Task
 
 TEST_SIZE = 40
 Quality = Callable[[Run], float]
-"""The probability with which a run answers right."""
+"""Run → probability of a correct answer."""
 
 
 def quality(run: Run) -> float:
-    """Half of the baseline's answers are right; transfer adds a little."""
+    """Return 0.5 for baselines, and a little more for transfers."""
     return 0.5 if not run.about["sources"] else 0.6
 
 
 def write_records(study: Study, quality: Quality = quality) -> None:
-    """Every stage of the study's plan, done; for tasks with one label an instance."""
+    """Write every stage of the study's plan; for tasks with one label per instance."""
     for stage in study.plan.stages:
         write_stage(study, stage, quality)
 
 
 def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
-    """One stage, done; gives its record's path. A stage that is not of the plan answers at
-    random."""
+    """Write one finished stage, and return its record's path.
+
+    A stage that is not in the plan answers at random.
+    """
     folder = Path(study.folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
     ending = (run for run in study.plan.runs if run.stages[-1].digest == stage.digest)
@@ -71,7 +73,7 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
 
 
 def tested(stage: Stage, task: Task, quality: float | None = None) -> tuple[list[Row], TaskResult]:
-    """Answers of a training with a right one as often as ``quality`` says, and their measures."""
+    """Simulate a training's answers with accuracy ``quality``, and their measures."""
     labels = list(task.labels) or ["my lost keys", "a letter from home", "impossible"]
     golds = [(str(one),) for one in _random(task.name).choice(labels, TEST_SIZE)]
     draw = _random(f"{stage.digest} {task.name}")

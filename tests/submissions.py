@@ -1,4 +1,4 @@
-"""Challenge submissions for tests: right answers on a tiny release, to change and to damage."""
+"""Challenge submissions for tests: gold answers on a tiny release, to change and to damage."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ Files = dict[str, bytes]
 """Path in the archive → content."""
 
 Answer = Callable[[str, str, int, tuple[str, ...]], tuple[str, ...]]
-"""(task, file, instance, right answers) → what is predicted."""
+"""(task, file, instance, gold answers) → prediction."""
 
 
 def write_release(folder: Path, dataset: str) -> Path:
-    """A tiny release whose test split has one instance id twice in relation extraction and one in
-    personality detection, with other right answers the second time, as the real one has."""
+    """Write a tiny release whose test split has duplicate instance ids, like the real one.
+
+    One id in relation extraction and one in personality detection occur twice, with other gold
+    answers the second time.
+    """
     release = tiny_release(dataset)
     if dataset == "Friends":
         first, second = release.content["data"][3:5]
@@ -43,12 +46,12 @@ def golds_of(folder: Path, dataset: str) -> Golds:
 
 
 def right(task: str, file: str, instance: int, gold: tuple[str, ...]) -> tuple[str, ...]:
-    """Predicts the (first) right answer."""
+    """Return the (first) gold answer."""
     return gold
 
 
 def files_of(golds: Golds, answer: Answer = right) -> Files:
-    """A submission's files; ``answer`` may leave the right answers as they are."""
+    """Return a submission's files with predictions from ``answer``, by default gold answers."""
     files: Files = {}
     for name, task in golds.tasks.items():
         ids = [
@@ -68,7 +71,7 @@ def files_of(golds: Golds, answer: Answer = right) -> Files:
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:
-    """A zip as most tools would write it."""
+    """Pack a zip in the form that most tools write."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -81,7 +84,7 @@ def lines_of(files: Files, name: str) -> list[bytes]:
 
 
 def with_line(files: Files, name: str, number: int, line: bytes) -> Files:
-    """The files with line ``number`` (from 1) of one of them replaced."""
+    """Return the files with line ``number`` (from 1) of one file replaced."""
     lines = lines_of(files, name)
     lines[number - 1] = line
     return files | {name: b"\n".join(lines) + b"\n"}

@@ -1,7 +1,7 @@
-"""A design in one file, as a plugin brings it: everything that the core offers, used once.
+"""A plugin design in one file that uses every feature of the core once.
 
-Two stages, the second from the first with a frozen body and on derived data; a fit; evaluations by
-Spearman's correlation and a measure of its own; a figure of its own.
+It has two stages, a fit, evaluations by Spearman's correlation and a custom measure, and a custom
+figure. The second stage starts from the first, with a frozen body and derived data.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 DATASET, FIRST, SECOND = "DailyDialog", "dialogue_act_classification", "topic_classification"
 ABOUT = ("task",)
-"""What runs are about, as ``Run.about`` has it."""
+"""Keys of ``Run.about``."""
 
 
 def mean_gap(predicted: Values, gold: Values) -> float:
-    """How far the numbers of the predicted and the right answers are apart, on average."""
+    """Return the mean absolute difference of predicted and gold numbers."""
     return float(abs(predicted - gold).mean())
 
 
@@ -48,7 +48,7 @@ class ToyTraining(TrainingConfig):
 
 
 class ToyConfig(CommonConfig):
-    """A study of this design has the common keys, and two of its own."""
+    """Config of this design: the common keys, and two of its own."""
 
     training: ToyTraining = Field(default=ToyTraining(), description="hyperparameters")
     part: Count | None = Field(default=None, description="judge so many instances besides")
@@ -59,7 +59,7 @@ class ToyConfig(CommonConfig):
 
 
 def frozen_body() -> list[Step]:
-    """Everything on the first task, then the second task's head alone."""
+    """Train everything on the first task, then only the second task's head."""
     first = Step((FIRST,), Selection((FIRST,)))
     return [first, Step((SECOND,), Selection((SECOND,), "micro_f1"), trains=(f"head.{SECOND}",))]
 

@@ -1,4 +1,4 @@
-"""The validator of Every Eval Ever, on what ``tasktransfer export`` has written."""
+"""Validation of files from ``tasktransfer export`` with the validator of Every Eval Ever."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 
 VALIDATOR = Path(sys.prefix, "every-eval-ever")
-"""Where `make` puts it: it asks for Python 3.12 and for much that its validator does not use."""
+"""Folder in which `make` installs it, because it needs Python 3.12 and unrelated packages."""
 
 
 def validated(folder: Path) -> tuple[int, list[dict[str, Any]]]:
-    """Its exit code (0: no error, no warning) and what it says of each file below ``data/``, of its
-    place and of its companion."""
+    """Run the validator, and return its exit code and results.
+
+    The exit code is 0 if there is no error and no warning. There is one result per file below
+    ``data/``, covering its path and its companion file.
+    """
     if not VALIDATOR.is_dir():
         pytest.skip("no validator of every-eval-ever here: `make unit` installs it")
     names = sorted(str(file.relative_to(folder)) for file in folder.glob("data/*/*/*/*.json*"))

@@ -127,12 +127,12 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
         "no instance of 'MultiWOZ_reply' in .* remove 'MultiWOZ' from corp",
     ),
     (PROBES, "multiwoz20/val.json", empty, "val.json, line 1, column 1: the file is empty; fetch"),
-    (PROBES, "own_words/vectors.txt", gone, "vectors.txt: file not found (probes.word_vectors nam"),
+    (PROBES, "own_words/vectors.txt", gone, "vectors.txt: file not found .probes.word_vectors nam"),
     (
         PROBES,
         "own_words/vectors.txt",
         empty,
-        "vectors.txt: is empty (probes.word_vectors names",
+        "vectors.txt: is empty .probes.word_vectors names",
     ),
     (
         EMPATHETIC,
