@@ -1,4 +1,4 @@
-"""The optimiser of a training, as its hyperparameters say."""
+"""The optimiser of a training, built from its hyperparameters."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from tasktransfer.models.heads import Head
 def make_optimiser(
     module: nn.Module, moving: Sequence[nn.Parameter], training: Training
 ) -> torch.optim.Optimizer:
-    """Return Adam, AdamW where weights decay, or Adamax; with moments of 8 bits (Dettmers et al.
-    2022) by bitsandbytes, which keeps those of parameters below 4,096 numbers in 32.
+    """Return Adam, AdamW (with weight decay) or Adamax.
+
+    With 8-bit moments (Dettmers et al. 2022) the optimiser comes from bitsandbytes, which keeps 32
+    bits for parameters with fewer than 4,096 elements.
 
     Args:
-        module: the model, whose heads may have a learning rate of their own.
+        module: the model, whose heads may have a separate learning rate.
         moving: its parameters that are trained.
 
     Raises:
-        ConfigError: 8 bits are asked for, and bitsandbytes is not there.
+        ConfigError: 8 bits are configured, but bitsandbytes cannot be imported.
     """
     rate, decay = training.learning_rate, training.weight_decay
     parameters = _group_parameters(module, moving, training)
@@ -43,7 +45,7 @@ def make_optimiser(
 def _group_parameters(
     module: nn.Module, moving: Sequence[nn.Parameter], training: Training
 ) -> list[Any]:
-    """Return the parameters, in groups if some have another learning rate or do not decay."""
+    """Return the parameters, in groups if some have another learning rate or no weight decay."""
     rate = training.head_learning_rate
     spared = training.weight_decay > 0 and training.decays == "matrices"
     if rate is None and not spared:
@@ -52,7 +54,7 @@ def _group_parameters(
     heads = {id(parameter) for layer in layers for parameter in layer.parameters()}
     groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
     for parameter in moving:
-        # Biases and norms are vectors, and everything else is a matrix.
+        # Biases and norms are vectors; all other parameters are matrices.
         key = rate is not None and id(parameter) in heads, spared and parameter.ndim < 2
         groups.setdefault(key, []).append(parameter)
     return [
@@ -67,10 +69,10 @@ def _group_parameters(
 
 def _bitsandbytes() -> Any:
     try:
-        from bitsandbytes import optim  # noqa: PLC0415  # an extra of its own
+        from bitsandbytes import optim  # noqa: PLC0415  # an optional dependency
     except ImportError as error:
         raise ConfigError(
             f"training.optimiser_bits: 8 needs the package bitsandbytes, which cannot be imported "
-            f"({error}); pip install 'tasktransfer[eight-bit]', or set it to 32"
+            f"({error}); pip install 'tasktransfer[eight-bit]', or set optimiser_bits to 32"
         ) from error
     return optim

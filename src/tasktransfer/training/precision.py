@@ -1,5 +1,7 @@
-"""Which number format a training multiplies in. Weights, and what they are updated by, are float32
-always."""
+"""The number format of a training's matrix products.
+
+Weights and their updates are always float32.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,15 @@ def chosen(
     hidden_size: int,
     note: Callable[[str], None] = lambda text: None,
 ) -> Precision:
-    """What ``training.precision`` comes to.
+    """Resolve ``training.precision`` to a number format.
 
-    ``auto`` is bfloat16 where the hardware multiplies in it by units of its own and gains by it:
-    GPUs since Ampere; CPUs that have the units and were measured to gain at the model's width
-    (docs/decisions/0017-bfloat16-on-cpus.md).
+    ``auto`` is bfloat16 if the hardware has units for it and is faster with them. This holds for
+    GPUs since Ampere, and for CPUs with these units whose measured speed-up at the model's width is
+    large enough (docs/decisions/0017-bfloat16-on-cpus.md).
 
     Args:
-        hidden_size: of the model.
-        note: told where what a CPU gains is not remembered.
+        hidden_size: hidden size of the model.
+        note: called with a message if a CPU's speed-up is not cached.
     """
     if wanted != "auto":
         return wanted

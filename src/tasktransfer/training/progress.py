@@ -1,4 +1,4 @@
-"""Progress of one training in its log: how far, how fast, how long still."""
+"""Progress of one training in its log: fraction done, speed, remaining time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from tasktransfer.files.progress import clock_text
 
 
 class Progress:
-    """Counts instances seen, in training and evaluation, and writes lines a person can follow.
+    """A counter of the instances in training and evaluation that writes progress lines.
 
-    Lines instead of a redrawn bar: a log file is read with tail, and Snakemake's logs are files.
+    It writes lines instead of a redrawn bar, because Snakemake's logs are files that are read with
+    tail.
     """
 
     def __init__(self, total: int, label: str, out: TextIO = sys.stderr) -> None:
@@ -26,27 +27,30 @@ class Progress:
         self._last = 0.0
 
     def advance(self, count: int) -> None:
-        """``count`` more instances were seen; a line at most every ten seconds."""
+        """Count ``count`` more instances; write a line at most every ten seconds."""
         self.done += count
         if time.perf_counter() - self._last >= 10:
             self._line("")
 
     def skip(self, count: int) -> None:
-        """``count`` instances were seen before this process began: they tell nothing of its
-        speed."""
+        """Count ``count`` instances of an earlier process, which do not count for the speed."""
         self.done += count
         self._skipped += count
 
     def round(
         self, number: int, train_loss: Mapping[str, float], chosen: Sequence[tuple[float, int]]
     ) -> None:
-        """A round has ended; ``chosen``: its score and the best round so far, by each selection."""
+        """Write the results of a round.
+
+        Args:
+            chosen: per selection, the round's score and the best round so far.
+        """
         losses = ", ".join(f"{task} {value:.4f}" for task, value in train_loss.items())
         dev = ", ".join(f"{score:.2f} | best round {best}" for score, best in chosen)
         self._line(f" | round {number}: loss {losses} | dev {dev}")
 
     def say(self, text: str) -> None:
-        """One line of its own."""
+        """Write a message on its own line."""
         print(f"{self.label}: {text}", file=self.out, flush=True)
 
     def _line(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The record of a training: its history, test results and provenance put together."""
+"""The record of a training, with its history, test results and provenance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tasktransfer.training.setup import Setup
 from tasktransfer.training.torch_facts import host, peak_gpu_memory_mb
 
 Clock = dict[str, float]
-"""Phase of a training → its wall time, seconds."""
+"""Phase of a training → its wall time in seconds."""
 
 
 def build_record(
@@ -43,7 +43,7 @@ def build_record(
     artefacts: Mapping[str, Artefact],
     provenance: Provenance,
 ) -> Record:
-    """The record of a finished training."""
+    """Build the record of a finished training."""
     results: dict[str, TaskResult] = {
         task: {
             "measures": evaluation.metrics,
@@ -94,13 +94,13 @@ def build_provenance(
     joules: float | None,
     notes: list[str],
 ) -> Provenance:
-    """How the numbers came about.
+    """Build the provenance of a record.
 
     Args:
-        learnable: parameters that are not fixed, before the stage froze any.
-        started: in UTC.
+        learnable: number of trainable parameters before the stage froze any.
+        started: start time in UTC.
         joules: energy of the device, see ``energy.meter``.
-        notes: what was said while the model was loaded.
+        notes: notes from loading the model.
     """
     rate = 1 / max(trained.train_seconds, 1e-9)
     resumed = [f"interrupted and resumed after round {number}" for number in trained.resumed_after]
@@ -138,12 +138,12 @@ def build_provenance(
 
 
 def learnable_parameters(model: FamilyModel) -> int:
-    """How many parameters may move."""
+    """Return the number of trainable parameters."""
     return sum(weight.numel() for weight in model.module.parameters() if weight.requires_grad)
 
 
 def split_sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, Sizes]:
-    """Instances per task and split; 0 for a split that the stage does not use."""
+    """Return the number of instances per task and split; 0 for a split that is not used."""
     sizes: dict[str, Sizes] = {}
     for (task, split), examples in splits.items():
         size = sizes.setdefault(task, {"train": 0, "dev": 0, "test": 0})

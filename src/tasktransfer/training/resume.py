@@ -1,7 +1,7 @@
-"""Going on after a kill: the state of a training after an epoch, kept until the stage is done.
+"""Resuming after a kill: the state of a training after a round, stored until the stage is done.
 
-It lives in a folder of its own inside the stage's folder. A training that goes on from it ends with
-the record of an undisturbed one, bit for bit on the same CPU.
+It has its own folder inside the stage's folder. A resumed training ends with the same record as an
+uninterrupted one, bit for bit on the same CPU.
 """
 
 from __future__ import annotations
@@ -24,21 +24,25 @@ from tasktransfer.results.state import RESUME
 FILE = "epoch.pt"
 
 SHARE = 0.1
-"""Of the time that a training takes, what writing its state may take at most. An epoch that is
-shorter than ten times the writing is not kept; repeating it costs less than keeping all would."""
+"""Maximum fraction of a training's time for writing its state.
+
+A round that is shorter than ten times the writing is not stored, because repeating it costs less
+than storing every round."""
 
 
 LEAST_VARIABLE = "TASKTRANSFER_RESUME_SECONDS"
 LEAST_SECONDS = 300.0
-"""Of training since the last state, or the start: before that none is written. A state is four
-times the weights, and repeating minutes costs less than writing many of them."""
+"""Minimum training time in seconds since the last state, or the start, before one is written.
+
+A state is four times as large as the weights, and repeating minutes costs less than writing many
+states."""
 
 
 def least_seconds() -> float:
-    """``LEAST_SECONDS``, or what the environment says.
+    """Return ``LEAST_SECONDS`` or its override from the environment.
 
     Raises:
-        ConfigError: it says no number of 0 or more.
+        ConfigError: the override is not a number of 0 or more.
     """
     text = os.environ.get(LEAST_VARIABLE, str(LEAST_SECONDS))
     try:
@@ -52,11 +56,16 @@ def least_seconds() -> float:
 
 @dataclass(slots=True)
 class Snapshots:
-    """Where the state of one training is kept.
+    """The storage of one training's state.
 
-    ``belongs_to`` is compared when it is read: the stage's digest and whatever else a state must
-    agree with. A state of anything else, or a damaged one, is not used, nor is one that ``refused``
-    gives a reason against.
+    A damaged state is not used.
+
+    Attributes:
+        belongs_to: stage digest and other facts that a stored state must match to be used.
+        say: function that reports why a state is not used or not written.
+        share: maximum fraction of the time for writing, see ``SHARE``.
+        least: minimum seconds between two states, see ``LEAST_SECONDS``.
+        refused: function that returns a reason not to use a state, or an empty string.
     """
 
     stage_folder: Path
@@ -73,17 +82,18 @@ class Snapshots:
         return self.stage_folder / RESUME / FILE
 
     def read(self) -> dict[str, Any] | None:
-        """The last kept state; None if there is none that can be used."""
+        """Return the last stored state; None if there is none or it cannot be used."""
         if not self.file.exists():
             return None
         try:
-            # Tensors and plain values only: nothing in the file is executed.
+            # weights_only loads tensors and plain values, so nothing in the file is executed.
             kept = torch.load(self.file, map_location="cpu", weights_only=True)
         except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as e:
-            self.say(f"{self.file}: damaged ({e!r}), the training starts over")
+            self.say(f"{self.file}: damaged ({e!r}); the training starts over")
             return None
         if not isinstance(kept, dict) or kept.get("belongs_to") != self.belongs_to:
-            self.say(f"{self.file}: of another stage, device or version; the training starts over")
+            problem = "from another stage, device or version"
+            self.say(f"{self.file}: {problem}; the training starts over")
             return None
         if reason := self.refused(kept):
             self.say(f"{self.file}: {reason}; the training starts over")
@@ -91,8 +101,11 @@ class Snapshots:
         return kept
 
     def keep(self, state: Callable[[], dict[str, Any]]) -> None:
-        """Write the state after a round, unless the last one is less than ``least`` seconds old, or
-        writing would cost more than ``share`` of the time since."""
+        """Write the state after a round.
+
+        It is not written if the last one is less than ``least`` seconds old, or if writing would
+        take more than ``share`` of the time since.
+        """
         began = time.perf_counter()
         if began - self._last < self.least or self._cost > self.share * (began - self._last):
             return
@@ -102,8 +115,8 @@ class Snapshots:
             torch.save({"belongs_to": self.belongs_to, **state()}, part)
             part.replace(self.file)  # atomic: a kill leaves the old state or the new one
         except (OSError, RuntimeError) as error:
-            # torch reports a full disk as RuntimeError. The training itself needs no state.
-            self.say(f"{part}: cannot be written ({error}); if killed, it would lose this epoch")
+            # torch reports a full disk as RuntimeError. The training can continue without a state.
+            self.say(f"{part}: cannot be written ({error}); a killed run would repeat this epoch")
         finally:
             with suppress(OSError):
                 part.unlink()
@@ -111,18 +124,18 @@ class Snapshots:
         self._cost = self._last - began
 
     def clear(self) -> None:
-        """Remove what was kept: the stage is done."""
+        """Remove the stored state after the stage is done."""
         shutil.rmtree(self.file.parent, ignore_errors=True)
 
 
 def random_state() -> dict[str, Any]:
-    """The state of torch's random numbers, on the CPU and every CUDA device."""
+    """Return the state of torch's random generators on the CPU and every CUDA device."""
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {"cpu": torch.get_rng_state(), "cuda": cuda}
 
 
 def restore_random_state(state: dict[str, Any]) -> None:
-    """Put back what ``random_state`` gave."""
+    """Restore a state from ``random_state``."""
     torch.set_rng_state(state["cpu"])
     if state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])

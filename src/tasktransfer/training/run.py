@@ -1,4 +1,4 @@
-"""One stage from its inputs to its record: read, load, train, test, write.
+"""Training of one stage, from its inputs to its record: read, load, train, test, write.
 
 The record is written last and atomically: a stage whose ``metrics.json`` exists is complete, and a
 training that is killed leaves nothing that looks finished.
@@ -57,7 +57,7 @@ def train_stage(job: Job) -> Record:
     Raises:
         DataError: an encoded split is missing or empty.
         ModelError: the checkpoint cannot be loaded.
-        ConfigError: the stage names a part, a measure or a merge that cannot be.
+        ConfigError: the stage names a part, a measure or a merge that is not possible.
         TrainingError: the loss is not a finite number.
         MemoryShortageError: not even one instance at a time fits into memory.
         StorageError: the disk is full or cannot be written.
@@ -120,7 +120,7 @@ def train_stage(job: Job) -> Record:
                 with _timed(clock, "save"):
                     _save(model, stage, best, folder)
     kept = [*[CHECKPOINT] * job.save_checkpoint, ROUNDS]
-    # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
+    # The wall clock may jump, and a record with negative time is invalid: use a monotonic clock.
     clock["total"] = time.perf_counter() - began
     record = build_record(
         job,
@@ -163,20 +163,20 @@ def _timed(clock: Clock, phase: str) -> Iterator[None]:
 
 
 def belongs_to(stage: Stage, setup: Setup, model: FamilyModel) -> dict[str, str]:
-    """What the state of an interrupted training must agree with, to end in the same record."""
+    """Return the facts that a stored state must match for the training to end in this record."""
     weights = [[name, [*weight.shape]] for name, weight in model.module.named_parameters()]
     return {
         "stage": stage.digest,
         "device": setup.device.type,
         "precision": setup.precision,
-        "torch": str(torch.__version__),  # a class of its own, which would not be read back
-        # The optimiser knows weights by their number alone, and does not look at their shapes.
+        "torch": str(torch.__version__),  # a plain str, since weights_only rejects its subclass
+        # The optimiser identifies weights by their index and does not check their shapes.
         "weights": digest_of(weights),
     }
 
 
 def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], EncodedSplit]:
-    """Every split that the stage needs, by (task, split)."""
+    """Read every split that the stage needs, by (task, split)."""
     stage = job.stage
     limits = {
         "train": stage.training.limit_train,
@@ -191,15 +191,15 @@ def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], E
         encoded = read_split(job.encoded, task, split).limited(limits[split])
         if not len(encoded):
             raise DataError(
-                f"{job.encoded}: the {split} split of {task} has no instances, so it can neither "
-                "be trained on nor scored; leave the task out of the study"
+                f"{job.encoded}: the {split} split of {task} has no instances, so it cannot be "
+                "used for training or evaluation; leave the task out of the study"
             )
         splits[task, split] = encoded
     return splits
 
 
 def _count_examples(schedule: Schedule, splits: Mapping[tuple[str, str], EncodedSplit]) -> int:
-    """Return how many examples a training reads and predicts, for the time left."""
+    """Return the number of examples that a training reads and predicts, for the remaining time."""
     times = {"train": schedule.epochs, "dev": schedule.rounds, "test": 1}
     return round(sum(len(examples) * times[split] for (_, split), examples in splits.items()))
 
@@ -216,7 +216,7 @@ def _tested(
     setup: Setup,
     progress: Progress,
 ) -> dict[str, Evaluation]:
-    """The model, which is that of a best round, on the test sets that the round is for."""
+    """Evaluate the model of a best round on the test sets of its selection."""
     scoring = job.stage.training.fidelity.scoring
     return {
         task: evaluate(model, tasks[task], splits[task, "test"], setup, scoring, progress.advance)
@@ -225,15 +225,18 @@ def _tested(
 
 
 def _save(model: FamilyModel, stage: Stage, best: Best, folder: Path) -> None:
-    """The model of a best round, in its place in a checkpoint's folder."""
+    """Save the model of a best round in its subfolder of a checkpoint."""
     path = choice_folder(folder, stage.told_apart(best.selection))
     path.mkdir(exist_ok=True)
     model.save(path)
 
 
 def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> None:
-    """Leave a round's parameters where they are asked for, and where they lie already: a training
-    that is made once more for other rounds takes none away, and all are of one trajectory."""
+    """Save a round's checkpoint if the stage keeps it or an earlier one exists.
+
+    Training again for other rounds therefore removes none, and all checkpoints come from the same
+    trajectory.
+    """
     path = folder / str(number)
     if stage.keeps(number) or path.is_dir():
         with _whole(path) as building:
@@ -241,23 +244,25 @@ def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> 
 
 
 def _remove_rounds_after(folder: Path, last: int) -> None:
-    """What an earlier attempt that went on for longer has left."""
+    """Remove the checkpoints of later rounds, which a longer earlier attempt has left."""
     for number in (number for number in kept_in(folder) if number > last):
         shutil.rmtree(folder / ROUNDS / str(number), ignore_errors=True)
 
 
 def _not_kept(job: Job, state: Mapping[str, Any]) -> str:
-    """Why a training cannot go on from a state: rounds before it are asked for and not there."""
+    """Return why a training cannot resume from a state: missing checkpoints of earlier rounds."""
     if not job.keeps_rounds:
         return ""
     gone = lacking(job.out, job.stage, state["history"]["rounds"][-1]["round"])
-    return f"rounds asked for and not kept: {', '.join(map(str, gone))}" if gone else ""
+    return f"missing checkpoints of rounds: {', '.join(map(str, gone))}" if gone else ""
 
 
 @contextmanager
 def _whole(folder: Path) -> Iterator[Path]:
-    """A folder to write into beside this one, which it replaces at the end, so that a checkpoint
-    folder is always a whole one."""
+    """Yield a temporary folder that replaces ``folder`` at the end.
+
+    A checkpoint folder is therefore always complete.
+    """
     building = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)

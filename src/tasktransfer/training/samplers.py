@@ -1,7 +1,7 @@
-"""Which examples make up which update, and in which order. Pure numpy.
+"""Samplers: the examples and the order of updates. Pure numpy.
 
-An update is a tuple of weighted batches: one step of the optimiser on the weighted sum of their
-mean losses. A sampler makes the updates of an epoch, from the seed and the epoch alone.
+An update is a tuple of weighted batches: one optimiser step on the weighted sum of their mean
+losses. A sampler returns the updates of an epoch, which depend only on the seed and the epoch.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import DataError
 
 Sizes = Mapping[str, int]
-"""Examples per task; the order does not matter."""
+"""Number of examples per task, in any order."""
 
 
 TEMPERATURE = 2.0
-"""Of ``temperature``: 1 is in proportion to size, more is more even."""
+"""Temperature of the sampler ``temperature``: 1 samples tasks in proportion to their size, larger
+values more evenly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Examples of one task, and what their mean loss is multiplied by."""
+    """Examples of one task, and the weight of their mean loss."""
 
     task: str
     examples: tuple[int, ...]
@@ -44,11 +45,11 @@ Update = tuple[Batch, ...]
 def task_batches(
     sizes: Sizes, training: Training, seed: int, epoch: int, weigh_alone: bool = False
 ) -> list[Update]:
-    """Every batch of every task once, one an update, the next task drawn in proportion to its
-    remaining batches (paper, section 4; feta-spec, multitask mixing).
+    """Return every batch of every task once, one per update.
 
-    A task's last batch may be smaller. Weights: see ``task_weights``. With the toolkit's
-    ``batches_per_update`` an update is the mean of three batches that were drawn so, see
+    The next task is sampled in proportion to its remaining batches (paper, section 4; feta-spec,
+    multitask mixing). A task's last batch may be smaller. For weights see ``task_weights``. With
+    the toolkit's ``batches_per_update``, an update is the mean of three of these batches, see
     ``_in_updates``.
     """
 
@@ -61,7 +62,7 @@ def task_batches(
         for task in sorted(sizes):
             waiting[task] = _shuffled(generator, task, sizes[task], step, weights[task])
         tickets = [task for task, batches in waiting.items() for _ in batches]
-        # Shuffling one ticket a batch is drawing without replacement in proportion to what remains.
+        # Shuffling one ticket per batch samples tasks in proportion to their remaining batches.
         return [waiting[tickets[i]].pop(0) for i in generator.permutation(len(tickets))]
 
     fidelity = training.fidelity
@@ -73,11 +74,14 @@ def task_batches(
 def _in_updates(
     batches: list[Batch], several: int, kept: bool, before: list[Batch]
 ) -> list[Update]:
-    """Batches put together to updates of so many.
+    """Group batches into updates of ``several`` batches.
 
-    Those at the end that are too few are an update of their own or, if ``kept``, join the next
-    epoch's first: no step lies between, so their gradients are what the toolkit leaves over there.
-    ``before``: the batches of the epoch before.
+    Leftover batches at the end form their own update. If ``kept``, they join the next epoch's first
+    update instead: there is no optimiser step in between, so their gradients accumulate as in the
+    toolkit.
+
+    Args:
+        before: batches of the previous epoch.
     """
     if several == 1:
         return [(batch,) for batch in batches]
@@ -95,16 +99,16 @@ def _in_updates(
 
 
 def batch_size(training: Training) -> int:
-    """Examples of a batch; ``training.batch_size`` is an update's."""
+    """Return the examples per batch; ``training.batch_size`` is the number per update."""
     return max(1, training.batch_size // training.fidelity.batches_per_update)
 
 
 def uniform(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
-    """A batch of one task an update, the task drawn uniformly whatever the tasks' sizes (PoE,
-    section VI-C). As many updates as ``task_batches`` makes.
+    """Return one batch per update, of a task that is sampled uniformly (PoE, section VI-C).
 
-    A task's examples come in shuffled passes: none twice before all were drawn. Every weight is 1:
-    which task counts how much is in the draw.
+    The number of updates is that of ``task_batches``. A task's examples come in shuffled passes, so
+    none repeats before all were used. Every weight is 1, because sampling sets the tasks'
+    proportions.
     """
     generator = np.random.default_rng([seed, epoch])
     drawn = generator.integers(len(sizes), size=_batches(sizes, training.batch_size))
@@ -112,8 +116,10 @@ def uniform(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Upd
 
 
 def temperature(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
-    """As ``uniform``, a task drawn in proportion to its size to the power of 1 / ``TEMPERATURE``:
-    between its size and no regard for it."""
+    """Return one batch per update, of a task sampled by its size to the power 1 / ``TEMPERATURE``.
+
+    This lies between sampling in proportion to size and ``uniform``, which it otherwise equals.
+    """
     generator = np.random.default_rng([seed, epoch])
     shares = np.array([sizes[task] for task in sorted(sizes)]) ** (1 / TEMPERATURE)
     count = _batches(sizes, training.batch_size)
@@ -124,7 +130,7 @@ def temperature(sizes: Sizes, training: Training, seed: int, epoch: int) -> list
 def _as_drawn(
     generator: np.random.Generator, drawn: list[int], sizes: Sizes, step: int
 ) -> list[Update]:
-    """A batch of one task an update, the task by its place among the names."""
+    """Return one batch per update from a list of task indices, in sorted order of the names."""
     tasks = sorted(sizes)
     waiting: dict[str, list[Batch]] = {task: [] for task in tasks}
     updates: list[Update] = []
@@ -136,10 +142,12 @@ def _as_drawn(
 
 
 def random_weights(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
-    """A batch of every task an update, their losses weighted at random, anew each time: a softmax
-    of standard normal numbers (Lin et al. 2021). A control: gradient surgery has not been shown to
-    do better (Kurin et al. 2022, Xin et al. 2022). As many batches as ``task_batches`` has, those
-    of small tasks more than once."""
+    """Return updates of one batch per task, with random loss weights that change each update.
+
+    The weights are a softmax of standard normal numbers (Lin et al. 2021). This is a control:
+    gradient surgery has not been shown to be better (Kurin et al. 2022, Xin et al. 2022). The
+    number of batches is that of ``task_batches``; batches of small tasks repeat.
+    """
     generator = np.random.default_rng([seed, epoch])
     tasks = sorted(sizes)
     every = _of_every_task(generator, sizes, training.batch_size)
@@ -153,9 +161,11 @@ def random_weights(sizes: Sizes, training: Training, seed: int, epoch: int) -> l
 
 
 def offered(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
-    """A batch of every task an update, of which a bandit takes two while it trains: the target's,
-    and that of one source (``core.bandits``). So there are as many batches trained on as
-    ``task_batches`` has. The others are passed over: each is drawn at random as well as the next.
+    """Return updates of one batch per task, from which a bandit selects two during training.
+
+    These are the batches of the target and of one source (``core.bandits``). The number of trained
+    batches is therefore that of ``task_batches``. The other batches are skipped, which is harmless
+    because batches are sampled at random.
     """
     every = _of_every_task(np.random.default_rng([seed, epoch]), sizes, training.batch_size)
     return [next(every) for _ in range(math.ceil(_batches(sizes, training.batch_size) / 2))]
@@ -164,7 +174,7 @@ def offered(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Upd
 def _of_every_task(
     generator: np.random.Generator, sizes: Sizes, step: int
 ) -> Iterator[tuple[Batch, ...]]:
-    """A batch of every task, without end: in shuffled passes, as those of ``uniform``."""
+    """Yield one batch of every task endlessly, in shuffled passes as in ``uniform``."""
     waiting: dict[str, list[Batch]] = {task: [] for task in sorted(sizes)}
     while True:
         for task, batches in waiting.items():
@@ -174,11 +184,11 @@ def _of_every_task(
 
 
 def mixed(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
-    """An update's instances drawn one by one, the task of each uniformly whatever the tasks' sizes
-    (PoE, section VI-C). As many updates as ``task_batches`` makes.
+    """Return updates whose instances come from uniformly sampled tasks (PoE, section VI-C).
 
-    The instances of a task are a batch, weighted by its share of the update: so the update's loss
-    is the mean over its instances. They come in shuffled passes, as those of ``uniform`` do.
+    The number of updates is that of ``task_batches``. The instances of a task form a batch that is
+    weighted by its fraction of the update, so the update's loss is the mean over its instances.
+    They come in shuffled passes as in ``uniform``.
     """
     generator = np.random.default_rng([seed, epoch])
     tasks = sorted(sizes)
@@ -199,7 +209,7 @@ def mixed(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Updat
 
 
 def together(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
-    """A batch of every task an update, all of the same instances: the mean of the tasks' losses."""
+    """Return updates of one batch per task with the same instances; the loss is the tasks' mean."""
     generator = np.random.default_rng([seed, epoch])
     tasks = sorted(sizes)
     return [
@@ -223,11 +233,13 @@ SAMPLERS: dict[Sampler, Callable[[Sizes, Training, int, int], list[Update]]] = {
 def task_weights(
     sizes: Sizes, batch_size: int, weighting: str, weigh_alone: bool = False
 ) -> dict[str, float]:
-    """What each task's loss is multiplied by.
+    """Return the weight of each task's loss.
 
-    ``none``: 1, the paper's plain sum. ``inverse_sqrt``: 1/sqrt(number of the task's batches) when
-    several tasks are trained together, as the toolkit does by default; 1 for a task alone, unless
-    ``weigh_alone``.
+    Args:
+        weighting: ``none`` for weights of 1, the paper's plain sum; ``inverse_sqrt`` for
+            1/sqrt(number of the task's batches), the toolkit's default.
+        weigh_alone: whether ``inverse_sqrt`` also applies to a single task, whose weight is
+            otherwise 1.
     """
     if weighting == "none" or (len(sizes) == 1 and not weigh_alone):
         return dict.fromkeys(sizes, 1.0)
@@ -237,7 +249,7 @@ def task_weights(
 def _shuffled(
     generator: np.random.Generator, task: str, size: int, step: int, weight: float = 1.0
 ) -> list[Batch]:
-    """One pass over a task in batches of ``step``; the last one may be smaller."""
+    """Return one shuffled pass over a task in batches of ``step``; the last may be smaller."""
     order = generator.permutation(size).tolist()
     return [Batch(task, tuple(order[i : i + step]), weight) for i in range(0, size, step)]
 
@@ -251,8 +263,10 @@ def _batches(sizes: Sizes, step: int) -> int:
 
 @dataclass(slots=True)
 class Schedule:
-    """The updates of a training, round by round. A round is an epoch, or ``every`` updates; the
-    last round then has what is left."""
+    """The updates of a training by round.
+
+    A round is an epoch, or ``every`` updates. In the second case, the last round may be shorter.
+    """
 
     sampler: Sampler
     sizes: Sizes
@@ -260,17 +274,17 @@ class Schedule:
     seed: int
     every: int | None = None
     weigh_alone: bool = False
-    """Whether a task is weighted that is trained alone, see ``task_weights``."""
+    """Whether a task that is trained alone is weighted, see ``task_weights``."""
     _epoch: tuple[int, list[Update]] = field(default=(0, []))
-    """The one that was asked for last: its rounds follow each other."""
+    """Cache of the last epoch's updates, since its rounds follow each other."""
 
     @staticmethod
     def of(stage: Stage, splits: Mapping[str, EncodedSplit]) -> Schedule:
-        """The schedule of a stage on its training splits.
+        """Build the schedule of a stage on its training splits.
 
         Raises:
-            DataError: tasks that are to be trained together do not share their instances, or there
-                are too few batches for an update.
+            DataError: tasks of the sampler ``together`` do not share their instances, or there are
+                too few batches for an update.
         """
         if stage.sampler == "together":
             check_same_instances(splits)
@@ -286,29 +300,29 @@ class Schedule:
         if schedule._in_epoch < 1:
             batches = _batches(sizes, batch_size(stage.training))
             raise DataError(
-                f"{', '.join(sizes)}: {batches} batches an epoch, and an update takes "
-                f"{stage.training.fidelity.batches_per_update}: the toolkit never updates a model "
-                "then; set training.fidelity.leftover_batches to own_update, or leave the task out"
+                f"{', '.join(sizes)}: an epoch has {batches} batches, but an update needs "
+                f"{stage.training.fidelity.batches_per_update}, so the toolkit never updates the "
+                "model; set training.fidelity.leftover_batches to own_update, or leave the task out"
             )
         return schedule
 
     @property
     def rounds(self) -> int:
-        """How many there are, if nothing ends the training before."""
+        """The number of rounds without early stopping."""
         return math.ceil(self.updates / self._in_round)
 
     @property
     def updates(self) -> int:
-        """Updates of the whole training, if nothing ends it before."""
+        """The number of updates of the whole training without early stopping."""
         return self.training.planned_updates(self.sampler, len(self.sizes), self._in_epoch)
 
     @property
     def epochs(self) -> float:
-        """Passes over the training sets, if nothing ends the training before."""
+        """The number of passes over the training sets without early stopping."""
         return self.updates / self._in_epoch
 
     def round(self, number: int) -> Iterator[Update]:
-        """The updates of a round, from 1."""
+        """Yield the updates of a round; rounds are numbered from 1."""
         last = min(number * self._in_round, self.updates)
         for update in range((number - 1) * self._in_round, last):
             epoch, position = divmod(update, self._in_epoch)
@@ -344,15 +358,15 @@ class Schedule:
 
 
 def _after_several_tasks(stage: Stage) -> bool:
-    """Whether a stage that this one goes on from, directly or not, trained several tasks."""
+    """Return whether an ancestor of the stage trained several tasks."""
     return any(len(each.train_tasks) > 1 or _after_several_tasks(each) for each in stage.parents)
 
 
 def check_same_instances(splits: Mapping[str, EncodedSplit]) -> None:
-    """Refuse tasks that do not have the same instances in the same order.
+    """Raise an error unless all tasks have the same instances in the same order.
 
     Raises:
-        DataError: names the two tasks and the first difference.
+        DataError: two tasks differ; the message names them and the first difference.
     """
     (first, split), *others = sorted(splits.items())
     for task, other in others:

@@ -1,4 +1,4 @@
-"""The learning rate over the updates of a training, by transformers' own schedulers."""
+"""The learning rate schedule of a training, from the schedulers of transformers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def make_scheduler(
     """Return the scheduler of a training; None if its learning rate never changes.
 
     Args:
-        updates: planned updates of the whole training. A training that stops early has the rates of
-            its first updates.
+        updates: planned updates of the whole training. A training that stops early uses the
+            schedule's first rates.
     """
     if training.schedule == "constant" and not training.warmup:
         return None

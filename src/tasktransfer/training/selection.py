@@ -1,4 +1,4 @@
-"""What a round is chosen by: one measure, the mean of it over the selecting tasks' dev splits."""
+"""Selection of the best round by the mean of one measure over the selecting tasks' dev splits."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from tasktransfer.training.progress import Progress
 from tasktransfer.training.setup import Setup
 
 OF_LOSS = ("loss", "perplexity")
-"""Measures of the loss, for which nothing has to be predicted."""
+"""Measures of the loss, which need no predictions."""
 
 DevMeasures = dict[str, dict[str, float]]
 """Task → measure → value."""
 
 
 def selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
-    """The measure that a stage is selected by.
+    """Return the measure by which a stage's best round is selected.
 
     Raises:
-        ConfigError: there is none of this name, or a selecting task or the model's family has it
-            not; the message names those that can be.
+        ConfigError: the measure is unknown, or not available for a selecting task or the model's
+            family; the message lists the available measures.
     """
     name, family = stage.selection.measure, stage.model.family
     for task in stage.measured_on:
@@ -42,7 +42,7 @@ def selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
         offered += [] if family in ("encoder", "dual_encoder") else ["perplexity"]
         if name not in offered:
             raise ConfigError(
-                f"selection.measure: found {name!r}; {family} models on {task} can be selected by "
+                f"selection.measure: found {name!r}; for {family} models on {task} choose one of "
                 f"{', '.join(offered)}"
             )
     return MEASURES[name]
@@ -56,8 +56,11 @@ def dev_measures(
     setup: Setup,
     progress: Progress,
 ) -> tuple[DevMeasures, dict[str, list[float]]]:
-    """The measures of every selecting task, and of each task what is selected by: a value, or of
-    ``score`` by the release's metrics one a metric, as the toolkit has it.
+    """Compute the dev measures of every selecting task.
+
+    Returns:
+        All measures by task, and the values for the selection by task: one value, or one per metric
+        for ``score`` by the release's metrics, as in the toolkit.
 
     Raises:
         TrainingError: a loss is not a finite number.
@@ -92,12 +95,12 @@ def dev_measures(
 
 
 def selection_score(values: Mapping[str, Sequence[float]], selection: Selection) -> float:
-    """The mean of what a round is chosen by, over the selecting tasks (``dev_measures``)."""
+    """Return the mean of the selection values of ``dev_measures`` over the selecting tasks."""
     return float(np.mean([value for task in selection.tasks for value in values[task]]))
 
 
 def _of_loss(name: str, loss: float, task: str) -> dict[str, float]:
-    """The loss, and its exponential where that is asked for."""
+    """Return the loss, and its exponential if the measure is the perplexity."""
     values = {"loss": loss}
     if name == "perplexity":
         values[name] = math.exp(loss) if loss < math.log(1e300) else math.inf
@@ -113,9 +116,14 @@ def _of_loss(name: str, loss: float, task: str) -> dict[str, float]:
 def dev_loss(
     model: FamilyModel, split: EncodedSplit, setup: Setup, batch_size: int | None = None
 ) -> float:
-    """The mean loss over a split, without dropout: per example for encoders, per counted token for
-    text-to-text models (``FamilyModel.weight``). ``batch_size``: where the loss is of a batch as a
-    whole (``in_batch``); None: the split is one batch."""
+    """Return the mean loss over a split, without dropout.
+
+    The mean is over examples for encoders, and over counted tokens for text-to-text models
+    (``FamilyModel.weight``).
+
+    Args:
+        batch_size: batch size of in-batch losses (``in_batch``); None if the split is one batch.
+    """
     model.module.eval()
     examples = range(len(split))
     if is_in_batch(model, split):

@@ -1,5 +1,7 @@
-"""How a training uses its hardware. Nothing here changes a result beyond floating-point noise and
-dropout's draws."""
+"""The use of the hardware by a training.
+
+These settings change results only by floating-point noise and dropout masks.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tasktransfer.training.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Device, precision, tokens at a time, and how many micro-batches at a time."""
+    """Device, precision, tokens per micro-batch, and number of parallel micro-batches."""
 
     device: torch.device
     train_budget: TokenBudget
@@ -24,19 +26,19 @@ class Setup:
     workers: Workers = field(default_factory=Workers)
 
     def autocast(self) -> AbstractContextManager[object]:
-        """What a forward pass is computed in; to be entered by the thread that computes."""
+        """Return the autocast context of a forward pass; the computing thread must enter it."""
         if self.precision == "float32":
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
 
     def one_update(self) -> AbstractContextManager[object]:
-        """A time in which no weight changes: what ``autocast`` converts in it, it converts once."""
+        """Return a context in which weights do not change, so ``autocast`` casts each only once."""
         if self.precision == "float32":
             return nullcontext()
-        # torch keeps converted weights until a thread leaves its outermost block.
+        # torch caches the cast weights until a thread leaves its outermost autocast block.
         return torch.autocast(self.device.type, torch.bfloat16, enabled=False)
 
     @property
     def notes(self) -> list[str]:
-        """What the record should say of how memory was used."""
+        """Notes for the record about the use of memory."""
         return [*self.train_budget.notes, *self.eval_budget.notes]

@@ -16,20 +16,20 @@ from tasktransfer.training.job import Job
 
 
 def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Note) -> FamilyModel:
-    """The model of a job's stage before its first update.
+    """Load the model of a job's stage before its first update.
 
-    A stage that goes on from all of another's best round is loaded from its checkpoint; any other
-    is its base model, over which the parts of its starts are laid.
+    A stage that continues from another stage's complete best round is loaded from that checkpoint.
+    Any other stage starts from its base model, into which the parts of its starts are copied.
 
     Args:
-        tasks: those of the stage, see ``tasks_of``.
-        note: told what of a checkpoint is not used or drawn at random.
+        tasks: tasks of the stage, see ``tasks_of``.
+        note: called with the weights of a checkpoint that are not used or initialised at random.
 
     Raises:
         ConfigError: a named part is unknown.
         DataError: the token ids are missing or damaged.
         ModelError: a checkpoint is damaged, a round was not kept, or parts do not fit.
-        RecordError: a checkpoint is not the one that its stage has left.
+        RecordError: a checkpoint differs from the one that its stage wrote.
     """
     stage = job.stage
 
@@ -75,6 +75,9 @@ def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Not
 
 
 def tasks_of(stage: Stage) -> dict[str, Task]:
-    """The tasks that a stage trains or is selected by, in an order that every process agrees on:
-    the model's weights come in it, and so does the optimiser's state."""
+    """Return the tasks that a stage trains or is selected by.
+
+    Their order is the same in every process, because the model's weights and the optimiser's state
+    follow it.
+    """
     return {name: get_task(stage.dataset, name) for name in stage.tasks}

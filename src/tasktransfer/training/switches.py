@@ -1,4 +1,4 @@
-"""torch's own switches, set once a process: threads, attention, and what is deterministic."""
+"""Torch's global switches, set once per process: threads, attention, determinism."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ import torch
 
 
 def set_switches(threads: int, deterministic: bool) -> torch.device:
-    """Set them for a training on so many threads.
+    """Set torch's switches for a training.
 
-    On a CPU equal seeds give equal numbers always. On a GPU they do where ``deterministic``: the
-    attention is plain products, since the fused kernels' backward passes add in any order, and an
-    operation that has no deterministic kernel raises. Else they agree to rounding there.
+    On a CPU, equal seeds always give equal results. On a GPU they do if ``deterministic``;
+    otherwise results agree to rounding. Deterministic attention uses plain matrix products, because
+    the backward passes of fused kernels add in any order. An operation without a deterministic
+    kernel raises an error.
+
+    Args:
+        threads: number of CPU threads.
 
     Returns:
-        The device that it runs on.
+        The device of the training.
     """
     torch.set_num_threads(max(1, threads))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    # No operation reads what it did not write; filling every new tensor only costs time.
+    # No operation reads uninitialised memory, so filling every new tensor only costs time.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    # cuDNN's attention builds a plan for every new shape, and every update brings some: seconds.
+    # cuDNN's attention spends seconds on a plan for every new shape, and updates have many shapes.
     torch.backends.cuda.enable_cudnn_sdp(False)
     if device.type == "cpu":
-        # The same as torch.use_deterministic_algorithms, which would import the compiler as well.
+        # Equivalent to torch.use_deterministic_algorithms, which would also import the compiler.
         torch.set_deterministic_debug_mode("warn")
     elif deterministic:
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # read when CUDA is first used

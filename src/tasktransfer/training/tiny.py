@@ -1,8 +1,8 @@
 """Tiny models of the three families for the tiny world, with a tokenizer trained on it.
 
-They stand for the public checkpoints: a short language-model pre-training on the dialogues gives
-transfer a pre-trained model to start from, as in the paper. Everything is fixed by the recipe and
-the text, so equal text gives equal models.
+They substitute for the public checkpoints: a short language-model pre-training on the dialogues
+gives transfer a pre-trained model to start from, as in the paper. The recipe and the text determine
+everything, so equal texts give equal models.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ SENTINELS = 10
 SEED = 0
 
 MAKER = Maker("tiny model", "tiny_model.json", "recipe")
-"""A checkpoint that somebody downloaded looks the same but for this file."""
+"""Marker of the folder: only this file distinguishes it from a downloaded checkpoint."""
 
 Texts = list[str]
 
 
 def build(family: Family, instances: Sequence[Path], out: Path, threads: int = 1) -> None:
-    """Make tokenizer and model, pre-train, and save them to ``out``, all or nothing.
+    """Create a tokenizer and a model, pre-train it, and save both to ``out``, all or nothing.
 
     Args:
-        family: which kind of model.
-        instances: folders with the cached instances of the datasets whose text is learned from.
-            Only training text is read; prompts' words come in through the tokenizer alone.
-        threads: CPU threads.
+        family: model family.
+        instances: folders with the cached instances of the datasets whose text is used. Only
+            training text is read; the words of prompts are only added to the tokenizer.
+        threads: number of CPU threads.
 
     Raises:
-        DataError: the instances are missing or damaged, or ``out`` holds something else.
+        DataError: the instances are missing or damaged, or ``out`` contains something else.
     """
     with replacing_folder(out, MAKER) as folder:
         torch.set_num_threads(threads)
@@ -69,7 +69,7 @@ def build(family: Family, instances: Sequence[Path], out: Path, threads: int = 1
 
 
 def recipe(family: Family, instances: Sequence[Path]) -> dict[str, Any]:
-    """What a tiny model is made from; two of the same are equal.
+    """Return the recipe that determines a tiny model; equal recipes give equal models.
 
     Raises:
         DataError: the instances are missing or damaged.
@@ -85,12 +85,12 @@ def recipe(family: Family, instances: Sequence[Path]) -> dict[str, Any]:
 
 
 def training_texts(instances: Sequence[Path]) -> Texts:
-    """The distinct contexts of the training splits, in a fixed order."""
+    """Return the distinct contexts of the training splits in a fixed order."""
     return sorted({row.context for row, _ in _rows(instances)})
 
 
 def _rows(instances: Sequence[Path]) -> Iterator[tuple[Instance, Task]]:
-    """Every training instance with its task; a folder's manifest says which dataset it holds."""
+    """Yield every training instance with its task; a folder's manifest names its dataset."""
     for folder in instances:
         cached = read_manifest(folder)
         for name in cached.tasks:
@@ -99,7 +99,7 @@ def _rows(instances: Sequence[Path]) -> Iterator[tuple[Instance, Task]]:
 
 
 def _vocabulary_texts(instances: Sequence[Path]) -> Texts:
-    """What the tokenizer must be able to spell: prompts, with their contexts, and answers."""
+    """Return the texts that the tokenizer must cover: prompts with their contexts, and answers."""
     texts: set[str] = set()
     for row, task in _rows(instances):
         outputs: list[int | None] = list(range(len(task.outputs))) or [None]
@@ -160,11 +160,11 @@ def new_tokenizer(family: Family, texts: Texts) -> Any:
 
 
 def _word_piece(texts: Texts, names: list[str]) -> Any:
-    """BERT's kind of tokenizer, the same for the same texts.
+    """Return a WordPiece tokenizer like BERT's that is identical for identical texts.
 
-    The library's trainer numbers pieces such as ``##e`` in the order in which a hash table with a
-    random seed gives the words, and ties between pairs are broken by these numbers. So the pieces
-    are numbered beforehand, as if they were special tokens; only the vocabulary is kept of that.
+    The library's trainer numbers pieces such as ``##e`` in the word order of a randomly seeded hash
+    table, and breaks ties between pairs by these numbers. The pieces are therefore numbered
+    beforehand, as if they were special tokens. Only the resulting vocabulary is used.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -242,7 +242,7 @@ def new_model(family: Family, tokenizer: Any) -> Any:
 
 
 def _pretrain(family: Family, model: Any, tokenizer: Any, texts: Texts) -> None:
-    """A short language-model training: masked (encoder), causal (decoder), spans (T5's)."""
+    """Pre-train briefly: masked LM (encoder), causal LM (decoder) or span corruption (T5)."""
     rows = [
         torch.tensor(tokenizer(text, truncation=True, max_length=LENGTH)["input_ids"])
         for text in texts
@@ -287,7 +287,10 @@ def _causal(model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Gen
 
 
 def _spans(model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Generator) -> Tensor:
-    """T5's span corruption: spans of two tokens give way to sentinels, the target spells them."""
+    """Return the loss of T5's span corruption.
+
+    Sentinels replace spans of two tokens, and the target spells out the spans.
+    """
     corrupted, targets = zip(*(_corrupt(row, tokenizer, generator) for row in rows), strict=True)
     ids, mask = _padded(list(corrupted), tokenizer)
     wanted, wanted_mask = _padded(list(targets), tokenizer)

@@ -1,5 +1,7 @@
-"""How many tokens go through a model at once: large enough to fill the hardware, small enough for
-its memory. No result depends on it beyond floating-point noise and dropout's draws."""
+"""The number of tokens per micro-batch: large enough to fill the hardware, and to fit its memory.
+
+It changes results only by floating-point noise and dropout masks.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,12 @@ from tasktransfer.training.device import slots_per_gpu
 from tasktransfer.training.precision import Precision
 
 CPU_TOKENS: dict[Precision, tuple[int, int]] = {"float32": (1024, 2048), "bfloat16": (2048, 4096)}
-"""In training and in evaluation."""
+"""Tokens of a micro-batch on a CPU in training and in evaluation."""
 GPU_MOST = (32768, 65536)
-"""The same on a GPU. An update of 60 sequences of 512 tokens is below it, and no tensor of logits
-has more elements than a 32-bit index reaches."""
+"""Maximum tokens of a micro-batch on a GPU in training and in evaluation.
+
+An update of 60 sequences of 512 tokens is below it, and no tensor of logits has more elements than
+a 32-bit index can address."""
 
 BYTES_A_TOKEN: dict[Family, dict[Precision, int]] = {
     "encoder": {"float32": 90, "bfloat16": 52},
@@ -22,26 +26,29 @@ BYTES_A_TOKEN: dict[Family, dict[Precision, int]] = {
     "encoder_decoder": {"float32": 142, "bfloat16": 108},
     "dual_encoder": {"float32": 90, "bfloat16": 52},
 }
-"""What the backward pass needs of a token for each layer and unit of the hidden size; in bfloat16
-0.45, 0.9 and 0.95 MiB at base shape. Counted on tensors without values and modelled
-(tests/fidelity/test_gpu_path.py): a fifth to a third above what is kept, for what lives for
-moments."""
+"""Bytes that the backward pass needs per token, layer and unit of the hidden size.
+
+In bfloat16 this is 0.45, 0.9 and 0.95 MiB per token at base shape. The values were counted on
+tensors without data and modelled (tests/fidelity/test_gpu_path.py). They are a fifth to a third
+above the stored activations, to allow for temporary tensors."""
 BYTES_A_PARAMETER = {True: 20, False: 6}
-"""Of one that moves: weight, gradient and two moments in float32; weight and gradient in bfloat16.
-Of one that is frozen: the two weights."""
+"""Bytes per parameter, by whether it is trained.
+
+Trained: weight, gradient and two moments in float32; weight and gradient in bfloat16. Frozen: the
+weight in both formats."""
 OTHER_BYTES = 2 << 30
-"""CUDA's context, libraries' workspaces, and what is needed for moments only."""
+"""Bytes for CUDA's context, workspaces of libraries, and temporary tensors."""
 SHARE = 0.8
-"""Of the memory that is left, since it is not handed out without gaps."""
+"""Fraction of the remaining memory that is used, to allow for fragmentation."""
 
 
 def token_budgets(
     model: FamilyModel, family: Family, device: torch.device, precision: Precision
 ) -> tuple[int, int]:
-    """Tokens of a micro-batch in training and in evaluation, padding included.
+    """Return the tokens of a micro-batch in training and in evaluation, including padding.
 
-    A GPU's memory is divided by the trainings that may share it. What does not fit all the same is
-    halved (``memory.TokenBudget``).
+    A GPU's memory is divided by the number of trainings that may share it. If a micro-batch still
+    does not fit, it is halved (``memory.TokenBudget``).
     """
     if device.type == "cpu":
         return CPU_TOKENS[precision]

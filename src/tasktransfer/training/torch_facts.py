@@ -1,4 +1,4 @@
-"""What torch says of this machine, for records and people."""
+"""Facts about this machine from torch, for records and messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasktransfer.training.bfloat16_gain import bfloat16_units
 
 
 def host(device: torch.device, precision: str, threads: int) -> Host:
-    """The machine and the part of it that computed."""
+    """Describe the machine and the device that computed."""
     here = plain_host(threads) | {"precision": precision}
     if device.type == "cuda":
         here |= {"device": "cuda", "gpu": torch.cuda.get_device_name(device)}
@@ -20,7 +20,7 @@ def host(device: torch.device, precision: str, threads: int) -> Host:
 
 
 def peak_gpu_memory_mb(device: torch.device) -> float | None:
-    """Peak memory that torch held on the GPU, in MiB; None without one."""
+    """Return torch's peak memory on the GPU in MiB; None without a GPU."""
     is_gpu = device.type == "cuda"
     return float(torch.cuda.max_memory_allocated(device)) / 2**20 if is_gpu else None
 
@@ -36,8 +36,15 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class TorchFacts:
-    """``cuda``: the version that torch was built with; None: it is a build for CPUs. ``cpu_units``:
-    the CPU's instructions for bfloat16. ``capability``: its vectors, as torch calls them."""
+    """Facts about torch and the hardware it uses.
+
+    Attributes:
+        version: version of torch.
+        cuda: CUDA version that torch was built with; None for a CPU build.
+        gpus: available GPUs.
+        cpu_units: the CPU's instructions for bfloat16.
+        capability: torch's name of the CPU's vector instructions.
+    """
 
     version: str
     cuda: str | None
@@ -47,7 +54,7 @@ class TorchFacts:
 
 
 def torch_facts() -> TorchFacts:
-    """Ask torch; it starts CUDA where there is a GPU."""
+    """Collect the facts from torch, which initialises CUDA if there is a GPU."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     seen = [torch.cuda.get_device_properties(number) for number in range(count)]
     has = count > 0 and torch.cuda.is_bf16_supported(including_emulation=False)

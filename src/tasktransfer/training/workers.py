@@ -1,8 +1,8 @@
-"""Micro-batches of a batch that go through the model side by side, one CPU core each.
+"""Parallel computation of a batch's micro-batches, one CPU core each.
 
-A training on several cores that splits every single operation waits at the end of each one: two
-cores are 1.3 times as fast as one. Micro-batches have nothing to wait for. What comes out does not
-depend on which worker is faster: who does what is fixed, and sums are taken in a fixed order.
+Splitting every single operation over several cores waits at the end of each operation: two cores
+are 1.3 times as fast as one. Micro-batches do not wait for each other. Results do not depend on the
+workers' speed: the assignment of work is fixed, and sums are computed in a fixed order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class Workers:
-    """``count`` threads that each compute with one core; with 1, the caller works itself."""
+    """A pool of ``count`` threads with one core each; with 1, the calling thread computes."""
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
@@ -30,13 +30,19 @@ class Workers:
         )
 
     def shards(self, work: Sequence[T]) -> list[Sequence[T]]:
-        """Deal work out in turn. Micro-batches come sorted and of like cost, so shards do too."""
+        """Distribute the work round-robin.
+
+        Micro-batches are sorted and have similar costs, so shards have similar costs, too.
+        """
         return [work[i :: self.count] for i in range(self.count) if work[i :: self.count]]
 
     def each(self, function: Callable[[T], R], work: Sequence[T]) -> list[R]:
-        """What the function makes of each, in the order given; the first error, once all ended."""
+        """Apply the function to each item and return the results in order.
+
+        If calls fail, the first error is raised after all calls have ended.
+        """
         if self._threads is None:
             return [function(item) for item in work]
         running = [self._threads.submit(function, item) for item in work]
-        wait(running)  # after an error nothing goes on in the background
+        wait(running)  # so that no call continues in the background after an error
         return [done.result() for done in running]
