@@ -201,7 +201,7 @@ def test_a_pooler_that_is_asked_for_is_never_drawn(tmp_path: Path) -> None:
     load("first_token")
     assert not notes
     load("pooler")
-    assert "drawn at random" in notes[0]
+    assert "initialised at random" in notes[0]
 
 
 # --- the cosine ---------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
-"""Adapters: small bottlenecks between the layers of an encoder, one set of them for each task.
+"""Adapters: small bottlenecks between the layers of an encoder, one set per task.
 
-Houlsby et al. (2019), as MADE has them: two in each layer, behind the attention's and the
-feed-forward part's output, before residual and norm; an adapter is down-projection, swish,
-up-projection and a residual of its own. They are hooks on the encoder's modules, whose code and
-parameters stay as they are. Which task's adapters are in use is a thread's own matter, so that
-micro-batches of two tasks may be computed side by side.
+Houlsby et al. (2019), as in MADE: two adapters per layer, after the output of the attention and of
+the feed-forward part, before residual and norm. An adapter is a down-projection, swish, an
+up-projection and its own residual. Adapters are hooks on the encoder's modules, whose code and
+parameters do not change. The active task is set per thread, so that micro-batches of two tasks can
+be computed in parallel.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from tasktransfer.models.weights import read_weights
 ADAPTERS_FILE = "adapters.safetensors"
 
 START_BOUND = 0.02 * math.sqrt(3)
-"""Weights start uniformly within this bound, whose standard deviation is that of BERT's own start.
-All tasks' adapters of a seed start from the same draw: averaged later (PoE, section IV-C), they
-have moved away from one point."""
+"""Bound of the uniform initialisation, which has the standard deviation of BERT's initialisation.
+
+All tasks' adapters of a seed have the same initial weights. Adapters that are averaged later (PoE,
+section IV-C) therefore start from the same point."""
 
 
 class Adapter(nn.Module):
@@ -53,14 +54,14 @@ class AdapterBank(nn.Module):
     """The adapters of several tasks for one encoder.
 
     Args:
-        backbone: of BERT's architecture or one built like it; gets hooks, nothing else.
-        tasks: names; none has a dot.
-        reduction: how many times narrower a bottleneck is than the hidden states.
-        seed: of the start, the same for all tasks.
+        backbone: encoder with BERT's or a similar architecture; only hooks are added to it.
+        tasks: task names, without dots.
+        reduction: ratio of the hidden size to the width of a bottleneck.
+        seed: seed of the initial weights, which are the same for all tasks.
 
     Raises:
-        ModelError: the architecture has no places for adapters that are known here, or the
-            reduction leaves no bottleneck.
+        ModelError: adapters are not supported for the architecture, or the reduction is larger than
+            the hidden size.
     """
 
     def __init__(self, backbone: Any, tasks: tuple[str, ...], reduction: int, seed: int) -> None:
@@ -68,14 +69,14 @@ class AdapterBank(nn.Module):
         config = backbone.config
         if config.model_type not in ARCHITECTURES:
             raise ModelError(
-                f"adapters: {config.model_type} has no known places for them; use a model of "
+                f"adapters: not supported for {config.model_type}; use a model of "
                 f"{', '.join(sorted(ARCHITECTURES))}"
             )
         width = int(config.hidden_size)
         if not 1 <= reduction <= width:
             raise ModelError(
-                f"adapters: a reduction of {reduction} leaves no bottleneck of {width} hidden "
-                f"states; choose 1 to {width}"
+                f"adapters: a reduction of {reduction} is larger than the hidden size {width}; "
+                f"choose 1 to {width}"
             )
         places = [
             module.dropout
@@ -91,12 +92,12 @@ class AdapterBank(nn.Module):
 
     @property
     def task(self) -> str | None:
-        """The task whose adapters this thread's forward passes go through, None outside a block."""
+        """The task whose adapters this thread uses; None outside of a ``using`` block."""
         return getattr(self._this_thread, "task", None)
 
     @contextmanager
     def using(self, task: str | None) -> Iterator[None]:
-        """Let this thread's forward passes go through a task's adapters in the block."""
+        """Use a task's adapters in this thread's forward passes within the block."""
         before, self._this_thread.task = self.task, task
         try:
             yield
@@ -104,13 +105,13 @@ class AdapterBank(nn.Module):
             self._this_thread.task = before
 
     def parts(self) -> dict[str, dict[str, nn.Parameter]]:
-        """``adapter.<task>`` → its parameters."""
+        """Return the parameters of each task's part ``adapter.<task>``."""
         return {
             f"adapter.{task}": dict(bank.named_parameters()) for task, bank in self.banks.items()
         }
 
     def save(self, folder: Path) -> None:
-        """Write all tasks' adapters into one file of a checkpoint's folder."""
+        """Write all tasks' adapters to one file in a checkpoint's folder."""
         from safetensors.torch import save_file
 
         tensors = {
@@ -120,11 +121,12 @@ class AdapterBank(nn.Module):
         save_file(tensors, folder / ADAPTERS_FILE)
 
     def load(self, folder: Path) -> None:
-        """Take the adapters of the tasks that a checkpoint and this bank have in common; none where
-        the checkpoint has no adapters.
+        """Load the adapters of the tasks that a checkpoint and this bank have in common.
+
+        Nothing is loaded if the checkpoint has no adapters.
 
         Raises:
-            ModelError: they are damaged, of another width, or of another number of layers.
+            ModelError: the adapters are damaged, or have another width or number of layers.
         """
         file = folder / ADAPTERS_FILE
         if not file.is_file():
@@ -143,7 +145,7 @@ class AdapterBank(nn.Module):
             if shapes[0] != shapes[1]:
                 raise ModelError(
                     f"{file}: {name} is {shapes[0] or 'missing'}, the model's is "
-                    f"{shapes[1] or 'missing'}; take adapters of the same encoder and reduction"
+                    f"{shapes[1] or 'missing'}; use adapters of the same encoder and reduction"
                 )
         for name, tensor in read.items():
             own[name].copy_(tensor)

@@ -1,9 +1,8 @@
-"""Models that are built from a recipe: a folder with a config and words, and no weights, which a
-training draws from its seed.
+"""Models built from a recipe: a folder with a config and a vocabulary, but without weights.
 
-Rashkin et al., section 4: 4 layers, 6 heads, 300 wide, positions as sines, one embedding for
-encoder, decoder and output (of retrieval: for both encoders). transformers' Marian is this
-architecture.
+A training initialises the weights from its seed. Rashkin et al., section 4: 4 layers, 6 heads,
+hidden size 300, sinusoidal positions, one embedding for encoder, decoder and output (in retrieval,
+for both encoders). Marian in transformers has this architecture.
 """
 
 from __future__ import annotations
@@ -21,13 +20,15 @@ VECTORS_FILE = "vectors.safetensors"
 
 
 def is_built(start: str) -> bool:
-    """Whether a folder holds a recipe alone."""
+    """Return whether a folder contains only a recipe, without weights."""
     return (Path(start) / BUILT_FILE).is_file()
 
 
 def drawn(start: str, dropout: float | None) -> Any:
-    """The encoder-decoder of a built folder, its weights from torch's seed; words with a given
-    vector begin with it."""
+    """Create the encoder-decoder of a built folder with random weights from torch's seed.
+
+    Words with a given vector are initialised with it.
+    """
     from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
     config = AutoConfig.from_pretrained(start)
@@ -44,8 +45,11 @@ def drawn(start: str, dropout: float | None) -> Any:
 
 
 def keep_positions(model: Any) -> None:
-    """Marian's sines do not learn: transformers leaves them trainable where it has read the other
-    weights from a checkpoint, and never saves them."""
+    """Freeze Marian's sinusoidal positions.
+
+    transformers leaves them trainable if it has read the other weights from a checkpoint, and never
+    saves them.
+    """
     from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 
     for module in model.modules():
@@ -54,8 +58,11 @@ def keep_positions(model: Any) -> None:
 
 
 def two_encoders(model: Any, seed: int) -> tuple[Any, Any]:
-    """Two encoders that share their embedding and nothing else: an encoder-decoder's, and another
-    one of its shape drawn from the seed."""
+    """Return two encoders that share only their embedding.
+
+    The first is the encoder of an encoder-decoder. The second has the same shape and random weights
+    from the seed.
+    """
     from transformers.models.marian.modeling_marian import MarianEncoder
 
     first = model.get_encoder()
@@ -66,7 +73,7 @@ def two_encoders(model: Any, seed: int) -> tuple[Any, Any]:
 
 
 def encoders_of_config(start: str, dropout: float | None) -> tuple[Any, Any]:
-    """Two encoders of a trained dual encoder's config, whose weights are still to be put in."""
+    """Create two encoders from a trained dual encoder's config, before its weights are loaded."""
     from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.from_pretrained(start)
@@ -79,5 +86,5 @@ def encoders_of_config(start: str, dropout: float | None) -> tuple[Any, Any]:
 
 
 def two_copies(encoder: Any) -> tuple[Any, Any]:
-    """A released encoder for contexts, and a copy for candidates."""
+    """Return a released encoder for contexts, and a copy of it for candidates."""
     return encoder, deepcopy(encoder)

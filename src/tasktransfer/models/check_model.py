@@ -1,6 +1,6 @@
-"""Whether a checkpoint, its tokenizer and a study's input length fit together.
+"""Checks that a checkpoint, its tokenizer and a study's maximum sequence length fit together.
 
-Asked before anything is trained: by ``tasktransfer validate``, and by the job that tokenises.
+They run before any training: in ``tasktransfer validate``, and in the job that tokenizes.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from tasktransfer.models.checkpoint import load_pretrained
 def check_model(
     family: Family, checkpoint: str, revision: str | None, max_length: int, note: Note
 ) -> None:
-    """Load tokenizer and weights as a training would, and compare them.
+    """Load tokenizer and weights as a training would, and check that they fit together.
 
     Args:
         checkpoint: Hugging Face name or folder.
-        max_length: of the study's inputs, in tokens.
-        note: told which pooler and heads the checkpoint lacks or has in vain.
+        max_length: maximum sequence length of the study in tokens.
+        note: called with the pooler and heads that are missing in the checkpoint or not used.
 
     Raises:
-        ModelError: something is missing, damaged, or does not fit the rest.
+        ModelError: a file is missing, damaged, or does not fit the others.
     """
     model = load_pretrained(family, checkpoint, revision, note=note)
     tokenizer = load_tokenizer(checkpoint, revision, family)
@@ -39,19 +39,19 @@ def check_model(
 
 
 def check_length(model: Any, checkpoint: str, max_length: int) -> None:
-    """Raise ModelError if a study's inputs have more tokens than a model has positions for."""
+    """Raise ModelError if a study's maximum sequence length exceeds the model's positions."""
     limit = positions(model)
     if limit is not None and max_length > limit:
         raise ModelError(
-            f"{checkpoint}: the model has positions for {limit} tokens, and its max_length in the "
+            f"{checkpoint}: the model has positions for {limit} tokens, but its max_length in the "
             f"study is {max_length}; set max_length: {limit} or less"
         )
 
 
 def positions(model: Any) -> int | None:
-    """How many tokens a model has position embeddings for; None: any number.
+    """Return the number of tokens that a model has positions for; None if it is unlimited.
 
-    RoBERTa and its kin count positions from the padding token's id on, so that they have some
+    RoBERTa and similar models count positions from the padding token's id, so they have slightly
     fewer than ``max_position_embeddings``.
     """
     stated = getattr(model.config, "max_position_embeddings", None)
@@ -75,6 +75,6 @@ def _check_token_types(model: Any, checkpoint: str) -> None:
     except (TypeError, IndexError) as error:
         raise ModelError(
             f"{checkpoint}: the tokenizer gives token types (model_input_names in "
-            "tokenizer_config.json has token_type_ids), and the model takes none or one only; "
-            "take tokenizer and weights from the same checkpoint, or remove token_type_ids there"
+            "tokenizer_config.json has token_type_ids), but the model has none or only one; "
+            "use tokenizer and weights from the same checkpoint, or remove token_type_ids there"
         ) from error

@@ -1,4 +1,4 @@
-"""Whether the parameters that a checkpoint brought are those that its model has."""
+"""Checks that a checkpoint's parameters are those of its model."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ POOLER_OR_HEAD = re.compile(
     r"|lm_loss|logits_proj|sequence_summary|final_logits_bias|\w+_qass|(dense|decoder)\.(weight|bias)$)"
     r"\b"
 )
-"""The modules that transformers' classes put on top of a backbone (``cls`` of BERT, ``lm_head`` of
-RoBERTa, ``vocab_projector`` of DistilBERT, ``generator_predictions`` of ELECTRA, ``pred_layer`` of
-XLM, ``decoder`` of ModernBERT, ...), matched at the beginning of a parameter's name, which may
-begin with the backbone's own prefix."""
+"""Names of the modules that transformers' classes put on top of a backbone.
+
+Examples are ``cls`` of BERT, ``lm_head`` of RoBERTa, ``vocab_projector`` of DistilBERT,
+``generator_predictions`` of ELECTRA, ``pred_layer`` of XLM and ``decoder`` of ModernBERT. They are
+matched at the beginning of a parameter's name, after the backbone's prefix if there is one."""
 
 OLD_BUFFER = re.compile(r"(.*\.)?(masked_bias|position_ids|inv_freq)$")
-"""Constants that earlier versions of transformers saved as if they were weights."""
+"""Constants that earlier versions of transformers saved like weights."""
 
 SHOWN = 5
-"""Parameters that a message names at most."""
+"""Maximum number of parameters that a message lists."""
 
 
 def check_parameters(
     family: Family, model: Any, report: dict[str, Any], start: str, note: Note
 ) -> None:
-    """Refuse parameters that are missing, left over or of another shape.
+    """Raise ModelError if parameters are missing, unexpected or of another shape.
 
-    An encoder's pooler and heads may be missing or left over: its tasks bring heads of their own.
-    Models that answer in text need their language-model head.
+    An encoder's pooler and heads may be missing or unused, because its tasks have their own heads.
+    Models that generate text need their language-model head.
     """
     missing, unexpected = sorted(report["missing_keys"]), sorted(report["unexpected_keys"])
     own = f"{model.base_model_prefix}."
@@ -45,7 +46,7 @@ def check_parameters(
         p for p in unexpected if POOLER_OR_HEAD.match(p.removeprefix(own)) or OLD_BUFFER.match(p)
     ]
     if fresh:
-        note(f"{_modules(fresh)}: not in the checkpoint, drawn at random")
+        note(f"{_modules(fresh)}: not in the checkpoint, initialised at random")
     if unused:
         note(f"{_modules(unused)}: in the checkpoint, not used")
     missing = [p for p in missing if p not in fresh]
@@ -65,13 +66,13 @@ def check_parameters(
 
 
 def _may_be_fresh(family: Family, parameter: str) -> bool:
-    if parameter == "final_logits_bias":  # a buffer of zeros that old checkpoints of BART lack
+    if parameter == "final_logits_bias":  # a buffer of zeros, missing in old BART checkpoints
         return True
     return family == "encoder" and POOLER_OR_HEAD.match(parameter) is not None
 
 
 def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
-    """What most often makes weights differ from their config in this way, and what to do."""
+    """Describe the most likely cause of a mismatch between weights and config, and its remedy."""
     from transformers import CONFIG_MAPPING
 
     own = f"{model.base_model_prefix}."
@@ -81,8 +82,8 @@ def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
     if missing and not unexpected:
         if {_any_layer(p) for p in missing} <= kinds:
             return (
-                "Whole layers are missing: config.json asks for more layers than the file has; "
-                "take config.json and weights from the same checkpoint"
+                "Whole layers are missing: config.json specifies more layers than the file has; "
+                "use config.json and weights from the same checkpoint"
             )
         if all(POOLER_OR_HEAD.match(p) for p in missing):
             return (
@@ -92,35 +93,35 @@ def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
     if unexpected and not missing:
         if {_any_layer(p) for p in unexpected} <= kinds:
             return (
-                "config.json asks for fewer layers than the file has; take config.json and "
+                "config.json specifies fewer layers than the file has; use config.json and "
                 "weights from the same checkpoint"
             )
         return (
-            "No model of this architecture has them: another model's or an adapter's were saved "
-            "with it; write the checkpoint with save_pretrained of the model alone"
+            "This architecture has no such weights: another model or an adapter was saved with it; "
+            "save only the model itself with save_pretrained"
         )
     if missing:
         wrapper = unexpected[0].partition(".")[0]
-        # Embeddings that are tied to others are not in the file under any name.
+        # Tied embeddings are stored only once in the file.
         below = sum(_below(p, wrapper, unexpected) for p in missing)
         foreign = wrapper in CONFIG_MAPPING and wrapper != model.base_model_prefix
         if not foreign and 2 * below > len(missing):
             return (
-                f"Every name begins with '{wrapper}.', as a wrapper's (DataParallel, a training "
-                "class) do: save the wrapped model itself"
+                f"Every name begins with '{wrapper}.', the prefix of a wrapper (DataParallel, a "
+                "training class): save the wrapped model itself"
             )
         return (
-            "The weights are another architecture's; take config.json and weights from the same "
+            "The weights belong to another architecture; use config.json and weights from the same "
             "checkpoint"
         )
     return (
-        "config.json says other sizes than the file has; take both from the same checkpoint, and "
-        "vocab_size from the tokenizer that the weights were trained with"
+        "config.json gives other sizes than the file has; use both from the same checkpoint, and "
+        "set vocab_size to that of the tokenizer that the weights were trained with"
     )
 
 
 def _below(parameter: str, wrapper: str, unexpected: Iterable[str]) -> bool:
-    """Whether it is there after all, below a wrapper's name and perhaps the backbone's own."""
+    """Return whether a parameter exists under a wrapper's name, maybe with a backbone's prefix."""
     return any(p.startswith(wrapper) and p.endswith(f".{parameter}") for p in unexpected)
 
 
@@ -144,5 +145,5 @@ def check_finite(model: Any, start: str) -> None:
     if bad:
         raise ModelError(
             f"{start}: {_listed('weights that are NaN or infinite', bad)}. The file is damaged, or "
-            "the training that wrote it diverged; take an earlier or another checkpoint"
+            "the training that wrote it diverged; use an earlier or another checkpoint"
         )

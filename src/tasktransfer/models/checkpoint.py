@@ -1,8 +1,8 @@
-"""Reading the weights of a checkpoint, and refusing those that would give wrong numbers in silence.
+"""Loading of a checkpoint's weights, with checks against silently wrong results.
 
-transformers draws what a checkpoint lacks at random, leaves out what it does not know, and loads
-nearly every architecture as nearly every kind of model. Each of these is right for somebody; here
-it would be a score of a model that nobody named.
+transformers initialises missing weights at random, ignores unknown ones, and loads nearly every
+architecture as nearly every kind of model. Each of these has its uses, but here it would give
+scores of another model than the configured one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FAMILY_OF_MODELS = {
 }
 
 MOST_TIMES = 10
-"""A model may have so many times what its files hold, which may lack a pooler or share layers."""
+"""Maximum ratio of a model's size to that of its files, which may lack a pooler or share layers."""
 
 
 def load_pretrained(
@@ -43,7 +43,7 @@ def load_pretrained(
     note: Note = lambda text: None,
     pooler: Pooler = "drawn",
 ) -> Any:
-    """The checkpoint's model, as ``load_with_drawn``."""
+    """Load the checkpoint's model; see ``load_with_drawn``."""
     model, _ = load_with_drawn(
         family, start, revision, dropout=dropout, attention=attention, note=note, pooler=pooler
     )
@@ -60,23 +60,24 @@ def load_with_drawn(
     note: Note = lambda text: None,
     pooler: Pooler = "drawn",
 ) -> tuple[Any, tuple[str, ...]]:
-    """The checkpoint's model in float32 on the CPU: safetensors or GGUF, no code from the
-    checkpoint.
+    """Load the checkpoint's model in float32 on the CPU.
+
+    It reads safetensors or GGUF, and never runs code from the checkpoint.
 
     Args:
-        start: Hugging Face name, folder, or a file in GGUF.
-        dropout: replaces every dropout rate of the checkpoint's config; None keeps them.
-        attention: transformers' name of an attention implementation; None: its own choice.
-        note: told which pooler and heads the checkpoint lacks or has in vain.
-        pooler: of an encoder; ``drawn`` at random where the checkpoint lacks it, ``needed``, or
-            ``unused``: the model has none then.
+        start: Hugging Face name, folder, or GGUF file.
+        dropout: rate that replaces every dropout rate of the checkpoint's config; None keeps them.
+        attention: attention implementation by its name in transformers; None for the default.
+        note: called with the pooler and heads that are missing in the checkpoint or not used.
+        pooler: treatment of an encoder's pooler: ``drawn`` initialises a missing one at random,
+            ``needed`` refuses a checkpoint without one, and ``unused`` builds no pooler.
 
     Returns:
-        The model, and the modules that the checkpoint lacks and whose weights are drawn.
+        The model, and the modules that are missing in the checkpoint and initialised at random.
 
     Raises:
-        ModelError: the files are damaged; the architecture is of another family; parameters are
-            missing, left over, of another shape, NaN or infinite.
+        ModelError: the files are damaged; the architecture belongs to another family; parameters
+            are missing, unexpected, of another shape, NaN or infinite.
     """
     tensors, elements = _check_files(start)
     config = _read_config(start, revision)
@@ -95,8 +96,8 @@ def load_with_drawn(
         report["missing_keys"] = {p for p in report["missing_keys"] if not _of_pooler(p)}
     elif pooler == "needed" and any(_of_pooler(p) for p in report["missing_keys"]):
         raise ModelError(
-            f"{start}: has no pooler, and one that is drawn at random is nobody's: let heads read "
-            "the first token (models[].reads: first_token), or use a checkpoint that has one"
+            f"{start}: the checkpoint has no pooler, which models[].reads requires; set "
+            "models[].reads: first_token, or use a checkpoint with a pooler"
         )
     check_parameters(family, model, report, start, note)
     modules = {name.partition(".")[0] for name in report["missing_keys"] if "." in name}
@@ -111,21 +112,27 @@ def _of_pooler(parameter: str) -> bool:
 
 
 def _check_files(start: str) -> tuple[int, int]:
-    """A folder, a name or a file in GGUF, and every file of weights has a whole header and all the
-    bytes it announces; gives their tensors and elements, of a name none."""
+    """Check that every weights file has a complete header and all announced bytes.
+
+    Args:
+        start: folder, Hugging Face name, or GGUF file.
+
+    Returns:
+        The numbers of tensors and elements in the files; zeros for a Hugging Face name.
+    """
     from safetensors import SafetensorError, safe_open
 
     if is_gguf(start):
         return _check_gguf(Path(start))
     if Path(start).is_file():
         raise ModelError(
-            f"{start}: a file and no folder; give the folder that holds it, with config.json and "
-            "the tokenizer's files"
+            f"{start}: a file, not a folder; give the folder that contains it, with config.json "
+            "and the tokenizer's files"
         )
     if is_adapter(start):
         raise ModelError(
-            f"{start}: holds an adapter ({CONFIG_FILE}) and not the model under it; name the model "
-            "itself, with models[].adapter where one is trained, or merge the two and save them"
+            f"{start}: contains an adapter ({CONFIG_FILE}) without its base model; give the base "
+            "model, with models[].adapter to train an adapter, or merge the two and save them"
         )
     shapes: list[list[int]] = []
     for file in sorted(Path(start).glob("*.safetensors")):
@@ -142,25 +149,25 @@ def _check_files(start: str) -> tuple[int, int]:
 
 
 def _refuse_irregular(file: Path) -> None:
-    """Libraries wait for a named pipe for ever."""
+    """Raise ModelError for pipes and devices, on which libraries would wait forever."""
     if not file.is_file():
-        raise ModelError(f"{file}: there is no such file, or it is a pipe or device; give a file")
+        raise ModelError(f"{file}: does not exist, or is a pipe or device; give a file")
 
 
 def _check_gguf(file: Path) -> tuple[int, int]:
-    """The same of a file in GGUF."""
+    """Check a GGUF file; return its numbers of tensors and elements."""
     _refuse_irregular(file)
     try:
-        import accelerate  # noqa: F401  # transformers asks for it
+        import accelerate  # noqa: F401  # transformers needs it
         from gguf import GGUFReader
     except ImportError as error:
         raise ModelError(
-            f"{file}: a checkpoint in GGUF is read with the packages gguf and accelerate, and "
+            f"{file}: reading a GGUF checkpoint needs the packages gguf and accelerate, but "
             f"{error.name} is not installed; pip install 'tasktransfer[gguf]'"
         ) from error
     try:
         tensors = GGUFReader(file).tensors
-    # Its reader looks into memory that a file which is cut off does not have: any of these.
+    # The reader accesses memory beyond the end of a truncated file and raises any of these.
     except (OSError, ValueError, IndexError, KeyError, UnicodeDecodeError) as error:
         size = file.stat().st_size if file.is_file() else 0
         raise ModelError(
@@ -170,7 +177,7 @@ def _check_gguf(file: Path) -> tuple[int, int]:
 
 
 def _dequantised(start: str) -> dict[str, Any]:
-    """Weights in GGUF are unpacked to float32, whatever the device has kernels for."""
+    """Return the options that unpack GGUF weights to float32, whatever the device supports."""
     if not is_gguf(start):
         return {}
     from transformers import GgufConfig
@@ -179,8 +186,11 @@ def _dequantised(start: str) -> dict[str, Any]:
 
 
 def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
-    """The config asks for a model of the size of its files: another would take memory or hours
-    before it is known not to fit them. Its size is that of one without values."""
+    """Raise ModelError if the config's model is much larger than the checkpoint's files.
+
+    Building such a model would take much memory or time before the mismatch is found. The size is
+    that of a model on the meta device.
+    """
     from transformers import MODEL_MAPPING
 
     for name, layers in config.to_dict().items():
@@ -197,8 +207,8 @@ def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
 
 def _refuse_size(start: str, asked: str, held: str) -> NoReturn:
     raise ModelError(
-        f"{start}: config.json asks for {asked}, and its files hold {held}; take config.json and "
-        "weights from the same checkpoint"
+        f"{start}: config.json specifies {asked}, but its files contain {held}; use config.json "
+        "and weights from the same checkpoint"
     )
 
 
@@ -210,8 +220,11 @@ def _read_config(start: str, revision: str | None) -> Any:
 
 
 def _set_dropout(config: Any, rate: float) -> None:
-    """Every dropout rate of a config, however its architecture spells it (``resid_pdrop``,
-    ``hidden_dropout_prob``, ``dropout_rate``, ``classifier_dropout``, ...)."""
+    """Set every dropout rate of a config, whatever its architecture calls it.
+
+    Examples are ``resid_pdrop``, ``hidden_dropout_prob``, ``dropout_rate`` and
+    ``classifier_dropout``.
+    """
     for name, value in config.to_dict().items():
         if "drop" in name and (isinstance(value, float) or name == "classifier_dropout"):
             setattr(config, name, rate)
@@ -221,8 +234,11 @@ def _set_dropout(config: Any, rate: float) -> None:
 
 
 def _check_class(family: Family, config: Any, start: str, revision: str | None) -> None:
-    """transformers has a class of the family for this architecture, and it is meant as one: BERT,
-    for one, has a class for causal models too."""
+    """Raise ModelError unless transformers has a class of the family for this architecture.
+
+    The architecture must also be intended for the family: BERT, for example, has a class for causal
+    models, too.
+    """
     import transformers
 
     classes = {
@@ -236,7 +252,7 @@ def _check_class(family: Family, config: Any, start: str, revision: str | None) 
     if two_parts:
         raise _wrong_family(family, "encoder_decoder", config, start)
     if type(config) not in transformers.MODEL_MAPPING:
-        raise ModelError(f"{start}: {config.model_type!r} is no architecture of language models")
+        raise ModelError(f"{start}: {config.model_type!r} is not a language model architecture")
     backbone, _ = _from_pretrained(_auto_class("encoder"), config, start, revision, None)
     raise _wrong_family(family, _direction(backbone, start), config, start)
 
@@ -245,8 +261,8 @@ def _check_direction(family: Family, model: Any, config: Any, start: str) -> Non
     if family == "encoder_decoder" or (right := _direction(model, start)) == family:
         return
     if family == "encoder":
-        # A training that was driven apart can leave attention that looks at one token alone. That
-        # says nothing of the architecture: weights that are drawn anew do.
+        # A diverged training can leave attention that depends on a single token. The architecture
+        # is therefore tested with random weights.
         with torch.random.fork_rng(devices=[]):
             fresh = _auto_class(family).from_config(config, dtype=torch.float32)
         right = _direction(fresh, start)
@@ -255,10 +271,10 @@ def _check_direction(family: Family, model: Any, config: Any, start: str) -> Non
 
 
 def _direction(model: Any, start: str) -> Family:
-    """``encoder`` if a token's output depends on the tokens after it, else ``decoder``.
+    """Return ``encoder`` if a token's output depends on later tokens, else ``decoder``.
 
-    Measured, not looked up: what a config's switches make of an architecture (``is_decoder``,
-    ``use_bidirectional_attention``, ...) is told by what comes out.
+    It is measured from outputs, because the effect of a config's switches (``is_decoder``,
+    ``use_bidirectional_attention``, ...) depends on the architecture.
     """
     model.eval()
     words = _words(model, start)
@@ -274,32 +290,32 @@ def _direction(model: Any, start: str) -> Family:
     change = float((outputs[0] - outputs[1]).abs().max() / outputs[0].abs().max())
     if not math.isfinite(change):
         raise ModelError(
-            f"{start}: the model's outputs are NaN or infinite, though its weights are not; they "
-            "are damaged or of another architecture; take another checkpoint"
+            f"{start}: the model's outputs are NaN or infinite, although its weights are finite; "
+            "they are damaged or of another architecture; use another checkpoint"
         )
     return "encoder" if change > 1e-6 else "decoder"
 
 
 def _words(model: Any, start: str) -> int:
-    """How many tokens a model has embeddings for."""
+    """Return the number of tokens that a model has embeddings for."""
     try:
         return int(model.get_input_embeddings().weight.shape[0])
-    except (NotImplementedError, AttributeError) as error:  # of characters (CANINE), images (ViT)
+    except (NotImplementedError, AttributeError) as error:  # characters (CANINE), images (ViT)
         raise ModelError(
-            f"{start}: {model.config.model_type} has no embeddings of tokens; use a language model "
+            f"{start}: {model.config.model_type} has no token embeddings; use a language model "
             "whose tokenizer gives token ids"
         ) from error
 
 
 def _wrong_family(family: Family, right: Family, config: Any, start: str) -> ModelError:
     why = {
-        "encoder": "its tokens see those after them, the answer too",
-        "decoder": "its tokens do not see those after them",
+        "encoder": "its tokens attend to later tokens, including the answer",
+        "decoder": "its tokens do not attend to later tokens",
         "encoder_decoder": "it has an encoder and a decoder",
     }[right]
     return ModelError(
-        f"{start}: {config.model_type} is a {FAMILY_OF_MODELS[right]} model ({why}), and not a "
-        f"{FAMILY_OF_MODELS[family]} one, as family: {family} says; set family: {right}"
+        f"{start}: {config.model_type} is a {FAMILY_OF_MODELS[right]} model ({why}), not a "
+        f"{FAMILY_OF_MODELS[family]} model (family: {family}); set family: {right}"
     )
 
 
@@ -319,7 +335,7 @@ def _auto_class(family: Family) -> Any:
 def _from_pretrained(
     auto_class: Any, config: Any, start: str, revision: str | None, attention: str | None
 ) -> tuple[Any, dict[str, Any]]:
-    """The model, and what transformers says of missing, unexpected and mismatched parameters."""
+    """Load the model and transformers' report of missing, unexpected and mismatched parameters."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -333,6 +349,6 @@ def _from_pretrained(
             attn_implementation=attention,
             use_safetensors=True,
             output_loading_info=True,
-            ignore_mismatched_sizes=True,  # they are in the report, and refused with their names
+            ignore_mismatched_sizes=True,  # the report lists them, and they are refused by name
         )
     return model, report

@@ -1,4 +1,4 @@
-"""What a local checkpoint is, as one digest. Standard library only: every start asks for it."""
+"""Digests that identify local checkpoints. Standard library only: every command needs them."""
 
 from __future__ import annotations
 
@@ -27,20 +27,23 @@ CHECKPOINT_FILES = frozenset(
         "model.safetensors.index.json",
     }
 )
-"""The files of a local checkpoint, beside its ``*.safetensors``, that change its numbers."""
+"""Files of a local checkpoint, besides its ``*.safetensors``, that change its results."""
 TEMPLATE_FILE = "chat_template.jinja"
-"""The chat template, which changes the numbers of a prompted model alone."""
+"""The chat template, which changes the results of a prompted model only."""
 
 
 def directory_digest(path: Path | str, memo: Path | None = None, *, prompted: bool = False) -> str:
-    """Digest (sha256, hex) of a local checkpoint folder.
+    """Return the digest (sha256, hex) of a local checkpoint folder.
 
-    Taken over the names and contents of its config, tokenizer files and ``*.safetensors``;
-    top-level files only, other files do not count. Raises ModelError where the folder, its
-    ``config.json`` or its weights are missing.
+    It covers the names and contents of its config, tokenizer files and ``*.safetensors``. Other
+    files and subfolders do not count.
 
     Args:
-        prompted: whether the model is prompted and not trained: its chat template counts too.
+        prompted: whether the model is prompted instead of trained, so that its chat template
+            counts, too.
+
+    Raises:
+        ModelError: the folder, its ``config.json`` or its weights are missing.
     """
     names = CHECKPOINT_FILES | ({TEMPLATE_FILE} if prompted else set())
     folder = Path(path).expanduser()
@@ -53,23 +56,24 @@ def directory_digest(path: Path | str, memo: Path | None = None, *, prompted: bo
     }
     if "config.json" not in files:
         raise ModelError(
-            f"{folder}: no config.json; a checkpoint's folder holds config.json, the tokenizer's "
+            f"{folder}: config.json is missing; give a folder with config.json, the tokenizer's "
             "files and *.safetensors, as save_pretrained writes them"
         )
     if not any(name.endswith(".safetensors") for name in files):
         others = sorted(f.name for f in folder.iterdir() if f.suffix in OTHER_WEIGHTS)
         only = f", only {', '.join(others)}, which may hold code and are not read" if others else ""
         raise ModelError(
-            f"{folder}: no *.safetensors{only}; load the model once with transformers and write it "
+            f"{folder}: no *.safetensors{only}; load the model once with transformers and save it "
             "with save_pretrained"
         )
     return _digest_of(files, memo)
 
 
 def file_digest(file: Path | str, memo: Path | None = None) -> str:
-    """Digest (sha256, hex) of a checkpoint that is one file in GGUF, whatever it is called.
+    """Return the digest (sha256, hex) of a checkpoint that is one GGUF file, whatever its name.
 
-    Raises ModelError where it cannot be read.
+    Raises:
+        ModelError: the file cannot be read.
     """
     return _digest_of({"gguf": Path(file).expanduser()}, memo)
 

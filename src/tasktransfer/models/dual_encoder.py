@@ -1,10 +1,10 @@
-"""The dual encoder: a context and a candidate are read by an encoder each, and compared.
+"""The dual encoder: separate encoders for context and candidate, whose encodings are compared.
 
 Rashkin et al., section 4: the score of a reply is the dot product of two encodings, each the mean
-of the last layer over the tokens; the loss is minus the log of the softmax over the replies of the
-batch. A linear layer on the context's encoding answers tasks by label. With an encoder *beside*
-them, its encoding (of a trained classifier the penultimate layer) is put behind theirs, and a
-linear layer brings both back to the old width.
+of the last layer over the tokens. The loss is the negative log of the softmax over the replies of
+the batch. A linear layer on the context's encoding predicts labels. With an additional encoder
+(``beside``), its encoding (the penultimate layer of a trained classifier) is concatenated to
+theirs, and a linear layer projects both back to the original width.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SIDES = ("context", "candidate")
 
 
 class DualEncoder:
-    """Two encoders of one architecture, and heads on the first for tasks with labels."""
+    """Two encoders of one architecture, with heads on the first for tasks with labels."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class DualEncoder:
     def loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
-        """Of tasks with labels; of replies, see ``in_batch_loss``."""
+        """Return the loss for tasks with labels; for replies, see ``in_batch_loss``."""
         inputs = inputs or self.prepare(split, examples)
         return functional.cross_entropy(
             self._logits(split.task, inputs), inputs["labels"][:, 0], reduction="sum"
@@ -138,15 +138,17 @@ class DualEncoder:
             apart.append(f"{side}.")
         named = {
             name: p.detach().contiguous().cpu()
-            for name, p in self.module.named_parameters()  # what is shared has one name
+            for name, p in self.module.named_parameters()  # shared parameters are listed once
             if not name.startswith(tuple(apart))
         }
         if named:
             save_file(named, folder / WEIGHTS_FILE)
 
     def load(self, folder: Path) -> None:
-        """Take what ``save`` wrote, as far as it is there and the model has it: a model without an
-        encoder beside it may be what one with it starts from."""
+        """Load the weights of ``save`` that both the checkpoint and the model have.
+
+        A model with an additional encoder may start from one without it.
+        """
         own = dict(self.module.named_parameters())
         for file, prefix in ((WEIGHTS_FILE, ""), (HEADS_FILE, "heads.")):
             there = read_weights(folder / file) if (folder / file).is_file() else {}
@@ -157,28 +159,28 @@ class DualEncoder:
     # --- replies among those of the batch -------------------------------------------------------
 
     def in_batch(self, split: EncodedSplit) -> bool:
-        """Whether a task's loss is of a batch as a whole."""
+        """Return whether the split's task has an in-batch loss."""
         return self.tasks[split.task].kind == "reply"
 
     def encode(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None) -> Tensor:
-        """Encodings of contexts and replies, (examples, 2, hidden size)."""
+        """Encode contexts and replies, (examples, 2, hidden size)."""
         inputs = inputs or self.prepare(split, examples)
         return torch.stack([self._encoded(inputs, side) for side in (CONTEXT, CANDIDATE)], dim=1)
 
     def encode_side(self, split: EncodedSplit, examples: Sequence[int], side: int) -> Tensor:
-        """Encodings of contexts or of replies alone, (examples, hidden size)."""
+        """Encode only contexts or only replies, (examples, hidden size)."""
         arrays = self._arrays(split, examples, side, len(SIDES), SIDES[side])
         return self._encoded(Inputs(put(arrays, self.device)), side)
 
     def scores(self, contexts: Tensor, candidates: Tensor) -> Tensor:
-        """Of each candidate for each context, (contexts, candidates)."""
+        """Return the score of each candidate for each context, (contexts, candidates)."""
         if self.cosine_scale is not None:
             contexts, candidates = (functional.normalize(x, dim=-1) for x in (contexts, candidates))
             return self.cosine_scale * contexts @ candidates.T
         return contexts @ candidates.T
 
     def in_batch_loss(self, encodings: Tensor) -> Tensor:
-        """Summed over the rows of a batch: every row's reply against all the batch's replies."""
+        """Return the cross-entropy of each row's reply against the batch's replies, summed."""
         scores = self.scores(encodings[:, CONTEXT].float(), encodings[:, CANDIDATE].float())
         right = torch.arange(len(scores), device=scores.device)
         return functional.cross_entropy(scores, right, reduction="sum")
@@ -188,7 +190,7 @@ class DualEncoder:
     def _arrays(
         self, split: EncodedSplit, examples: Sequence[int], side: int, sides: int, name: str
     ) -> Arrays:
-        """Token ids of one side as the encoder reads them, and as the one beside it does."""
+        """Return the token ids of one side for its encoder and for the additional encoder."""
         arrays: Arrays = {}
         for index, pad in enumerate(self.pads):
             rows = split.first_sequence[list(examples)] + index * sides + side
@@ -214,8 +216,7 @@ class DualEncoder:
 
 
 def mean_over_tokens(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
-    """The mean of an encoder's last layer over the tokens that are there, (rows, hidden size), in
-    float32."""
+    """Return the mean of the last layer over unmasked tokens, (rows, hidden size), float32."""
     states: Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
     states = states.to(torch.promote_types(states.dtype, torch.float32))
     weights = mask[:, :, None].to(states.dtype)
@@ -223,8 +224,10 @@ def mean_over_tokens(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
 
 
 def pooled_first_token(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
-    """What a classifier's head reads (``encoder.Encoder``), (rows, hidden size): the first token as
-    the pooler gives it, or its last state where the encoder has no pooler."""
+    """Return the pooled first token that a classifier's head reads, (rows, hidden size).
+
+    It is the first token's last state if the encoder has no pooler. See ``encoder.Encoder``.
+    """
     outputs = encoder(input_ids=ids, attention_mask=mask)
     pooled: Tensor | None = getattr(outputs, "pooler_output", None)
     return outputs.last_hidden_state[:, 0] if pooled is None else pooled
@@ -234,11 +237,14 @@ ENCODINGS: dict[Pooling, Callable[[Any, Tensor, Tensor], Tensor]] = {
     "mean": mean_over_tokens,
     "pooler": pooled_first_token,
 }
-"""(encoder, token ids, mask) → a text's encoding, by its name in ``core.specs``."""
+"""Pooling functions (encoder, token ids, mask) → encoding, by their names in ``core.specs``."""
 
 
 def projection(wide: int, narrow: int, seed: int) -> nn.Linear:
-    """A linear layer that begins as the identity on what it had before, and little of the rest."""
+    """Return a linear layer initialised near the identity on its first ``narrow`` inputs.
+
+    All other weights are small random numbers.
+    """
     layer = nn.Linear(wide, narrow)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

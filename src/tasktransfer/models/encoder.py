@@ -1,9 +1,9 @@
-"""The encoder family (BERT and its kin): one linear head a task on the encoder's outputs.
+"""The encoder family (BERT and similar models): one linear head per task on the encoder's outputs.
 
-Paper, Appendix B: pooled output → dropout → linear. Spans: start and end logits a token; multiple
-choice: one score an option; multi-label: a sigmoid a label; multi-output: two-way outputs; a
-rating: one sigmoid. Heads may read the first token as it is, the mean over all tokens, or compare
-two segments (``core.specs.Reads``).
+Paper, Appendix B: pooled output → dropout → linear. The heads have start and end logits per token
+for spans, one score per option for multiple choice, a sigmoid per label for multi-label tasks,
+two-way outputs for multi-output tasks, and one sigmoid for ratings. Heads may instead read the
+unpooled first token, the mean over all tokens, or compare two segments (``core.specs.Reads``).
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from tasktransfer.tasks.ratings import STEPS, rating_texts
 
 HEADS_FILE = "heads.safetensors"
 TOOLKIT_PADDING = 8
-"""Its batches are padded to a multiple of so many tokens."""
+"""The toolkit pads its batches to a multiple of this number of tokens."""
 ALL_TOKENS: tuple[Reads, ...] = ("mean", "pair")
-"""Heads that read the last states of all tokens."""
+"""Types of heads that read the last states of all tokens."""
 TOOLKIT_BATCH = 20
-"""Instances that it reads together, in their order, in dev and test too."""
+"""The toolkit's batch size; it keeps the order of the instances, also in dev and test."""
 
 
 class Encoder:
-    """A pre-trained encoder with a head for each task that it is trained on or selected by."""
+    """A pre-trained encoder with a head for each task that it is trained or selected on."""
 
     def __init__(
         self,
@@ -93,13 +93,13 @@ class Encoder:
             first_tokens=self.narrow,
         )
         if first_position is not None and device.type == "cpu":
-            # A micro-batch holds a few hundred words of a vocabulary of tens of thousands: for all
-            # others, zeros would be written and added up for every micro-batch anew.
+            # A micro-batch has a few hundred words of a vocabulary of tens of thousands. A dense
+            # gradient would write and add zeros for all others in every micro-batch.
             backbone.get_input_embeddings().sparse = True
         config = backbone.config
         rate = getattr(config, "classifier_dropout", None)
         rate = rate if rate is not None else _hidden_dropout(config)
-        # Like the backbone's: torch's own is drawn from one source that all threads share.
+        # Same dropout as in the backbone: torch's uses one random generator for all threads.
         self.dropout = FastDropout(rate) if self.side_by_side else nn.Dropout(rate)
         width = self.hidden_size * (2 if reads == "pair" else 1)
         self.heads = nn.ModuleDict(
@@ -165,7 +165,7 @@ class Encoder:
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         if self._edges_anywhere(split.task):
-            # A batch's padding is part of its loss, so that the batch has to stay together.
+            # A batch's padding is part of its loss, so the batch must not be split.
             return [list(examples)]
         packed = self.first_position is not None
         whole = self.device.type == "cuda"
@@ -211,7 +211,7 @@ class Encoder:
             self.adapters.save(folder)
 
     def load_heads(self, file: Path) -> None:
-        """Take the heads of the tasks that this model and the parent have in common, and their
+        """Load the heads of the tasks that this model and its parent have in common, and their
         adapters."""
         for name, tensor in read_weights(file).items():
             task = name.rsplit(".", 1)[0]
@@ -221,14 +221,14 @@ class Encoder:
             self.adapters.load(file.parent)
 
     def _edges_anywhere(self, task: str) -> bool:
-        """Whether start and end are chosen among all tokens of the padded batch, as in the
+        """Return whether start and end are selected among all tokens of the padded batch, as in the
         toolkit."""
         return self.fidelity.span_choice == "edges" and self.tasks[task].kind == "span"
 
     # --- forward --------------------------------------------------------------------------------
 
     def _inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
-        """What ``_logits`` reads, and ``more``, on the device."""
+        """Copy the inputs of ``_logits``, and ``more``, to the device."""
         task, edges = self.tasks[split.task], self._edges_anywhere(split.task)
         sequences = split.sequence_rows(examples)
         each_token = task.kind == "span"
@@ -269,11 +269,11 @@ class Encoder:
         return Inputs(tensors, layout.pack(tensors) if layout else None)
 
     def _logits(self, task: Task, inputs: Inputs) -> Tensor:
-        """Logits in float32.
+        """Compute float32 logits.
 
-        Shapes: spans (examples, tokens, 2), of which those beyond an example's tokens mean nothing;
-        multiple choice (examples, options), options that an example does not have at -inf;
-        otherwise (examples, head width).
+        Shapes: (examples, tokens, 2) for spans, undefined beyond an example's tokens; (examples,
+        options) for multiple choice, -inf for options that an example does not have; otherwise
+        (examples, head width).
         """
         each_token = task.kind == "span"
         read = self._read_padded if inputs.pack is None else self._read_packed
@@ -288,11 +288,11 @@ class Encoder:
         return logits
 
     def _read_packed(self, inputs: Inputs, each_token: bool) -> Tensor:
-        """What the backbone makes of sequences laid end to end, without any padding.
+        """Run the backbone on packed sequences, without padding.
 
         Returns:
-            Hidden states of all tokens, shape (tokens, hidden size), or those of the sequences as
-            a whole, shape (sequences, hidden size).
+            Hidden states of all tokens, shape (tokens, hidden size), or pooled states of the
+            sequences, shape (sequences, hidden size).
         """
         read = {
             "input_ids": inputs["ids"],
@@ -311,8 +311,12 @@ class Encoder:
         return first if pooler is None else pooler(first[:, None])
 
     def _read_padded(self, inputs: Inputs, each_token: bool) -> Tensor:
-        """The same of sequences padded to the longest, the plain way; hidden states of all tokens
-        have the shape (sequences, longest, hidden size)."""
+        """Run the backbone on sequences padded to the longest.
+
+        Returns:
+            As ``_read_packed``, but hidden states of all tokens have the shape (sequences, longest,
+            hidden size).
+        """
         read = {"input_ids": inputs["ids"], "attention_mask": inputs["mask"]}
         if self.token_types:
             read["token_type_ids"] = inputs["token_types"]
@@ -326,12 +330,15 @@ class Encoder:
         return hidden[:, 0] if pooled is None else pooled
 
     def _reduce(self, hidden: Tensor, lengths: Tensor) -> Tensor:
-        """Return what heads read of all tokens, from states of shape (sequences, longest, hidden
-        size)."""
+        """Pool the states of all tokens for the heads.
+
+        Args:
+            hidden: states of shape (sequences, longest, hidden size).
+        """
         return (compared if self.reads == "pair" else average_tokens)(hidden, lengths)
 
     def _allowed(self, split: EncodedSplit, examples: Sequence[int], width: int) -> Array:
-        """Tokens that may begin or end a span, shape (examples, ``width``), bool."""
+        """Return the mask of tokens that may begin or end a span, (examples, ``width``), bool."""
         task = self.tasks[split.task]
         if self._edges_anywhere(task.name):
             return np.ones((len(examples), width), dtype=bool)
@@ -346,7 +353,7 @@ class Encoder:
         logits: Tensor,
         allowed: Tensor,
     ) -> list[tuple[str, ...]]:
-        """The best span of each example, cut out of the original text by character offsets."""
+        """Return the best span of each example, as a substring of the original text."""
         if self.fidelity.span_choice == "edges":
             first, last = logits.argmax(1).unbind(-1)
         else:
@@ -360,8 +367,10 @@ class Encoder:
 
 
 def _text_edges(edges: Ints, first: int, last: int) -> tuple[int, int]:
-    """Characters from and to of the text of tokens ``first`` to ``last``; special tokens at either
-    end and padding have none. (-1, -1): there is no text."""
+    """Return the character offsets (begin, end) of tokens ``first`` to ``last``.
+
+    Special tokens and padding at either end have no text. (-1, -1) if no token has text.
+    """
     text = [
         (int(edges[2 * i]), int(edges[2 * i + 1]))
         for i in range(first, min(last + 1, len(edges) // 2))

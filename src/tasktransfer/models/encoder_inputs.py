@@ -1,6 +1,6 @@
-"""What an encoder reads of a micro-batch: its sequences, packed or padded, and what goes with them.
+"""The inputs of an encoder for a micro-batch: packed or padded sequences, masks and labels.
 
-On the host, in numpy; ``staging.put`` brings it to the device.
+They are numpy arrays on the host; ``staging.put`` copies them to the device.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from tasktransfer.models.staging import Arrays
 def packed_arrays(
     layout: Layout, second_starts: Ints, *, token_types: bool, each_token: bool
 ) -> Arrays:
-    """Arrays of sequences laid end to end. ``second_starts``: where their second segments begin.
+    """Return the arrays of packed sequences.
 
     ``wanted`` is the index of each sequence's tokens, shape (sequences, longest), or of its first
     token, shape (sequences,).
+
+    Args:
+        second_starts: start of each sequence's second segment.
     """
     arrays: Arrays = dict(layout.arrays)
     if token_types:
@@ -37,7 +40,7 @@ def packed_arrays(
 def padded_arrays(
     rows: Ragged, second_starts: Ints, *, fill: int, multiple: int, token_types: bool
 ) -> Arrays:
-    """The same of sequences padded to the longest, rounded up to a ``multiple``."""
+    """Return the arrays of sequences padded to the longest, rounded up to a ``multiple``."""
     ids, mask = padded(rows, fill, multiple=multiple)
     arrays: Arrays = {"ids": ids, "mask": mask}
     if token_types:
@@ -46,15 +49,17 @@ def padded_arrays(
 
 
 def labels(split: EncodedSplit, examples: Sequence[int]) -> Longs:
-    """Shape (examples, labels of each), int64."""
+    """Return the labels, shape (examples, labels per example), int64."""
     return split.labels.take(examples).values.astype(np.int64).reshape(len(examples), -1)
 
 
 def allowed_tokens(
     split: EncodedSplit, examples: Sequence[int], width: int, *, first: bool
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """Tokens that may begin or end a span: the context's, and the first one, which means "no
-    answer", if ``first``. Shape (examples, ``width``)."""
+    """Return the mask of tokens that may begin or end a span, shape (examples, ``width``).
+
+    These are the context's tokens, and the first token, which means "no answer", if ``first``.
+    """
     offsets = split.offsets.take(examples)
     tokens = offsets.lengths() // 2  # each has a start and an end
     allowed = np.zeros((len(tokens), width), dtype=bool)
@@ -64,8 +69,11 @@ def allowed_tokens(
 
 
 def options(split: EncodedSplit, examples: Sequence[int]) -> Arrays:
-    """``options``: the sequence of each option, shape (examples, most options); ``no_option``:
-    where an example has none."""
+    """Return the arrays of multiple choice, both of shape (examples, largest number of options).
+
+    ``options`` is the index of each option's sequence. ``no_option`` is True if an example has
+    fewer options.
+    """
     counts = np.diff(split.first_sequence)[np.asarray(examples)].astype(np.int64)
     columns = np.arange(int(counts.max()))
     missing = columns >= counts[:, None]

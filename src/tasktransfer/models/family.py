@@ -1,8 +1,7 @@
-"""What the trainer asks of a model, whatever its family.
+"""The protocol between the trainer and models of all families.
 
-Three classes answer to this protocol: ``Encoder`` (task heads on pooled or token outputs),
-``Decoder`` and ``EncoderDecoder`` (text to text). The trainer and the evaluation know no more of a
-model than what stands here.
+The main implementations are ``Encoder`` (task heads on pooled or token outputs), ``Decoder`` and
+``EncoderDecoder`` (text to text). Training and evaluation use only this protocol.
 """
 
 from __future__ import annotations
@@ -24,77 +23,89 @@ class FamilyModel(Protocol):
 
     @property
     def module(self) -> nn.Module:
-        """All weights, heads included: what the optimiser updates and a checkpoint holds."""
+        """The module with all weights, including heads, for the optimiser and checkpoints."""
         ...
 
     def parts(self) -> dict[str, dict[str, nn.Parameter]]:
-        """The named parts, which a stage may train alone or take from others: name → parameters by
-        their names inside the part.
+        """Return the named parts that a stage can train separately or copy from other models.
 
-        ``encoder``: the pre-trained encoder (of an encoder-decoder with the embeddings that it
-        reads). ``decoder``: what an encoder-decoder has besides. ``body``: all of a text-to-text
-        model. ``head.<task>``: an encoder's head; ``adapter.<task>``: its adapter, if it has
+        ``encoder`` is the pre-trained encoder, with its embeddings in an encoder-decoder.
+        ``decoder`` is the rest of an encoder-decoder. ``body`` is a whole text-to-text model.
+        ``head.<task>`` is an encoder's head, and ``adapter.<task>`` its adapter, if it has
         adapters. Parts may overlap.
+
+        Returns:
+            Name of the part → its parameters by their names inside the part.
         """
         ...
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Which fast paths it takes, of packed, attention, dropout, trees, first_tokens."""
+        """The active fast paths among packed, attention, dropout, trees and first_tokens."""
         ...
 
     @property
     def hidden_size(self) -> int:
-        """Width of the hidden states between its layers."""
+        """The width of the hidden states between layers."""
         ...
 
     @property
     def layers(self) -> int:
-        """Its layers; of an encoder-decoder those of the encoder."""
+        """The number of layers; in an encoder-decoder, of the encoder."""
         ...
 
     @property
     def side_by_side(self) -> bool:
-        """Whether several threads may compute with it at once, and none of its random numbers
-        depends on which is faster."""
+        """Whether several threads can compute at once without random numbers that depend on their
+        timing."""
         ...
 
     def start_training(self) -> None:
-        """Put the module into training mode, and with it those dropouts that are to be active."""
+        """Put the module into training mode, including all active dropouts."""
         ...
 
     def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
-        """What ``loss`` reads of ``examples``, on its way to the device. It depends on no weight,
-        so that it may be made while the device still computes something else."""
+        """Prepare the inputs of ``loss`` and start copying them to the device.
+
+        They do not depend on weights, so this can run while the device is still computing.
+        """
         ...
 
     def loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
-        """Loss summed over ``examples`` (not averaged: micro-batches of one batch are added up, and
-        the sum is divided by the whole batch's ``weight``). A float32 scalar. ``inputs``: of
-        ``prepare``, where that was done before."""
+        """Return the loss summed over ``examples``, a float32 scalar.
+
+        It is not averaged: losses of a batch's micro-batches are added, and the sum is divided by
+        the whole batch's ``weight``.
+
+        Args:
+            inputs: result of ``prepare``, if it was called before.
+        """
         ...
 
     def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
-        """What a batch's summed loss is divided by: examples for encoders, counted answer tokens
-        for text-to-text models."""
+        """Return the divisor of a batch's summed loss.
+
+        It is the number of examples for encoders, and of counted answer tokens for text-to-text
+        models.
+        """
         ...
 
     def training_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        """Examples cut into what ``loss`` is given at once, about ``token_budget`` tokens."""
+        """Split examples into micro-batches for ``loss`` of about ``token_budget`` tokens."""
         ...
 
     def prediction_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        """The same for ``predict``."""
+        """Split examples into micro-batches for ``predict`` of about ``token_budget`` tokens."""
         ...
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
-        """One prediction an example: labels, the option's number, or the answer's text."""
+        """Return one prediction per example: labels, the option's number, or the answer's text."""
         ...
 
     def save(self, folder: Path) -> None:
@@ -110,11 +121,11 @@ def pad(
     left: bool = False,
     multiple: int = 1,
 ) -> tuple[Tensor, Tensor]:
-    """Stack rows of token ids.
+    """Stack rows of token ids with padding.
 
     Returns:
-        ids, shape (rows, longest, rounded up to a ``multiple``), int64; mask of the
-        same shape, int64, 1 where there is a token.
+        The ids, shape (rows, longest, rounded up to a ``multiple``), int64, and the attention mask
+        of the same shape, int64, 1 for tokens and 0 for padding.
     """
     values, mask = padded(ragged(rows), fill, left=left, multiple=multiple)
     return torch.from_numpy(values).to(device), torch.from_numpy(mask).to(device)

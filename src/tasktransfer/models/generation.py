@@ -1,7 +1,7 @@
-"""Greedy decoding: transformers' own, and from trees of prompts.
+"""Greedy decoding, by transformers or from trees of prompts.
 
-Both give the same answers. A checkpoint that asks for more than the most probable next token
-(penalties, forbidden or forced tokens) is left to transformers.
+Both give the same answers. Checkpoints whose settings modify scores (penalties, forbidden or forced
+tokens) are always decoded by transformers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tasktransfer.layers.prompt_trees import Bools, PromptTree
 from tasktransfer.layers.ragged import Longs
 
 TREE_ARCHITECTURES = frozenset({"gpt2"})
-"""``model_type`` of decoders that are tested with trees."""
+"""``model_type`` of the decoders for which prompt trees are tested."""
 
 _CHANGES_GREEDY = (
     "bad_words_ids",
@@ -40,7 +40,7 @@ _NO_CHANGE: tuple[object, ...] = (None, 0, 1.0, [])
 
 
 def reads_trees(model: Any) -> bool:
-    """Whether a causal language model can be decoded from trees of prompts."""
+    """Return whether a causal language model can be decoded from trees of prompts."""
     settings = model.generation_config
     greedy = all(getattr(settings, name, None) in _NO_CHANGE for name in _CHANGES_GREEDY)
     return greedy and model.config.model_type in TREE_ARCHITECTURES
@@ -55,11 +55,13 @@ def generate(
     penalty: float = 1.0,
     **more: Any,
 ) -> Tensor:
-    """Greedy decoding by transformers, whatever the checkpoint's settings say of sampling.
+    """Decode greedily with transformers, ignoring the checkpoint's sampling settings.
 
-    ``penalty`` lowers the scores of tokens that were written, and by a decoder also of those that
-    it read; 1.0 leaves the checkpoint's own setting. ``more``: what else the model reads, an
-    encoder's outputs.
+    Args:
+        longest: maximum number of new tokens.
+        penalty: repetition penalty on generated tokens, and in a decoder also on the prompt's
+            tokens; 1.0 keeps the checkpoint's setting.
+        more: further inputs of the model, such as encoder outputs.
     """
     settings = deepcopy(model.generation_config)
     if penalty != 1.0:
@@ -85,16 +87,16 @@ def generate(
 def generate_from_trees(
     model: Any, trees: Sequence[PromptTree], *, longest: int, end: int, fill: int
 ) -> Tensor:
-    """Continue every prompt of some trees with the most probable tokens.
+    """Continue every prompt of the trees by greedy decoding.
 
-    Every tree is a row, and every step appends a token to each of its prompts: nodes that see
-    their prompt and what it was continued with, and nothing of the other branches.
+    Every tree is a row, and every step appends a node to each of its prompts. A new node attends to
+    its own prompt and its continuation, but not to other branches.
 
     Args:
         model: a causal language model of ``TREE_ARCHITECTURES``.
-        longest: new tokens at most.
-        end: the token that ends an answer.
-        fill: what stands after it.
+        longest: maximum number of new tokens.
+        end: token that ends an answer.
+        fill: padding token after the end.
 
     Returns:
         The new tokens of each prompt, in the order of their indices, shape (prompts, new tokens).
@@ -124,16 +126,17 @@ def generate_from_trees(
             break
         depth, seen = depth + 1, torch.cat([seen, itself], dim=-1)
         hidden = _read(model, tokens[-1], depth, seen, cache)
-    # Row-major, the existing branches stand in the order of the trees and their prompts.
+    # In row-major order, the existing branches follow the order of the trees and their prompts.
     answers = torch.stack(tokens, dim=-1)[exists]
     prompts = torch.tensor([prompt for tree in trees for prompt in tree.prompts])
     return answers[prompts.argsort().to(device)]
 
 
 def _read(model: Any, ids: Tensor, depths: Tensor, visible: Tensor, cache: Any) -> Tensor:
-    """Last hidden states of new nodes, shape (rows, nodes, hidden size); the cache grows by them.
+    """Extend the cache by new nodes; return their hidden states, (rows, nodes, hidden size).
 
-    ``visible``: shape (rows, nodes, nodes so far), bool.
+    Args:
+        visible: attention mask, shape (rows, nodes, nodes so far), bool.
     """
     hidden = torch.zeros(visible.shape, dtype=torch.float32, device=ids.device)
     bias = hidden.masked_fill_(~visible, torch.finfo(torch.float32).min)[:, None]
@@ -148,8 +151,14 @@ def _read(model: Any, ids: Tensor, depths: Tensor, visible: Tensor, cache: Any) 
 
 
 def _side_by_side(trees: Sequence[PromptTree], fill: int) -> tuple[Longs, Longs, Longs, Bools]:
-    """Token ids, depths (rows, nodes), leaves (rows, branches), and what sees what (rows, nodes,
-    nodes), padded to the largest tree. Padding sees itself only, and nothing sees padding."""
+    """Batch trees, padded to the largest tree.
+
+    Padding attends only to itself, and no node attends to padding.
+
+    Returns:
+        Token ids (rows, nodes), depths (rows, nodes), leaves (rows, branches) and the attention
+        mask (rows, nodes, nodes).
+    """
     width, branches = max(map(len, trees)), max(len(tree.prompts) for tree in trees)
     ids = np.full((len(trees), width), fill, dtype=np.int64)
     depths = np.zeros((len(trees), width), dtype=np.int64)

@@ -1,5 +1,7 @@
-"""Checkpoints that are one file in GGUF, the format of llama.cpp: what the file holds, and a folder
-of float32 weights made of it, which is read as any other checkpoint from then on."""
+"""Conversion of GGUF checkpoints (the format of llama.cpp) to folders with float32 weights.
+
+The folders are then read like any other checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,16 @@ MAKER = Maker("dequantised model", "dequantised.json", "weights")
 
 
 def dequantise(family: Family, file: str, out: Path, weights: str, note: Note) -> None:
-    """Write config, tokenizer and float32 weights as a checkpoint's folder, all or nothing.
+    """Write config, tokenizer and float32 weights as a checkpoint folder, all or nothing.
 
     Args:
-        file: the checkpoint in GGUF.
-        weights: the model's identity, kept in the folder.
-        note: told what the file lacks or has in vain.
+        file: the GGUF checkpoint.
+        weights: the model's identity, stored in the folder.
+        note: called with weights that are missing in the file or not used.
 
     Raises:
         ModelError: see ``checkpoint.load_pretrained`` and ``encoding.tokenizer``.
-        DataError: ``out`` holds something else.
+        DataError: ``out`` contains something else.
     """
     model = load_pretrained(family, file, None, note=note)
     tokenizer = load_tokenizer(file, None, family)
@@ -38,8 +40,10 @@ def dequantise(family: Family, file: str, out: Path, weights: str, note: Note) -
 
 
 def _unquantised(model: Any) -> Any:
-    """The same weights in a model that knows nothing of the file: transformers writes none that
-    was read from GGUF, whatever its weights are."""
+    """Return a copy of the model without any trace of GGUF.
+
+    transformers refuses to save a model that was read from GGUF, whatever its weights are.
+    """
     config = type(model.config)(**model.config.to_dict())
     if hasattr(config, "quantization_config"):
         del config.quantization_config

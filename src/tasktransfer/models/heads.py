@@ -1,4 +1,4 @@
-"""The heads on an encoder's outputs: their width and start, their losses, and what they answer."""
+"""The heads on an encoder's outputs: width, initialisation, losses and predictions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from tasktransfer.tasks.card import Task
 
 MULTI_LABEL_THRESHOLD = 0.5
 TLIDB_MULTI_LABEL_THRESHOLD = 0.1
-"""The toolkit takes the labels whose softmax exceeds this (feta-spec, quirks)."""
+"""Softmax probability above which the toolkit predicts a label (feta-spec, quirks)."""
 
 
 class Head(nn.Linear):
-    """A linear layer that computes in the format of its weights, float32, whatever the encoder
-    under it computed in: rounded to bfloat16, two logits next to each other are often equal
-    (docs/decisions/0024-logits-in-float32.md)."""
+    """A linear layer that computes in float32, even if the encoder computes in bfloat16.
+
+    In bfloat16, close logits are often rounded to ties (docs/decisions/0024-logits-in-float32.md).
+    """
 
     def forward(self, states: Tensor) -> Tensor:  # torch names it input
         with torch.autocast(states.device.type, enabled=False):
@@ -27,7 +28,7 @@ class Head(nn.Linear):
 
 
 def head_width(task: Task) -> int:
-    """Number of outputs of a task's head."""
+    """Return the number of outputs of a task's head."""
     match task.kind:
         case "span":
             return 2
@@ -40,12 +41,12 @@ def head_width(task: Task) -> int:
 
 
 def has_unanswerable(task: Task) -> bool:
-    """Whether the task's metrics know unanswerable instances."""
+    """Return whether the task's metrics support unanswerable instances."""
     return any(metric.unanswerable_phrases for metric in task.metrics)
 
 
 def fresh_head(hidden: int, task: Task, seed: int, start: str) -> Head:
-    """A head whose start depends on seed and task only, not on which other heads are made."""
+    """Create a head whose initial weights depend only on seed and task, not on other heads."""
     head = Head(hidden, head_width(task))
     generator = torch.Generator().manual_seed(seed * 1_000_003 + sum(task.name.encode()))
     with torch.no_grad():
@@ -55,26 +56,33 @@ def fresh_head(hidden: int, task: Task, seed: int, start: str) -> Head:
             head.bias.uniform_(-bound, bound, generator=generator)
             return head
         head.weight.normal_(0.0, 0.02, generator=generator)
-        # Of many labels few are right. Starting every sigmoid at one half, the first steps would
-        # do nothing but push all of them down, through the encoder too, which may not recover.
+        # Only a few of many labels are correct. If every sigmoid started at one half, the first
+        # steps would only lower all of them, and damage the encoder, which may not recover.
         head.bias.fill_(-math.log(task.classes - 1) if task.kind == "multi_label" else 0.0)
     return head
 
 
 def span_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
-    """Summed over the rows whose answer the input holds; 0 if it holds none."""
+    """Return the cross-entropy summed over rows whose input contains the answer; 0 if none does."""
     return functional.cross_entropy(scores, labels, ignore_index=IGNORED, reduction="sum")
 
 
 def rating_loss(task: Task, logits: Tensor, shares: Tensor) -> Tensor:
-    """Summed over examples; ``shares``: the right ratings, 0 to 1, (examples,)."""
+    """Return the loss of ratings, summed over examples.
+
+    Args:
+        shares: gold ratings from 0 to 1, (examples,).
+    """
     if task.loss == "squared_error":
         return functional.mse_loss(torch.sigmoid(logits), shares, reduction="sum")
     return functional.binary_cross_entropy_with_logits(logits, shares, reduction="sum")
 
 
 def chosen_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ...]:
-    """Labels above the threshold; the best one if none is (every pair has a relation)."""
+    """Return the labels above the threshold, or the best one if there are none.
+
+    Every pair has at least one relation.
+    """
     if multi_label == "softmax":
         chosen = torch.softmax(logits, -1) > TLIDB_MULTI_LABEL_THRESHOLD
     else:
@@ -85,10 +93,10 @@ def chosen_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ..
 
 
 def best_spans(logits: Tensor, allowed: Tensor, longest: int) -> tuple[Tensor, Tensor]:
-    """First and last token of the span with the highest start + end score.
+    """Return the first and last token of the span with the highest start + end score.
 
-    Spans of more than ``longest`` tokens, of tokens outside the context, or that mix the "no
-    answer" token with others are not considered. Shapes (examples,) each.
+    Spans of more than ``longest`` tokens, with tokens outside of the context, or that mix the "no
+    answer" token with others are excluded. Both have the shape (examples,).
     """
     start = logits[..., 0].masked_fill(~allowed, float("-inf"))
     end = logits[..., 1].masked_fill(~allowed, float("-inf"))
@@ -96,7 +104,7 @@ def best_spans(logits: Tensor, allowed: Tensor, longest: int) -> tuple[Tensor, T
     index = torch.arange(width, device=logits.device)
     length = index[None, :] - index[:, None]
     fits = (length >= 0) & (length < longest)
-    fits[0, 1:] = False  # "no answer" is a span of its own
+    fits[0, 1:] = False  # "no answer" is a separate span
     pairs = (start[:, :, None] + end[:, None, :]).masked_fill(~fits, float("-inf"))
     best = pairs.flatten(1).argmax(-1)
     return best // width, best % width

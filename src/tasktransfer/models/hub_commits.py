@@ -1,4 +1,4 @@
-"""Which commit a name on the Hugging Face hub stands for, asked without loading anything."""
+"""Resolution of branches and tags on the Hugging Face hub to commits, without loading models."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from pathlib import Path
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SECONDS = 5.0
-"""For an answer of the hub: every start of a study may ask."""
+"""Time limit of a request to the hub, since every start of a study may send one."""
 
 
 def is_commit(revision: str) -> bool:
-    """Whether a revision is a commit, which nobody can move."""
+    """Return whether a revision is a commit, which never changes."""
     return _COMMIT.fullmatch(revision) is not None
 
 
 @functools.cache
 def commit_of(name: str, revision: str) -> str | None:
-    """The commit of a branch or tag: as the hub has it now, else as this machine's cache has it,
-    which is what an offline training loads. None where neither tells."""
+    """Return the commit of a branch or tag from the hub, or else from this machine's cache.
+
+    An offline training loads the cached commit. None if neither has it.
+    """
     return _of_hub(name, revision) or _of_cache(name, revision)
 
 
 def _of_hub(name: str, revision: str) -> str | None:
     try:
-        # Tables and figures are made where no library of models is installed.
+        # Tables and figures can be made on machines without the model libraries.
         from huggingface_hub import HfApi, constants
         from huggingface_hub.errors import HfHubHTTPError
     except ImportError:
@@ -34,15 +36,15 @@ def _of_hub(name: str, revision: str) -> str | None:
         return None
     try:
         return HfApi().model_info(name, revision=revision, timeout=_SECONDS).sha
-    except HfHubHTTPError:  # no such name, or none that this user may read: the loading says so
+    except HfHubHTTPError:  # unknown name or no access: loading reports it
         return None
-    except Exception as error:  # the HTTP library's, whichever the hub's client has
+    except Exception as error:  # raised by the hub client's HTTP library
         _unreachable.append(str(error))
         return None
 
 
 _unreachable: list[str] = []
-"""Why the hub could not be reached: then no other name asks it in this process."""
+"""Errors of an unreachable hub; if there are any, this process sends no further requests."""
 
 
 def _of_cache(name: str, revision: str) -> str | None:

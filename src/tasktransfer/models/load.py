@@ -1,4 +1,4 @@
-"""From a checkpoint (a Hugging Face name, a folder, a parent stage) to a model of a family."""
+"""Loading of checkpoints (a Hugging Face name, a folder, a parent stage) as family models."""
 
 from __future__ import annotations
 
@@ -31,21 +31,25 @@ from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
 from tasktransfer.tasks.card import Task
 
 POOLERS: dict[Reads, Pooler] = {"pooler": "drawn", "own_pooler": "needed"}
-"""What heads read → what becomes of the checkpoint's pooler; of others nothing."""
+"""Type of heads → treatment of the checkpoint's pooler; ``unused`` for all other types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """What a model is built with, besides its checkpoint and tasks.
+    """The options for building a model, besides its checkpoint and tasks.
 
-    ``encoded``: the folder of token ids that it reads, with their manifest and tokenizer.
-    ``seed``: weights that the checkpoint lacks, new heads above all, start from it. ``beside``:
-    name or folder of the encoder that reads beside the model. ``plain``: transformers' own
-    attention, dropout and generation on padded rows, the reference that the fast paths are held to.
-    ``note``: told which pooler and heads the checkpoint lacks or has in vain. ``base`` and
-    ``base_revision``: the released model that the checkpoint of an adapter stands on. ``begins``:
-    whether a training begins from that checkpoint (``low_rank.adapt``). ``heads``: whether an
-    encoder takes the checkpoint's heads: not where a task has the name of one of another dataset.
+    Attributes:
+        encoded: folder of token ids that the model reads, with their manifest and tokenizer.
+        seed: seed of weights that are missing in the checkpoint, mainly of new heads.
+        beside: name or folder of the encoder whose states the model reads in addition.
+        plain: whether to use padding and transformers' own attention, dropout and generation, the
+            reference for the fast paths.
+        note: called with the pooler and heads that are missing in the checkpoint or not used.
+        base: released model under the checkpoint of an adapter.
+        base_revision: revision of ``base``.
+        begins: whether a training starts from the adapter's checkpoint (``low_rank.adapt``).
+        heads: whether an encoder loads the checkpoint's heads; False if one of them belongs to a
+            task of the same name in another dataset.
     """
 
     model: ModelSpec
@@ -65,11 +69,11 @@ class Loading:
 def load_model(
     loading: Loading, start: str, revision: str | None, tasks: dict[str, Task]
 ) -> FamilyModel:
-    """Build the model that a stage starts from, or that is judged.
+    """Build the model that a stage starts from, or that is evaluated.
 
     Args:
-        start: Hugging Face name or folder; the folder of a parent stage brings its heads along, and
-            where it holds an adapter, that is laid into ``loading.base``.
+        start: Hugging Face name or folder. Heads in the folder of a parent stage are loaded, too.
+            If the folder contains an adapter, it is added to ``loading.base``.
 
     Raises:
         DataError: the token ids are missing or damaged.
@@ -85,7 +89,7 @@ def _family_model(
     loading: Loading, start: str, revision: str | None, tasks: dict[str, Task]
 ) -> FamilyModel:
     family, device, training = loading.model.family, loading.device, loading.training
-    torch.manual_seed(loading.seed)  # weights that the checkpoint lacks (a pooler) are drawn
+    torch.manual_seed(loading.seed)  # seed of missing weights (a pooler)
     manifest = read_manifest(loading.encoded)
     if family == "encoder":
         return _encoder(loading, start, revision, tasks, manifest)
@@ -155,7 +159,7 @@ def _encoder(
     tasks: dict[str, Task],
     manifest: dict[str, Any],
 ) -> Encoder:
-    """An encoder with a head for each task, and those that its checkpoint brings."""
+    """Build an encoder with a head per task, and load the heads of its checkpoint."""
     reads = loading.model.reads
     backbone = _pretrained(loading, "encoder", start, revision, plain=loading.plain, reads=reads)
     encoder = Encoder(
@@ -178,7 +182,7 @@ def _encoder(
 
 
 def _both(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]:
-    """The two encoders of a dual encoder before a stage's own weights are put in."""
+    """Build the two encoders of a dual encoder, before a stage's weights are loaded."""
     dropout, adapter = loading.training.dropout, loading.model.adapter
     if is_built(start):
         return two_encoders(drawn(start, dropout), loading.seed)
@@ -208,11 +212,11 @@ def _both(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]
 
 
 def _base_of(loading: Loading, start: str) -> tuple[str, str | None]:
-    """What the checkpoint of an adapter is laid into."""
+    """Return the base model of an adapter's checkpoint, and its revision."""
     if loading.model.adapter is None:
         raise ModelError(
-            f"{start}: holds an adapter ({CONFIG_FILE}) and not the model under it, and "
-            f"{loading.model.name} has none; take a checkpoint of a training without one"
+            f"{start}: contains an adapter ({CONFIG_FILE}) without its base model, but "
+            f"{loading.model.name} has no adapter; use a checkpoint of a training without adapters"
         )
     if loading.base is not None:
         return loading.base, loading.base_revision
@@ -222,8 +226,7 @@ def _base_of(loading: Loading, start: str) -> tuple[str, str | None]:
 def load_body(
     family: Family, start: str, revision: str | None, adapter: LowRank | None = None
 ) -> Any:
-    """The model of a checkpoint as transformers has it, without heads; of a training of an adapter,
-    with that laid into it.
+    """Load the model of a checkpoint from transformers, without heads but with its adapter, if any.
 
     Raises:
         ModelError: see ``checkpoint.load_pretrained`` and ``low_rank.adapt``.
@@ -243,8 +246,10 @@ def _pretrained(
     plain: bool,
     reads: Reads = "pooler",
 ) -> Any:
-    """The checked checkpoint, with its adapter and the fast paths that its architecture has; of a
-    built model its weights are drawn."""
+    """Load and check a checkpoint, with its adapter and the fast paths of its architecture.
+
+    The weights of a built model are initialised at random.
+    """
     dropout, adapter = loading.training.dropout, loading.model.adapter
     if is_built(start):
         model = drawn(start, dropout)
@@ -258,7 +263,7 @@ def _pretrained(
         start,
         revision,
         dropout=dropout,
-        # On CPUs torch's fused attention runs its backward pass slower than plain products.
+        # On CPUs, the backward pass of torch's fused attention is slower than plain products.
         attention="eager" if loading.device.type == "cpu" else None,
         note=loading.note,
         pooler=POOLERS.get(reads, "unused"),
@@ -276,7 +281,7 @@ def _pretrained(
         )
     if not plain:
         use_fast_dropout(model)
-        if family != "encoder":  # whose recipe is older: BERT and its kin do not have it
+        if family != "encoder":  # encoders like BERT do not use this variant of GELU
             use_one_gelu(model)
         if model.config.model_type in attention.ARCHITECTURES:
             attention.register()

@@ -1,9 +1,9 @@
-"""Adapters of low rank (Hu et al. 2021, LoRA), by peft: laid into a model, saved, read and merged.
+"""Low-rank adapters (LoRA, Hu et al. 2021) with peft: adding, saving, loading and merging.
 
-A checkpoint of such a training holds peft's own files, ``adapter_config.json`` and
-``adapter_model.safetensors``, and no weights of the model under them; ``earlier/<n>/`` has those of
-the trainings that it started from and that are merged or lie beside it (``LowRank.start``). peft
-reads each of them as it is.
+A checkpoint of a LoRA training contains peft's files ``adapter_config.json`` and
+``adapter_model.safetensors``, without the base model's weights. ``earlier/<n>/`` contains the
+adapters of earlier trainings, which are merged or stacked (``LowRank.start``). peft can read each
+of them directly.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WEIGHTS_FILE = "adapter_model.safetensors"
 EARLIER = "earlier"
 
 OWN = "default"
-"""peft's name of the adapter that is trained; those beside it are ``earlier0``, ``earlier1``."""
+"""peft's name of the trained adapter; stacked adapters are ``earlier0``, ``earlier1`` etc."""
 
 TASK_TYPES: dict[Family, str] = {
     "encoder": "FEATURE_EXTRACTION",
@@ -37,7 +37,7 @@ TASK_TYPES: dict[Family, str] = {
     "encoder_decoder": "SEQ_2_SEQ_LM",
     "dual_encoder": "FEATURE_EXTRACTION",
 }
-"""What peft is told of a model, for whoever reads a checkpoint with it."""
+"""peft's task type by model family, for users who load a checkpoint with peft."""
 
 Tensors = dict[str, Tensor]
 
@@ -46,17 +46,18 @@ _ATTRIBUTE = "adapted"
 
 @dataclass(frozen=True, slots=True)
 class Adapted:
-    """What stands beside a model's own modules once adapters are laid into it.
+    """The adapters of a model.
 
-    ``peft``: peft's wrapper of the model. ``earlier``: the adapters of the trainings before, the
-    first one first.
+    Attributes:
+        peft: peft's wrapper of the model.
+        earlier: adapters of earlier trainings, oldest first.
     """
 
     peft: Any
     earlier: tuple[Tensors, ...]
 
     def save(self, folder: Path) -> None:
-        """Write the adapter, and those before it, as peft does."""
+        """Write the adapter and the earlier ones in peft's format."""
         from peft import get_peft_model_state_dict
 
         own = get_peft_model_state_dict(self.peft, save_embedding_layers=False)
@@ -71,41 +72,42 @@ class Adapted:
         contiguous = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
         save_file(contiguous, folder / WEIGHTS_FILE, metadata={"format": "pt"})
         config = self.peft.peft_config[OWN]
-        config.inference_mode = True  # as peft leaves it: who reads it may not want to train
+        config.inference_mode = True  # peft's default for saved adapters
         config.save_pretrained(folder)
         config.inference_mode = False
 
 
 def is_adapter(folder: str | Path) -> bool:
-    """Whether a folder holds an adapter alone, and not the model under it."""
+    """Return whether a folder contains an adapter without its base model."""
     return Path(folder, CONFIG_FILE).is_file()
 
 
 def base_of(folder: str | Path) -> tuple[str, str | None]:
-    """The model that an adapter was trained on, as its checkpoint names it: a folder as seen from
-    where the study is, or a name on the hub, and its revision there.
+    """Return the base model of an adapter, and its revision, from the adapter's checkpoint.
+
+    The base model is a folder, relative to the study's, or a name on the hub.
 
     Raises:
-        ModelError: it names none, or one that is not there.
+        ModelError: the checkpoint names no base model, or the base model is missing.
     """
     file = Path(folder, CONFIG_FILE)
     content = json_text.read_object(file)
     base, revision = content.get("base_model_name_or_path"), content.get("revision")
     if not isinstance(base, str) or not (Path(base).is_dir() or may_be_on_the_hub(base)):
         raise ModelError(
-            f"{file}: the adapter stands on {base!r}, which is not there; put the model back, or "
-            "have the training run once more"
+            f"{file}: the adapter's base model {base!r} is missing; restore the base model, or "
+            "train again"
         )
     return base, revision if isinstance(revision, str) else None
 
 
 def has_adapter(model: Any) -> bool:
-    """Whether ``adapt`` has laid one into a model."""
+    """Return whether ``adapt`` has added an adapter to a model."""
     return _ATTRIBUTE in vars(model)
 
 
 def save_pretrained(model: Any, folder: Path) -> None:
-    """Write a model as transformers does; of one with an adapter, the adapter alone."""
+    """Save a model as transformers does; save only the adapter if the model has one."""
     if has_adapter(model):
         vars(model)[_ATTRIBUTE].save(folder)
     else:
@@ -123,29 +125,29 @@ def adapt(
     begins: bool = False,
     revision: str | None = None,
 ) -> Any:
-    """Lay an adapter into a model, whose own weights no longer move.
+    """Add an adapter to a model and freeze the model's own weights.
 
     Args:
-        model: changed in place.
-        folder: of an adapter's checkpoint that is taken; None: a new adapter from ``seed``.
-        whole: modules of the model that are trained and saved whole: those that its checkpoint
-            lacks.
-        begins: another training begins from ``folder``, and ``adapter.start`` says how; without
-            it, the model is the one that left it.
-        revision: of the model on the hub, to be named in checkpoints.
+        model: the base model, changed in place.
+        folder: adapter checkpoint to load; None for a new adapter from ``seed``.
+        whole: modules that are trained and saved completely, because they are missing in the base
+            model's checkpoint.
+        begins: whether another training starts from ``folder``, as set by ``adapter.start``. If
+            not, the adapter of ``folder`` is restored.
+        revision: revision of the base model on the hub, to be stored in checkpoints.
 
     Returns:
         The model.
 
     Raises:
-        ConfigError: peft is not there.
-        ModelError: the model has no layers of the named ends, or the files are damaged or of
-            another adapter.
+        ConfigError: peft is not installed.
+        ModelError: the model has no layers that match ``target_modules``, or the files are damaged
+            or belong to another adapter.
     """
     if find_spec("peft") is None:
         raise ConfigError(
             "models[].adapter needs the package peft: pip install 'tasktransfer[adapters]', or set "
-            "it to null"
+            "models[].adapter to null"
         )
     there = [] if folder is None else _folders(folder)
     own = None if begins and adapter.start != "continue" else there[-1] if there else None
@@ -168,7 +170,7 @@ def adapt(
 
 
 def _folders(checkpoint: Path) -> list[Path]:
-    """Of the adapters of a checkpoint: those of trainings before, and its own."""
+    """Return the folders of a checkpoint's adapters: those of earlier trainings, then its own."""
     earlier = (checkpoint / EARLIER).glob("*")
     return [*sorted(earlier, key=lambda folder: int(folder.name)), checkpoint]
 
@@ -187,36 +189,38 @@ def _config(adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
 
 
 def _wrapped(model: Any, adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
-    """Return peft's model around a model, with a new adapter.
+    """Wrap a model with peft and add a new adapter.
 
     Raises:
-        ModelError: a target name fits no layer, or fits one that cannot get an adapter.
+        ModelError: a target name matches no layer, or a layer that does not support adapters.
     """
     from peft import get_peft_model
 
     _check_targets(model, adapter.target_modules)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that layers of GPT-2 are stored the other way round
+            warnings.simplefilter("ignore")  # a warning about GPT-2's transposed weights
             peft: Any = get_peft_model(model, _config(adapter, family, whole))
     except ValueError as error:
         raise _target_error(model, adapter.target_modules, f"peft says: {error}") from error
     config = peft.peft_config[OWN]
-    config.target_modules = sorted(config.target_modules)  # a set has another order every time
+    config.target_modules = sorted(config.target_modules)  # a set has no fixed order
     return peft
 
 
 def _check_targets(model: Any, targets: Sequence[str]) -> None:
-    """Raise ModelError if a name is not the end of a layer's name: peft passes over it in silence
-    as long as another name fits."""
+    """Raise ModelError if a target name is not the end of any layer's name.
+
+    peft silently ignores it as long as another name matches.
+    """
     layers = [f".{name}" for name, _ in model.named_modules()]
     misfits = [end for end in targets if not any(layer.endswith(f".{end}") for layer in layers)]
     if misfits:
-        raise _target_error(model, misfits, "no layer has a name that ends so")
+        raise _target_error(model, misfits, "no layer's name ends with it")
 
 
 def _target_error(model: Any, targets: Sequence[str], problem: str) -> ModelError:
-    """Return the error for names of layers that cannot get an adapter, with those that can."""
+    """Return the error for invalid target names, with a list of the valid ones."""
     from transformers.pytorch_utils import Conv1D  # GPT-2's linear layers
 
     output = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
@@ -229,7 +233,7 @@ def _target_error(model: Any, targets: Sequence[str], problem: str) -> ModelErro
     )
     return ModelError(
         f"models[].adapter.target_modules: {', '.join(targets) or 'all-linear'}: {problem}. "
-        f"Write all-linear, or names among {model.config.model_type}'s linear layers: "
+        f"Set it to all-linear, or to names among {model.config.model_type}'s linear layers: "
         f"{', '.join(linear)}"
     )
 
@@ -237,7 +241,7 @@ def _target_error(model: Any, targets: Sequence[str], problem: str) -> ModelErro
 def _merged(
     model: Any, adapter: LowRank, family: Family, tensors: Tensors, whole: Sequence[str]
 ) -> Any:
-    """The model with an adapter put into its weights."""
+    """Merge an adapter into the model's weights; return the model."""
     peft = _wrapped(model, adapter, family, whole)
     _put(peft, tensors, OWN, EARLIER)
     model = peft.merge_and_unload()
@@ -246,7 +250,7 @@ def _merged(
 
 
 def _take_whole(model: Any, tensors: Tensors, whole: Sequence[str]) -> None:
-    """Put the modules that an earlier training has trained whole into a model."""
+    """Load the modules that an earlier training has trained completely."""
     for name in whole:
         own = model.get_submodule(name).state_dict()
         for parameter in own:
@@ -260,7 +264,7 @@ def _lay_beside(
     before: Sequence[Tensors],
     whole: Sequence[str],
 ) -> None:
-    """Lay earlier adapters beside the one that is trained; they stay as they are."""
+    """Stack frozen earlier adapters on the model, in addition to the trained adapter."""
     still = replace(adapter, dropout=0.0)
     names = [f"earlier{number}" for number in range(len(before))]
     for name, tensors in zip(names, before, strict=True):
@@ -276,22 +280,22 @@ def _lay_beside(
 
 
 def _put(peft: Any, tensors: Tensors, name: str, source: str) -> None:
-    """Fill an adapter of a model.
+    """Load the tensors of an adapter into a model's adapter ``name``.
 
     Raises:
-        ModelError: they are of another adapter.
+        ModelError: the tensors belong to another adapter.
     """
     from peft import get_peft_model_state_dict, set_peft_model_state_dict
 
     own = get_peft_model_state_dict(peft, adapter_name=name, save_embedding_layers=False)
-    if name != OWN:  # what is trained whole is the newest adapter's
+    if name != OWN:  # completely trained modules come from the newest adapter
         tensors = {key: tensor for key, tensor in tensors.items() if key in own}
     for key in {**own, **tensors}:
         shapes = [list(of[key].shape) if key in of else None for of in (tensors, own)]
         if shapes[0] != shapes[1]:
             raise ModelError(
                 f"{source}: {key} is {shapes[0] or 'missing'}, the model's is "
-                f"{shapes[1] or 'missing'}; take an adapter of the same model, rank and "
+                f"{shapes[1] or 'missing'}; use an adapter of the same model, rank and "
                 "target_modules"
             )
     set_peft_model_state_dict(peft, tensors, adapter_name=name)

@@ -1,9 +1,9 @@
-"""Which examples go through a model together. Pure numpy.
+"""Splitting of batches into micro-batches. Pure numpy.
 
-Without dropout no result depends on it beyond floating-point noise: a batch's losses are added up
-over its micro-batches before the one update, and a prediction knows nothing of its neighbours. Of
-dropout each micro-batch draws its own masks, so that a training that is cut otherwise (on another
-kind of device, after memory ran out) is as another draw of them.
+Without dropout the split changes results only by floating-point noise: a batch's losses are summed
+over its micro-batches before the update, and predictions do not depend on other examples. With
+dropout each micro-batch samples its own masks, so another split (on another kind of device, or
+after an out-of-memory error) corresponds to another sample of the masks.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.prompt_trees import PromptTree
 
 LIKE_LENGTH = 0.7
-"""A sequence below this share of a padded micro-batch's longest starts the next one, ..."""
+"""Relative length, compared with a padded micro-batch's longest sequence, below which a sequence
+starts the next micro-batch."""
 ENOUGH = 1 / 8
-"""... if the micro-batch holds this share of the budget: small ones cost more than padding."""
+"""Minimum fraction of the budget before ``LIKE_LENGTH`` applies: small micro-batches cost more than
+padding."""
 
 
 def micro_batches_by_length(
     split: EncodedSplit, examples: Sequence[int], token_budget: int, *, padded: bool
 ) -> list[list[int]]:
-    """Cut examples into micro-batches of like length, none above ``token_budget`` tokens.
+    """Split examples into micro-batches of similar length and at most ``token_budget`` tokens.
 
-    An example of several sequences (options) stays together, and an example above the budget is a
-    micro-batch of its own.
+    The sequences (options) of an example stay together. An example above the budget forms its own
+    micro-batch.
 
     Args:
-        padded: whether padding counts as tokens; it does where sequences are padded to a
-            micro-batch's longest, and not where they are packed.
+        padded: whether padding counts as tokens: True if sequences are padded to the longest of a
+            micro-batch, False if they are packed.
     """
     longest, own = split.longest(), split.tokens()
     micro_batches: list[list[int]] = []
@@ -62,10 +64,12 @@ def micro_batches_to_train_on(
     packed: bool,
     whole: bool = False,
 ) -> list[list[int]]:
-    """Cut a batch for sequences that are packed, or padded to a micro-batch's longest.
+    """Split a training batch into micro-batches of packed or padded sequences.
 
-    ``whole``: what fits at once is not cut, whatever padding it has. A GPU is quicker with it than
-    with the launches of a second micro-batch; a CPU is not.
+    Args:
+        packed: whether sequences are packed instead of padded to a micro-batch's longest.
+        whole: whether a padded batch that fits the budget is never split, despite its padding. A
+            GPU is faster with it than with launching a second micro-batch; a CPU is not.
     """
     if packed:
         return even_micro_batches(split, examples, token_budget)
@@ -83,12 +87,12 @@ def micro_batches_to_train_on(
 def even_micro_batches(
     split: EncodedSplit, examples: Sequence[int], token_budget: int
 ) -> list[list[int]]:
-    """Cut examples, longest first, into an even number of micro-batches of about as many tokens:
-    two cores then have the same to do. For packed sequences.
+    """Split packed examples into an even number of micro-batches with similar numbers of tokens.
 
-    What the budget holds at once stays one micro-batch. Else a micro-batch is above
-    ``token_budget`` by less than an example; where the budget asks for as many micro-batches as
-    there are examples, every example is one.
+    Two cores then have equal work. Examples are sorted, longest first. Examples that fit the budget
+    together form one micro-batch. Otherwise a micro-batch exceeds ``token_budget`` by less than one
+    example. If the budget requires as many micro-batches as there are examples, each example is
+    one.
     """
     longest, own = split.longest(), split.tokens()
     ordered = sorted(examples, key=lambda example: (-int(longest[example]), example))
@@ -106,7 +110,7 @@ def even_micro_batches(
 def micro_batches_of_trees(
     trees: Sequence[PromptTree], token_budget: int
 ) -> list[list[PromptTree]]:
-    """Cut trees into micro-batches of like size, none above ``token_budget`` nodes with padding."""
+    """Split trees into micro-batches of similar size and at most ``token_budget`` padded nodes."""
     micro_batches: list[list[PromptTree]] = []
     for tree in sorted(trees, key=lambda tree: (-len(tree), tree.prompts)):
         if (

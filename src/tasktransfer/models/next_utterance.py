@@ -1,7 +1,7 @@
-"""Encoder-decoders that are built from a recipe and trained on words: the family protocol for them.
+"""Encoder-decoders that are built from a recipe and trained on words (``FamilyModel``).
 
-The word vocabulary is of the training instances alone. Decoding is greedy and from free running,
-the Transformer's too.
+The vocabulary comes from the training instances only. Decoding is greedy and free-running, also for
+the Transformer.
 """
 
 from __future__ import annotations
@@ -34,12 +34,14 @@ from tasktransfer.tasks.compose import parse_answer
 WEIGHTS = "model.safetensors"
 
 TOGETHER = 64
-"""Texts whose representations are computed at once."""
+"""Batch size for computing representations."""
 
 Representation = Literal["state", "sum"]
-"""``state``: the last state of the encoder's top layer; of a Transformer the mean over words
-(section 4.2). ``sum``: of the last states of all layers; of a Transformer over words (the released
-code, which reads padding as well)."""
+"""Pooling of a text's representation.
+
+``state``: the last state of the encoder's top layer, or the mean over words in a Transformer
+(section 4.2). ``sum``: the sum of the last states of all layers, or over words in a Transformer
+(the released code, which includes padding)."""
 
 
 class Network(nn.Module):
@@ -62,7 +64,7 @@ class Network(nn.Module):
 
 
 class NextUtterance:
-    """A model of an architecture, as the trainer asks for it (``FamilyModel``)."""
+    """A model of an architecture that implements ``FamilyModel``."""
 
     paths: tuple[str, ...] = ()
     side_by_side = False
@@ -136,8 +138,10 @@ class NextUtterance:
     def _rows(
         self, rows: Any, besides: Mapping[str, Any] = MappingProxyType({})
     ) -> dict[str, Tensor]:
-        """Ids, and what else is given, on the device; lengths and words, which are cut into
-        sentences there, on the host: it does not ask the device for what it has sent."""
+        """Copy ids and other arrays to the device; keep lengths and words on the host.
+
+        Words are split into sentences on the host, which avoids a copy back from the device.
+        """
         ids, _ = padded(rows, PAD)
         lengths = torch.from_numpy(rows.lengths().astype(np.int64))
         there = put({"ids": ids, **besides}, self.device)
@@ -154,8 +158,11 @@ class NextUtterance:
     def represent(
         self, texts: Sequence[str], max_length: int, how: Representation, together: int = TOGETHER
     ) -> Tensor:
-        """One vector a text, (texts, units), of its last ``max_length`` words; ``together`` at
-        once."""
+        """Return one vector per text, (texts, units), from its last ``max_length`` words.
+
+        Args:
+            together: batch size.
+        """
         self.module.eval()
         parts = []
         for begin in range(0, len(texts), together):
@@ -182,10 +189,10 @@ def load(
     device: torch.device,
     dropout: float | None = None,
 ) -> NextUtterance:
-    """A new model of a recipe, drawn from torch's random numbers, or one that was saved.
+    """Load a saved model, or create one from a recipe with random weights from torch's seed.
 
     Raises:
-        ModelError: a saved one is damaged, or of another vocabulary.
+        ModelError: a saved model is damaged, or has another vocabulary.
     """
     saved = None if is_recipe(start) else saved_in(Path(start))
     architecture = of_weights(start) if saved is None else Architecture(**saved["architecture"])  # type: ignore[arg-type]
@@ -205,7 +212,7 @@ def _fill(network: Network, file: Path) -> None:
     except RuntimeError as error:
         first = str(error).splitlines()[-1].strip()
         raise ModelError(
-            f"{file}: does not hold the weights of its architecture ({first}); train it again"
+            f"{file}: its weights do not match its architecture ({first}); train it again"
         ) from error
 
 

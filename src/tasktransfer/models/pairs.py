@@ -1,8 +1,8 @@
-"""The two segments of a sequence, each read by itself, and compared: two towers of one encoder.
+"""The two segments of a sequence, encoded separately by one encoder and then compared.
 
 Reimers and Gurevych (2019), Sentence-BERT: u and v are the means of the last layer's states over
-the tokens of either segment; a head reads |u - v| and u * v. Both are taken of vectors of length
-one, and scaled so that what a head reads is of the order of one whatever the width.
+the tokens of each segment. A head reads |u - v| and u * v. Both are computed from unit vectors, and
+scaled so that the head's inputs are of the order of one for every hidden size.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ from tasktransfer.errors import ModelError
 from tasktransfer.layers.ragged import Ints, Ragged, ragged
 
 START_SCALE, START_MIDDLE = 10.0, 0.25
-"""A head that gives one number begins as the cosine of u and v: so many times what it is above the
-middle. Of pairs that somebody said in a row, MiniLM's cosines are about that."""
+"""Scale and middle of a single-output head's initial function, scale * (cosine(u, v) - middle).
+
+The middle is about MiniLM's cosine similarity for consecutive utterances."""
 
 
 def parted(sequences: Ragged, second_starts: Ints) -> Ragged:
-    """First segments, then second ones, each with the special tokens of a sequence of its own.
+    """Split sequences into first segments, then second segments, each with special tokens.
 
     Args:
-        second_starts: where the second segment of each sequence begins.
+        second_starts: start of each sequence's second segment.
 
     Returns:
         Twice as many rows.
 
     Raises:
-        ModelError: a sequence has one segment alone.
+        ModelError: a sequence has only one segment.
     """
     rows = [sequences[index] for index in range(len(second_starts))]
     if any(start >= len(row) for row, start in zip(rows, second_starts, strict=True)):
         raise ModelError(
-            "a sequence has one segment, and two are compared: use this model for tasks that ask "
-            "about a context (delete data/encoded where it was written by an earlier version)"
+            "a sequence has only one segment, but this model compares two: use it for tasks with a "
+            "question about a context (delete data/encoded if an earlier version wrote it)"
         )
     both = list(zip(rows, second_starts, strict=True))
     first = [row[:start] for row, start in both]
@@ -50,8 +51,8 @@ def average_tokens(states: Tensor, lengths: Tensor) -> Tensor:
     """Return the mean state of each sequence, (sequences, hidden size).
 
     Args:
-        states: (sequences, longest, hidden size); beyond a sequence's last token they are ignored.
-        lengths: tokens of each sequence.
+        states: (sequences, longest, hidden size); states after a sequence's last token are ignored.
+        lengths: number of tokens of each sequence.
     """
     there = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
     total = states.masked_fill(~there[:, :, None], 0).sum(1)
@@ -59,11 +60,11 @@ def average_tokens(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def compared(states: Tensor, lengths: Tensor) -> Tensor:
-    """What a head reads of pairs.
+    """Return the features of pairs that a head reads.
 
     Args:
-        states: of the tokens of ``parted``'s rows, (2 x pairs, longest, hidden size).
-        lengths: tokens of each row.
+        states: token states of the rows of ``parted``, (2 x pairs, longest, hidden size).
+        lengths: number of tokens of each row.
 
     Returns:
         |u - v| and u * v, (pairs, 2 x hidden size).
@@ -74,7 +75,7 @@ def compared(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def begin_as_cosine(head: nn.Linear) -> None:
-    """Let a head of one output begin as the cosine of u and v."""
+    """Initialise a head with one output as the cosine similarity of u and v."""
     width = head.in_features // 2
     with torch.no_grad():
         head.weight[:, :width] = 0

@@ -1,4 +1,4 @@
-"""The named parts of a model: which of them move, and which come from other trainings."""
+"""Named parts of a model: freezing, and copying or merging parts from other trainings."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ MERGED: dict[Merge, Callable[[Tensor], Tensor]] = {
     "max": lambda stacked: stacked.amax(0),
     "min": lambda stacked: stacked.amin(0),
 }
-"""How the same parameter of several starts, stacked, becomes one. ``ties`` looks at all parameters
-of a part together."""
+"""Functions that merge the stacked values of one parameter from several starts.
+
+``ties`` is not among them, because it needs all parameters of a part together."""
 TIES_KEPT = 0.2
-"""The share of a start's changes that TIES keeps, the largest."""
+"""Fraction of the largest changes of a start that TIES keeps."""
 
 Parameters = Mapping[str, nn.Parameter]
 Tensors = Mapping[str, Tensor]
-"""By their names inside a part."""
+"""Tensors by their names inside a part."""
 
 
 def freeze_all_but(model: FamilyModel, trains: Sequence[str]) -> list[nn.Parameter]:
-    """Let the named parts alone move, or all of the model where none is named.
+    """Freeze all but the named parts; freeze nothing if no part is named.
 
     Returns:
-        The parameters that move, in module order.
+        The trained parameters, in module order.
 
     Raises:
-        ConfigError: the model has no part of a name.
+        ConfigError: the model has no part with a given name.
     """
     if trains:
         parts = model.parts()
         wanted = {id(p) for name in trains for p in _part(parts, name, "trains").values()}
         for parameter in model.module.parameters():
-            moves = parameter.requires_grad and id(parameter) in wanted  # fixed sines stay
+            moves = parameter.requires_grad and id(parameter) in wanted  # sinusoids stay frozen
             parameter.requires_grad_(moves)
     return [parameter for parameter in model.module.parameters() if parameter.requires_grad]
 
 
 def copy_moving(module: nn.Module) -> Tensors:
-    """A copy, on the CPU, of what a training may change of a module: all of its state but the
-    parameters that are frozen."""
+    """Copy a module's state to the CPU, without frozen parameters."""
     named = module.named_parameters(remove_duplicate=False)
     frozen = {name for name, parameter in named if not parameter.requires_grad}
     return {
@@ -58,25 +58,24 @@ def copy_moving(module: nn.Module) -> Tensors:
 
 
 def put_back(module: nn.Module, moving: Tensors) -> None:
-    """Give a module what ``copy_moving`` has taken from it."""
+    """Load a state from ``copy_moving`` into a module."""
     unknown = module.load_state_dict(dict(moving), strict=False).unexpected_keys
     assert not unknown, f"of another module: {unknown}"
 
 
 def lay_over(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> None:
-    """Overwrite parts of a model by those of others.
+    """Overwrite parts of a model with parts of other models.
 
     Args:
         model: changed in place.
-        starts: what is taken, and the model that it is taken from. Those that name no parts are
-            laid first, so that named parts win. Several that lead into the same part are merged
-            element by element, as they all say.
+        starts: descriptions of the parts, with the models that they come from. Starts without
+            named parts are applied first, so that named parts take precedence. Several starts of
+            the same target part are merged element by element, by the method that they all name.
 
     Raises:
-        ConfigError: a part is unknown, or several starts lead into it and do not say how they are
-            merged.
-        ModelError: a part has other parameters or shapes than the one that it leads into, or is
-            merged with.
+        ConfigError: a part is unknown, or several starts of one part name no common merge method.
+        ModelError: a part has other parameters or shapes than its target, or than a part that it
+            is merged with.
     """
     _lay(model, [(start, other) for start, other in starts if not start.parts])
     _lay(model, [(start, other) for start, other in starts if start.parts])
@@ -98,7 +97,7 @@ def _lay(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> Non
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A part of another model, on its way into one of this."""
+    """A part of another model that is copied into this one."""
 
     start: Start
     part: str
@@ -106,14 +105,14 @@ class _Source:
 
 
 def _pairs(start: Start, other: FamilyModel, parts: Mapping[str, Tensors]) -> list[tuple[str, str]]:
-    """(part there, part here) of all that a start takes."""
+    """Return the pairs (part of the other model, part of this model) of a start."""
     if not start.parts:
         return [(name, name) for name in other.parts() if name in parts]
     into = start.into or start.parts
     if len(into) != len(start.parts):
         raise ConfigError(
             f"starts.into: found {len(into)} names ({', '.join(into)}) for {len(start.parts)} "
-            f"parts ({', '.join(start.parts)}); give one for each"
+            f"parts ({', '.join(start.parts)}); give one name per part"
         )
     return list(zip(start.parts, into, strict=True))
 
@@ -125,13 +124,18 @@ def _part(parts: Mapping[str, Parameters], name: str, key: str) -> Parameters:
 
 
 def _merged(sources: Sequence[_Source], target: str, base: Tensors) -> Tensors:
-    """One part of several. ``base``: what it is laid over."""
+    """Merge several parts into one.
+
+    Args:
+        base: the target part's current parameters.
+    """
     ways = {source.start.merged for source in sources}
     (way, *others) = ways
     if others or (len(sources) > 1 and way is None):
         raise ConfigError(
-            f"starts: {len(sources)} lead into {target} ({', '.join(s.part for s in sources)}), "
-            f"merged as {', '.join(sorted(map(str, ways)))}; set merged to one of "
+            f"starts: {len(sources)} are copied into {target} "
+            f"({', '.join(s.part for s in sources)}) with merged: "
+            f"{', '.join(sorted(map(str, ways)))}; set merged to one of "
             f"{', '.join(MERGED)} or ties in all of them"
         )
     first = sources[0]
@@ -148,12 +152,13 @@ def _merged(sources: Sequence[_Source], target: str, base: Tensors) -> Tensors:
 
 
 def ties(base: Tensors, models: Sequence[Tensors]) -> dict[str, Tensor]:
-    """Several models that have gone on from one, merged (Yadav et al. 2023): of each one's changes
-    the largest fifth is kept; the sign of a parameter is that of their sum, and its change the mean
-    of those that have this sign.
+    """Merge several models that were trained from a common base with TIES (Yadav et al. 2023).
+
+    The largest fifth of each model's changes is kept. The sign of a parameter's change is that of
+    their sum, and its value is the mean of the changes with this sign.
 
     Args:
-        base: the parameters that all of them have gone on from.
+        base: parameters from which all models were trained.
     """
     changes = [
         {name: model[name].detach() - base[name].detach() for name in base} for model in models
@@ -178,23 +183,23 @@ def _refuse_different(first: _Source, other: _Source) -> None:
     if problem:
         raise ModelError(
             f"starts: {first.part} and {other.part} cannot be merged: {problem}; merge parts of "
-            "one architecture"
+            "the same architecture"
         )
 
 
 def _overwrite(part: Parameters, tensors: Tensors, way: str) -> None:
     problem = _difference(tensors, part)
     if problem:
-        raise ModelError(f"starts: {way}: {problem}; take a part of the same architecture")
+        raise ModelError(f"starts: {way}: {problem}; use a part of the same architecture")
     for name, parameter in part.items():
         parameter.copy_(tensors[name])
 
 
 def _difference(tensors: Tensors, others: Tensors) -> str | None:
-    """The first parameter that one of two parts lacks or has in another shape."""
+    """Describe the first parameter that differs between two parts in shape or presence."""
     for name in {**tensors, **others}:
         shapes = [[*part[name].shape] if name in part else None for part in (tensors, others)]
         if shapes[0] != shapes[1]:
             first, second = (f"of shape {shape}" if shape else "missing" for shape in shapes)
-            return f"{name} is {first} in the one and {second} in the other"
+            return f"{name} is {first} in the first and {second} in the second"
     return None

@@ -1,10 +1,10 @@
-"""Versions of what the models package makes, readable without importing torch.
+"""Versions of generated models, readable without importing torch.
 
-Raise a version when the code behind it changes what it writes; caches and digests follow.
+Raise a version when its code changes what it writes; caches and digests depend on it.
 """
 
 TINY_RECIPE_VERSION = 2
-"""How the tiny models are built and pre-trained (training/tiny.py)."""
+"""Version of building and pre-training the tiny models (training/tiny.py)."""
 
 BUILD_VERSION = 2
-"""How an architecture becomes a model without weights, and its words (training/build.py)."""
+"""Version of building a model folder from an architecture (training/build.py)."""

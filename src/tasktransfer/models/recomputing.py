@@ -1,7 +1,6 @@
-"""Layers whose inside is computed once more on the way back, in place of being kept.
+"""Gradient checkpointing: layers are recomputed in the backward pass instead of stored.
 
-Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"; transformers knows where a layer
-begins and ends.
+Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"; transformers defines the layers.
 """
 
 from __future__ import annotations
@@ -19,11 +18,15 @@ from tasktransfer.models.adapters import AdapterBank
 
 
 def compute_layers_again(module: nn.Module, name: str) -> None:
-    """Let every pre-trained model inside a module keep the input of its layers alone, while it is
-    in training mode.
+    """Enable gradient checkpointing in every pre-trained model inside a module.
+
+    In training mode the models then store only the inputs of their layers.
+
+    Args:
+        name: name of the model in the study, for messages.
 
     Raises:
-        ModelError: there is none, or it cannot do so. ``name`` is how the study calls it.
+        ModelError: there is no pre-trained model, or it does not support gradient checkpointing.
     """
     banks = [part for part in module.modules() if isinstance(part, AdapterBank)]
 
@@ -35,21 +38,21 @@ def compute_layers_again(module: nn.Module, name: str) -> None:
     models = list(_pretrained_models(module))
     if not models or not all(model.supports_gradient_checkpointing for model in models):
         raise ModelError(
-            f"training.gradient_checkpointing: true, and {name} has no layers that could be "
-            "computed twice; set it to false"
+            f"training.gradient_checkpointing: true, but {name} does not support it; set it to "
+            "false"
         )
     for model in models:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # the name that all versions have
+            warnings.simplefilter("ignore", FutureWarning)  # works in all versions
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=settings)
-        model.disable_input_require_grads()  # layers need no gradient of what they read
+        model.disable_input_require_grads()  # layers need no gradient of their inputs
 
 
 @contextmanager
 def _as_before(
     dropout: AbstractContextManager[None], adapters: Sequence[tuple[AdapterBank, str | None]]
 ) -> Iterator[None]:
-    """Compute a layer again with the dropout and the adapters of the first time."""
+    """Recompute a layer with the dropout and the adapters of the forward pass."""
     with ExitStack() as stack:
         stack.enter_context(dropout)
         for bank, task in adapters:
@@ -58,7 +61,7 @@ def _as_before(
 
 
 def _pretrained_models(module: nn.Module) -> Iterator[Any]:
-    """The outermost ones."""
+    """Yield the outermost pre-trained models in a module."""
     from transformers import PreTrainedModel
 
     if isinstance(module, PreTrainedModel):

@@ -1,6 +1,8 @@
-"""An encoder-decoder whose encoding is used for more than its decoder: a linear layer on its mean
-answers tasks by label (Rashkin et al., section 4, Multitask), and an encoder *beside* it may add
-what it makes of the text as a whole to the encoding of every token (Ensemble).
+"""An encoder-decoder whose encodings are also used by heads, or extended by another encoder.
+
+A linear layer on the mean encoding predicts labels (Rashkin et al., section 4, Multitask). An
+additional encoder (``beside``) may add its encoding of the whole text to the encoding of every
+token (Ensemble).
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ BESIDE_FILE = "beside.safetensors"
 
 
 class ReplyWriter:
-    """``model`` with heads for ``tasks`` that are answered by one; ``beside`` is read frozen."""
+    """``model`` with heads for the tasks with labels; the encoder ``beside`` is frozen."""
 
     def __init__(
         self,
@@ -126,7 +128,7 @@ class ReplyWriter:
                 save_file(named, folder / file)
 
     def load(self, folder: Path) -> None:
-        """Take what ``save`` wrote besides the model, as far as it is there."""
+        """Load the weights of ``save`` other than the model's, if they exist."""
         own = dict(self.module.named_parameters())
         for file, prefix in ((HEADS_FILE, "heads."), (BESIDE_FILE, "")):
             there = read_weights(folder / file) if (folder / file).is_file() else {}
@@ -141,8 +143,10 @@ class ReplyWriter:
         return logits
 
     def _encoding(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs) -> Tensor:
-        """Encodings of the tokens, the text's encoding of the encoder beside them put in, (rows,
-        tokens, hidden size)."""
+        """Return the encodings of the tokens, (rows, tokens, hidden size).
+
+        They include the additional encoder's encoding of the text.
+        """
         encoder = self.model.module.get_encoder()
         own = encoder(input_ids=inputs["ids"], attention_mask=inputs["mask"]).last_hidden_state
         rows = split.sequences.take(split.first_sequence[list(examples)] + 1)

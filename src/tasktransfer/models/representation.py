@@ -1,4 +1,4 @@
-"""What an encoder makes of a text: one vector, the features of a fit."""
+"""Encoder representations of texts: one vector per text, used as features of a fit."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def represent(
     together: int = TOGETHER,
     adapter: LowRank | None = None,
 ) -> npt.NDArray[np.float64]:
-    """The last layer of a checkpoint's encoder (of a decoder: of the decoder) over each text.
+    """Return each text's pooled states from the last layer of a checkpoint's encoder or decoder.
 
     Args:
-        texts: cut at their beginning to ``max_length`` tokens.
-        pooling: mean over the tokens, or the first token's vector; of a model that was built from a
+        texts: texts, of which the last ``max_length`` tokens are used.
+        pooling: ``mean`` over the tokens or the ``first`` token's vector; for a model built from a
             recipe ``state`` or ``sum``, see ``next_utterance.Representation``.
-        revision: of a name on the hub.
-        together: texts that are read at once.
-        adapter: what a checkpoint of its training is of.
+        revision: revision of a name on the hub.
+        together: batch size.
+        adapter: adapter settings that the checkpoint was trained with, if any.
 
     Returns:
         (texts, hidden size), computed in float32.

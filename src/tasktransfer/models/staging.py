@@ -1,4 +1,4 @@
-"""What a micro-batch is computed from, brought to the device in one copy that nobody waits for."""
+"""Copying of a micro-batch's inputs to the device in one asynchronous copy."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = dict[str, Array]
 
 ALIGNMENT = 16
-"""Bytes; each array begins at a multiple of them, as GPUs read fastest."""
+"""Alignment of arrays in bytes, for fast reads on GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a model's loss or logits are computed from, on its device, by name."""
+    """The inputs of a model's loss or logits on its device, by name."""
 
     tensors: Mapping[str, Tensor]
     pack: Pack | None = None
@@ -31,9 +31,9 @@ class Inputs:
 
 
 def put(arrays: Mapping[str, Array], device: torch.device) -> dict[str, Tensor]:
-    """Arrays as tensors of a device; 32-bit integers stay so.
+    """Copy arrays to tensors on a device; 32-bit integers keep their type.
 
-    To a GPU all go in one copy, from pinned memory, behind what the device still has to do.
+    All arrays are copied to a GPU in one asynchronous copy from pinned memory.
     """
     if device.type == "cpu":
         return {name: torch.from_numpy(array) for name, array in arrays.items()}

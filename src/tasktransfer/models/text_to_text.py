@@ -1,7 +1,7 @@
 """The text-to-text families: decoders (GPT-2 and its kin) and encoder-decoders (T5, BART).
 
-The prompt goes in, the answer's words come out (paper, section 4: log p(y|x)). Decoding is greedy:
-the toolkit samples, so its scores vary from call to call.
+The models read a prompt and generate the answer (paper, section 4: log p(y|x)). Decoding is greedy.
+The toolkit samples, so its scores vary from call to call.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Decoder:
     def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         counted = sum(len(split.labels[u]) for u in examples)
         if self.whole_sequence:
-            # Every token but the first is predicted.
+            # Every token except the first is predicted.
             counted += sum(len(split.sequences[_sequence(split, u)]) - 1 for u in examples)
         return float(counted)
 
@@ -97,7 +97,7 @@ class Decoder:
         if not self.trees:
             groups = [examples]
             if self.fidelity.repetition_penalty != 1.0:
-                # Padding would be penalised as if it had been read: it may be the end's token.
+                # Padding may be the end token, and the penalty would count it as prompt.
                 groups = self._equally_long(split, examples)
             return [
                 some
@@ -111,7 +111,7 @@ class Decoder:
         ]
 
     def _equally_long(self, split: EncodedSplit, examples: Sequence[int]) -> list[Sequence[int]]:
-        """The examples in groups with prompts of one length, long ones first."""
+        """Return the examples in groups with prompts of equal length, longest first."""
         groups: dict[int, list[int]] = {}
         for example in examples:
             length = len(split.sequences[_sequence(split, example)])
@@ -126,8 +126,10 @@ class Decoder:
         return self._packed(prompts, answers, self.first_position)
 
     def _packed(self, prompts: Ragged, answers: Ragged, first_position: int) -> Inputs:
-        """Prompts and answers end to end. ``before``: the tokens that a counted one follows,
-        ``targets``: the counted ones."""
+        """Pack prompts and answers without padding.
+
+        ``targets`` are the counted tokens; ``before`` are the indices of the tokens before them.
+        """
         rows = prompts.joined(answers)
         layout = lay_out(rows, self.device, first_position=first_position, causal=True)
         first = np.ones_like(prompts.lengths()) if self.whole_sequence else prompts.lengths()
@@ -141,7 +143,7 @@ class Decoder:
         return Inputs(tensors, layout.pack(tensors))
 
     def _padded(self, prompts: Ragged, answers: Ragged) -> Arrays:
-        """The plain way: padded on the left, so that all answers end in the last column."""
+        """Pad prompts and answers on the left, so that all answers end in the last column."""
         rows = prompts.joined(answers)
         ids, mask = padded(rows, self._pad_id, left=True)
         if self.whole_sequence:
@@ -158,7 +160,7 @@ class Decoder:
         inputs = inputs or self.prepare(split, examples)
         read = {"input_ids": inputs["ids"], "attention_mask": inputs["mask"]}
         if inputs.pack is not None:
-            # The (large) output layer runs only on the tokens that a counted one follows.
+            # The (large) output layer is computed only for tokens before a counted token.
             logits = self.module(
                 **read,
                 position_ids=inputs["positions"],
@@ -202,12 +204,16 @@ class Decoder:
 
 
 Encoding = Callable[[EncodedSplit, Sequence[int], Inputs], Tensor]
-"""(split, examples, inputs) → encodings of the tokens, (rows, tokens, hidden size)."""
+"""Function (split, examples, inputs) → encodings of the tokens, (rows, tokens, hidden size)."""
 
 
 class EncoderDecoder:
-    """A sequence-to-sequence model that reads the prompt and writes the answer. ``encoding``: what
-    the decoder attends to; None: the encoder's last layer."""
+    """A sequence-to-sequence model that encodes the prompt and decodes the answer.
+
+    Attributes:
+        encoding: function that computes the states to which the decoder attends; None for the
+            encoder's last layer.
+    """
 
     def __init__(
         self,
@@ -255,7 +261,7 @@ class EncoderDecoder:
         return _summed_cross_entropy(self._logits(split, examples, inputs), inputs["targets"])
 
     def each_loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
-        """The loss of each example, summed over the tokens of its answer, (examples,)."""
+        """Return the loss of each example, summed over the tokens of its answer, (examples,)."""
         inputs = self.prepare(split, examples)
         logits, targets = self._logits(split, examples, inputs), inputs["targets"]
         each = functional.cross_entropy(
@@ -264,14 +270,14 @@ class EncoderDecoder:
         return each.sum(1)
 
     def _logits(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs) -> Tensor:
-        # The model shifts the labels itself; the loss it returns is a mean, and a sum is wanted.
+        # The model shifts the labels itself. Its own loss is a mean, but the sum is needed.
         logits: Tensor = self.module(
             **self._read(split, examples, inputs), labels=inputs["targets"], use_cache=False
         ).logits
         return logits
 
     def _read(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs) -> dict[str, Any]:
-        """What the model reads: token ids, or what is in the place of the encoder's last layer."""
+        """Return the model's inputs: token ids, or states that replace the encoder's last layer."""
         if self.encoding is None:
             return {"input_ids": inputs["ids"], "attention_mask": inputs["mask"]}
         return {"attention_mask": inputs["mask"], **self.attended(split, examples, inputs)}
@@ -279,7 +285,7 @@ class EncoderDecoder:
     def attended(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs
     ) -> dict[str, Any]:
-        """What the decoder attends to, as transformers takes it."""
+        """Return the states to which the decoder attends, as inputs of transformers' models."""
         from transformers.modeling_outputs import BaseModelOutput
 
         if self.encoding is not None:
@@ -315,26 +321,32 @@ class EncoderDecoder:
 
     @property
     def _multiple(self) -> int:
-        """Rows are padded to a multiple of so many tokens: a GPU's attention wants its bias so, and
-        would pad it in every layer."""
+        """The multiple of tokens to which rows are padded.
+
+        Attention on a GPU needs its bias padded like this, and otherwise pads it in every layer.
+        """
         return GPU_PADDING if self.device.type == "cuda" else 1
 
     def inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
-        """Prompts on the device, and ``more``."""
+        """Copy the prompts, and ``more``, to the device."""
         rows = split.sequences.take(split.first_sequence[np.asarray(examples, dtype=np.int64)])
         ids, mask = padded(rows, int(self.tokenizer.pad_token_id), multiple=self._multiple)
         return Inputs(put({"ids": ids, "mask": mask, **more}, self.device))
 
 
 def _summed_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Over all targets that count; logits of shape (rows, tokens, vocabulary)."""
+    """Return the loss summed over all counted targets.
+
+    Args:
+        logits: (rows, tokens, vocabulary).
+    """
     return functional.cross_entropy(
         logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum"
     )
 
 
 def _sequence(split: EncodedSplit, example: int) -> int:
-    """A text-to-text example holds exactly one sequence."""
+    """Return the only sequence of a text-to-text example."""
     return int(split.first_sequence[example])
 
 

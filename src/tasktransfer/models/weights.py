@@ -1,4 +1,4 @@
-"""Reading a file of weights that a training of ours has written."""
+"""Reading of weights files that were written by this package's trainings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tasktransfer.errors import ModelError
 
 
 def read_weights(file: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, on the CPU.
+    """Return the tensors of a safetensors file on the CPU.
 
     Raises:
-        ModelError: it is cut off or otherwise damaged, or holds a number that is NaN or infinite.
+        ModelError: the file is truncated or otherwise damaged, or contains NaN or infinite numbers.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -34,4 +34,4 @@ def read_weights(file: Path) -> dict[str, Tensor]:
 
 
 def _remedy(file: Path) -> str:
-    return f"copy {file.parent} again, or have the training that wrote it run once more"
+    return f"copy {file.parent} again, or run the training that wrote it again"
