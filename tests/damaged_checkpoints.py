@@ -28,7 +28,7 @@ CASES = [
     Bad(
         "no tokenizer, BERT",
         "bert",
-        r"no tokenizer\.json, vocab\.txt or the like.*copy the tokenizer's",
+        r"no tokenizer\.json, vocab\.txt or similar.*copy the",
         without("tokenizer*", "special*"),
     ),
     Bad(
@@ -81,7 +81,7 @@ CASES = [
         "decoder",
     ),
     Bad(
-        "another architecture, of the same layers",
+        "another architecture's, of the same layers",
         "bert",
         FIT + r".*another architecture",
         weights_of("roberta"),
@@ -93,13 +93,13 @@ CASES = [
         with_weights(lambda w: {f"wrapped.{n}": t for n, t in w.items()}),
     ),
     Bad(
-        "another architecture",
+        "another architecture's",
         "bert",
         FIT + r".*another architecture.*same checkpoint",
         weights_of("distilbert"),
     ),
     Bad(
-        "another architecture decoder",
+        "another architecture's decoder",
         "gpt2",
         FIT + r".*same checkpoint",
         weights_of("opt"),
@@ -145,7 +145,7 @@ CASES = [
         with_bytes("tokenizer_config.json", lambda b: b"{x"),
     ),
     Bad(
-        "no token embeddings",
+        "no embeddings",
         "bert",
         FIT + r".*word_embeddings.*incomplete",
         with_weights(lambda w: {n: t for n, t in w.items() if "word_embeddings" not in n}),
@@ -303,7 +303,7 @@ CASES = [
     Bad(
         "code of its own",
         "bert",
-        r"code of its own.*not run",
+        r"custom code.*never run",
         with_json("config.json", model_type="nonesuch", auto_map={"AutoConfig": "code.Config"}),
     ),
     Bad(

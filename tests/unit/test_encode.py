@@ -260,7 +260,7 @@ def test_answers_that_do_not_fit_are_told() -> None:
         "longer_answers": {"a-task-test": 3},
     }
     lost, longer = told(manifest)
-    assert "a-task-train: 1,200 of 2,000 right answers were cut away" in lost
+    assert "a-task-train: 1,200 of 2,000 gold answers were truncated" in lost
     assert "max_length 256" in lost
     assert "a-task-test: 3 of 30 right answers are longer than the 64 tokens" in longer
 

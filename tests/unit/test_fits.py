@@ -80,7 +80,7 @@ def test_logistic_regression_on_two_classes_of_representations() -> None:
     ("task", "instances", "part"),
     [
         ("causal_emotion_span_extraction", INSTANCES, "is span; logistic regression takes"),
-        (TASK.name, INSTANCES[:1], "all training instances have one label"),
+        (TASK.name, INSTANCES[:1], "all training instances have the same label"),
     ],
 )
 def test_what_cannot_be_learnt_is_refused(task: str, instances: list[Instance], part: str) -> None:

@@ -1,8 +1,8 @@
-"""How instances become token ids: tokenizers, the texts of each family, and the cache of arrays.
+"""Tokenization of instances: tokenizers, the input texts of each family, and the cache of arrays.
 
-Readable without torch. Raise the version when the code behind it changes what it writes; caches
-and digests follow.
+Readable without torch. Raise the version when the code changes what it writes; caches and digests
+depend on it.
 """
 
 ENCODING_VERSION = 2
-"""How instances become token ids (``encoding.encode``)."""
+"""Version of the conversion from instances to token ids (``encoding.encode``)."""

@@ -1,9 +1,9 @@
-"""Instances to token ids, for each family, once per model and dataset.
+"""Conversion of instances to token ids for each family, once per model and dataset.
 
-The rule of truncation, for all families: what is cut is the context, its oldest turns. The target
-utterance ends the context and stays, as do question, options and prompt. (The paper's toolkit cuts
-BERT's inputs at the end, which loses the target utterance.) A task whose card says ``keeps:
-beginning`` has no target utterance, and loses its latest turns.
+Truncation removes the oldest turns of the context in all families. The target utterance at the end
+of the context is kept, as are question, options and prompt. (The paper's toolkit truncates BERT's
+inputs at the end, which loses the target utterance.) Tasks whose card has ``keeps: beginning`` have
+no target utterance, and lose their latest turns.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.toolkit_texts import encoder_texts
 
 MOST_CUT = 0.1
-"""The fraction of a split's inputs that may be cut before it is reported."""
+"""Fraction of a split's inputs above which truncation is reported."""
 MAKER = Maker("folder of token ids", "manifest.json", "encoding")
 
 
@@ -55,29 +55,29 @@ def encode_dataset(
     fidelity: Fidelity = DEFAULT,
     beside: tuple[str, str | None] | None = None,
 ) -> None:
-    """Tokenise every task and split of a dataset into ``out``, all or nothing.
+    """Tokenize every task and split of a dataset into ``out``, all or nothing.
 
     Args:
         instances: folder that ``data.cache.prepare`` wrote.
-        tasks: names; None for all of the dataset.
-        max_length: tokens of an input at most, special tokens included.
-        out: the folder to make; it appears when it is complete.
-        max_unknown_words: the largest share (0 to 1) of the words in the training instances'
+        tasks: task names; None for all tasks of the dataset.
+        max_length: maximum sequence length in tokens, including special tokens.
+        out: folder to create; it appears when it is complete.
+        max_unknown_words: largest fraction (0 to 1) of the words in the training instances'
             contexts that the tokenizer may not know.
-        model: the identity of the model (``ModelSpec``), noted in the manifest.
-        fidelity: whose inputs, answers and lengths these are.
-        beside: name or folder, and revision, of the encoder that reads beside the model.
+        model: identity of the model (``ModelSpec``), stored in the manifest.
+        fidelity: choice between this package's and the toolkit's inputs, answers and lengths.
+        beside: name or folder, and revision, of the encoder that reads in addition to the model.
 
     Raises:
-        ModelError: the tokenizer cannot be loaded, lacks what the family needs, or does not know
-            the words.
-        DataError: the instances are missing or damaged, hold nothing of a task, or ``out`` holds
+        ModelError: the tokenizer cannot be loaded, does not meet the family's requirements, or
+            does not know the words.
+        DataError: the instances are missing or damaged, a task has none, or ``out`` contains
             something else.
     """
     cached = read_manifest(instances)
     cards = cards_of(dataset, tasks or cached.tasks, family)
     others = [load_tokenizer(*beside, "encoder")] if beside else []
-    if is_recipe(checkpoint):  # its words are those of the training instances
+    if is_recipe(checkpoint):  # its vocabulary comes from the training instances
         texts = _training_texts(instances, cached, cards)
         tokenizer = word_tokenizer(texts, of_weights(checkpoint).least_count)
     else:
@@ -96,12 +96,12 @@ def encode_dataset(
             "token_types": "token_type_ids" in tokenizer.model_input_names,
             "max_answer_tokens": {},
             "truncated": {},
-            # Right spans that truncation cut away, and answers longer than a model generates.
+            # Gold spans lost by truncation, and answers longer than a model generates.
             "lost_answers": {},
             "longer_answers": {},
-            # Queries and responses that alone are too long, and lost an end.
+            # Queries and responses that are too long by themselves and were truncated.
             "shortened": {},
-            # What a training's time is estimated from.
+            # Counts from which training times are estimated.
             "examples": {},
             "tokens": {},
             **({"beside_pad_token_ids": [o.pad_token_id for o in others]} if others else {}),
@@ -149,7 +149,7 @@ def encode_instances(
     max_length: int,
     fidelity: Fidelity = DEFAULT,
 ) -> None:
-    """Tokenise instances of one task into the files of a split, in a folder that is there."""
+    """Tokenize instances of one task into the files of a split, in an existing folder."""
     limit = 0 if family == "encoder" else _answer_limit(tokenizer, card, family, fidelity)
     examples = list(_encode(tokenizer, card, rows, family, max_length, limit, fidelity))
     scoring = [_scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows]
@@ -157,14 +157,13 @@ def encode_instances(
 
 
 def cards_of(dataset: str, tasks: Iterable[str], family: Family) -> list[Task]:
-    """The tasks that a family can answer: a dataset may have replies beside labels, and an encoder
-    has no way to give them."""
+    """Return the tasks that a family can answer: encoders cannot generate replies."""
     cards = [DATASETS[dataset].tasks[name] for name in tasks]
     return [card for card in cards if family != "encoder" or card.kind != "reply"]
 
 
 def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fidelity) -> int:
-    """Tokens that generation may take."""
+    """Return the maximum number of generated tokens."""
     if fidelity.generation_length == "tlidb" and task.toolkit:
         return toolkit.answer_limit(task.toolkit, family)
     return longest_answer(tokenizer, task, family)
@@ -173,7 +172,7 @@ def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fi
 def made_from(
     cached: Manifest, model: Mapping[str, Any] | None, fidelity: Fidelity = DEFAULT
 ) -> dict[str, Any]:
-    """What tells one folder of token ids from another, as its manifest notes it."""
+    """Return the facts that identify a folder of token ids, as stored in its manifest."""
     data = {"revision": cached.revision, "few_sample": cached.few_sample}
     switches = {"fidelity": fidelity.of_encoding} if fidelity.of_encoding else {}
     return {
@@ -186,8 +185,11 @@ def made_from(
 def _words(
     folder: Path, cached: Manifest, cards: Sequence[Task], marks: Sequence[str] = ()
 ) -> Counter[str]:
-    """The words (runs of letters and digits) of the distinct contexts that are trained on, without
-    ``marks``, a tokenizer's own, such as what stands between turns."""
+    """Count the words (runs of letters and digits) of the distinct training contexts.
+
+    Args:
+        marks: special strings of the tokenizer that are not words, such as turn separators.
+    """
     contexts = {
         row.context for card in cards for row in _instances(folder, cached, card.name, "train")
     }
@@ -197,16 +199,21 @@ def _words(
 
 
 def _training_texts(folder: Path, cached: Manifest, cards: Sequence[Task]) -> list[str]:
-    """Every turn of the training dialogues once: the last context of each, which holds those
-    before, and the answer to it."""
+    """Return every turn of the training dialogues once.
+
+    These are the last context of each dialogue, which includes all earlier turns, and its answer.
+    """
     rows = [row for card in cards for row in _instances(folder, cached, card.name, "train")]
     last = {row.dialogue_id: row for row in rows}
     return [text for row in last.values() for text in (row.context, row.target[0])]
 
 
 def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:
-    """A split that a partial release leaves empty is encoded as empty: a study that does not use
-    the task must not stumble over it, and a training that does says so."""
+    """Read the instances of a split; return an empty list if a partial release lacks it.
+
+    A study that does not use the task must not fail because of it. A training that uses the task
+    reports the empty split.
+    """
     counts = cached.tasks.get(task, {}).get(split)
     if counts is not None and not counts.samples:
         return []
@@ -216,12 +223,14 @@ def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[In
 def _scoring_row(
     task: Task, row: Instance, family: Family, inputs: str, tokenizer: Tokenizer
 ) -> tuple[str, str, tuple[str, ...], str]:
-    """Only span answers are read off the text: off the context, or off all that the toolkit's
-    encoder reads."""
+    """Return an instance's id, dialogue id, gold answers and text for scoring.
+
+    The text is needed only for spans. It is the context, or the toolkit's whole encoder input.
+    """
     text = row.context if task.kind == "span" else ""
     if text and inputs == "tlidb" and family == "encoder" and task.toolkit:
         separator: str = tokenizer.sep_token
-        # An answer across it is read without it; the offsets of all else stay.
+        # Answers that cross the separator are read without it; offsets do not change.
         text = encoder_texts(task.toolkit, task, row, separator)[0].text
         text = text.replace(separator, " " * len(separator))
     return row.id, row.dialogue_id, row.target, text
@@ -265,17 +274,23 @@ def _encode(
 
 
 def longer_answers(examples: Sequence[Example], limit: int, eos: int) -> int:
-    """How many right answers have more tokens than are generated. One that was cut to what is
-    free in a decoder's input does not end with the end-of-sequence token."""
+    """Count the gold answers that have more tokens than are generated.
+
+    An answer that was truncated to the free space in a decoder's input does not end with the
+    end-of-sequence token.
+    """
     return sum(len(example.labels) > limit or example.labels[-1:] != [eos] for example in examples)
 
 
 def told(manifest: Mapping[str, Any]) -> list[str]:
-    """A line for each split in which right answers do not fit, or more than ``MOST_CUT`` of the
-    inputs, from a folder's manifest."""
+    """Return warnings about truncation from a folder's manifest, one per split.
+
+    They report gold answers that do not fit, and splits with more than ``MOST_CUT`` truncated
+    inputs.
+    """
     longest, examples = manifest["max_answer_tokens"], manifest["examples"]
     lines = [
-        f"{key}: {min(count, examples[key]):,} of {examples[key]:,} inputs are cut at "
+        f"{key}: {min(count, examples[key]):,} of {examples[key]:,} inputs are truncated at "
         f"max_length {manifest['max_length']}: raise it, or for a task of your own set keeps to "
         "the part of a dialogue that its label is about"
         for key, count in manifest.get("truncated", {}).items()
@@ -283,20 +298,19 @@ def told(manifest: Mapping[str, Any]) -> list[str]:
     ]
     lines += [
         f"{key}: {count:,} of {examples[key]:,} questions or responses are longer than max_length "
-        f"{manifest['max_length']} holds, and lost an end"
+        f"{manifest['max_length']} allows, and were truncated"
         for key, count in manifest.get("shortened", {}).items()
         if count
     ]
     lines += [
-        f"{key}: {count:,} of {examples[key]:,} right answers were cut away with their context "
-        f"at max_length {manifest['max_length']}, and cannot be learnt or found"
+        f"{key}: {count:,} of {examples[key]:,} gold answers were truncated with their context "
+        f"at max_length {manifest['max_length']}, and cannot be learnt or predicted"
         for key, count in manifest["lost_answers"].items()
         if count
     ]
     return lines + [
-        f"{key}: {count:,} of {examples[key]:,} right answers are longer than the "
-        f"{longest[key.rpartition('-')[0]]} tokens that are generated at most, and cannot come "
-        "out whole"
+        f"{key}: {count:,} of {examples[key]:,} gold answers are longer than the limit of "
+        f"{longest[key.rpartition('-')[0]]} generated tokens, and cannot be generated completely"
         for key, count in manifest["longer_answers"].items()
         if count
     ]

@@ -1,11 +1,11 @@
-"""Tokenised instances on disk: written once per model and dataset, memory-mapped by trainings.
+"""Tokenized instances on disk: written once per model and dataset, memory-mapped by trainings.
 
-An *example* is a row of a training batch: an instance, or for text-to-text models, which are asked
-the traits of a multi-output instance one by one, one of these prompts with its answer. It holds one
-token sequence, except that an encoder reads one per option of a multiple choice.
+An *example* is a row of a training batch, usually an instance. Text-to-text models predict the
+outputs of a multi-output instance one by one, so each of its prompts with its answer is an example.
+An example has one token sequence, or in an encoder one per option of a multiple choice.
 
-Two Arrow files per task and split: ``<task>-<split>.units.arrow`` (token ids and labels) and
-``<task>-<split>.instances.arrow`` (what is needed to score and to name predictions).
+Each task and split has two Arrow files: ``<task>-<split>.units.arrow`` (token ids and labels) and
+``<task>-<split>.instances.arrow`` (data for scoring and naming predictions).
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ from tasktransfer.layers.ragged import Ints, Longs, Ragged, ragged, spans, start
 T = TypeVar("T")
 
 IGNORED = -100
-"""A label that no loss counts (an answer that truncation cut away)."""
+"""Label that losses ignore, for an answer lost by truncation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """One example before it is written.
 
-    ``second_starts``: per sequence, where its second segment begins (its length: there is none).
-    ``labels``: the class; 0/1 per label (multi-label); the answer of each output (multi-output);
-    the option; first and last token of the span (0, 0: no answer); or the answer's token ids
-    (text-to-text). ``offsets``: for an encoder's span tasks the context's character range of each
-    token as start, end, start, end, …; -1 for tokens outside the context.
+    Attributes:
+        second_starts: start of each sequence's second segment; the sequence's length if it has
+            none.
+        labels: the class; 0/1 per label (multi-label); the answer of each output (multi-output);
+            the option; first and last token of the span (0, 0 for no answer); or the answer's token
+            ids (text-to-text).
+        offsets: for an encoder's span tasks, each token's character range in the context as start,
+            end, start, end, …; -1 for tokens outside of the context.
     """
 
     instance: int
@@ -48,9 +51,9 @@ class Example:
     labels: list[int]
     offsets: list[int]
     answers: list[list[int]] = field(default_factory=list)
-    """Labels of every right answer, where there are several and each may be trained on."""
+    """Labels of every gold answer, if there are several from which one is sampled."""
     shortened: bool = False
-    """Whether a query or response alone was too long, so that it lost an end too."""
+    """Whether a query or response was too long by itself and was truncated, too."""
 
 
 _EXAMPLE_SCHEMA = pa.schema(
@@ -64,7 +67,7 @@ _EXAMPLE_SCHEMA = pa.schema(
     ]
 )
 ANSWERS = pa.field("answers", pa.list_(pa.list_(pa.int32())))
-"""A column of splits in which an example has several right answers to draw from."""
+"""Column of splits whose examples have several gold answers to sample from."""
 _INSTANCE_SCHEMA = pa.schema(
     [
         ("id", pa.string()),
@@ -77,11 +80,13 @@ _INSTANCE_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class EncodedSplit:
-    """One task's split, ready to be batched. Arrays are views of the memory-mapped file.
+    """One task's split, ready for batching. Arrays are views of the memory-mapped file.
 
-    ``sequences`` are those of all examples after each other; example u owns those from
-    ``first_sequence[u]`` to ``first_sequence[u + 1]``. ``dialogue_ids``: None in folders that were
-    encoded before they were kept.
+    Attributes:
+        first_sequence: index of each example's first sequence; example u has the sequences from
+            ``first_sequence[u]`` to ``first_sequence[u + 1]``.
+        sequences: sequences of all examples, in order.
+        dialogue_ids: dialogue ids; None in folders of older versions that did not store them.
     """
 
     task: str
@@ -97,35 +102,34 @@ class EncodedSplit:
     targets: list[tuple[str, ...]]
     contexts: list[str]
     answers: dict[int, list[list[int]]] = field(default_factory=dict)
-    """Example → the labels of its right answers, where one of several is drawn."""
+    """Example → labels of its gold answers, if one of several is sampled."""
 
     def __len__(self) -> int:
         return len(self.instance)
 
     def sequence_rows(self, examples: Sequence[int]) -> Longs:
-        """The sequences of some examples, one after the other."""
+        """Return the indices of all sequences of the given examples, in order."""
         picked = np.asarray(examples, dtype=np.int64)
         return spans(self.first_sequence[picked], np.diff(self.first_sequence)[picked])
 
     def sequence_range(self, example: int) -> range:
-        """The sequences of an example."""
+        """Return the indices of an example's sequences."""
         return range(int(self.first_sequence[example]), int(self.first_sequence[example + 1]))
 
     def longest(self) -> Ints:
-        """Tokens in the longest sequence of each example, shape (examples,)."""
+        """Return the length of each example's longest sequence in tokens, shape (examples,)."""
         if not len(self):
             return np.zeros(0, np.int32)
         return np.maximum.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
 
     def tokens(self) -> Ints:
-        """Tokens of all sequences of each example, shape (examples,)."""
+        """Return the number of tokens of all sequences of each example, shape (examples,)."""
         if not len(self):
             return np.zeros(0, np.int32)
         return np.add.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
 
     def with_drawn_answers(self, seed: Sequence[int]) -> EncodedSplit:
-        """The split with one of its right answers, drawn from the seed, in the place of the first
-        for each example that has several."""
+        """Return the split with one gold answer per example, sampled by the seed."""
         if not self.answers:
             return self
         generator = np.random.default_rng(list(seed))
@@ -135,12 +139,15 @@ class EncodedSplit:
         return replace(self, labels=ragged(rows))
 
     def limited(self, limit: int | None) -> EncodedSplit:
-        """The first ``limit`` instances of a fixed shuffle (not of the training's seed), in the
-        split's order; all of them if there are no more, or if ``limit`` is None."""
+        """Return the split limited to ``limit`` instances, in the split's order.
+
+        They are the first of a fixed shuffle that does not depend on the training's seed. All
+        instances are kept if there are no more, or if ``limit`` is None.
+        """
         return self.taken(kept_instances(len(self.ids), limit))
 
     def taken(self, kept: Longs) -> EncodedSplit:
-        """The split with these of its instances, numbers that rise."""
+        """Return the split with only the given instances; their indices must be increasing."""
         count = len(self.ids)
         if len(kept) == count:
             return self
@@ -171,13 +178,15 @@ class EncodedSplit:
 
 
 def kept_instances(count: int, limit: int | None) -> Longs:
-    """The numbers of the instances that a limit leaves of so many: the first of a fixed shuffle, in
-    the split's order."""
+    """Return the indices of the instances within a limit, in the split's order.
+
+    They are the first of a fixed shuffle of ``count`` instances.
+    """
     return np.sort(np.random.default_rng(0).permutation(count)[:limit])
 
 
 def kept(instances: Sequence[T], limit: int | None) -> list[T]:
-    """The instances themselves that a limit leaves: those that every training under it reads."""
+    """Return the instances within a limit, which all trainings with this limit use."""
     return [instances[number] for number in kept_instances(len(instances), limit)]
 
 
@@ -188,8 +197,11 @@ def write_split(
     examples: Sequence[Example],
     instances: Sequence[tuple[str, str, tuple[str, ...], str]],
 ) -> None:
-    """Write the two files of a split. ``instances``: (id, dialogue's id, right answers, context)
-    each."""
+    """Write the two files of a split.
+
+    Args:
+        instances: (id, dialogue id, gold answers, context) of each instance.
+    """
     several = any(u.answers for u in examples)
     schema = _EXAMPLE_SCHEMA.append(ANSWERS) if several else _EXAMPLE_SCHEMA
     table = pa.table(
@@ -213,13 +225,13 @@ def write_split(
 
 
 def _write_arrow(path: Path, table: pa.Table) -> None:
-    """The stream format, which ``datasets.Dataset.from_file`` reads as well."""
+    """Write a table in Arrow's stream format, which ``datasets.Dataset.from_file`` also reads."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What the folder's writer said of it.
+    """Read the folder's manifest.
 
     Raises:
         DataError: the folder is not a finished encoding.
@@ -237,20 +249,20 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def is_synthetic(folder: Path, manifest: Mapping[str, Any]) -> bool:
-    """Whether the dialogues behind a folder's token ids are generated.
+    """Return whether the dialogues in a folder of token ids are synthetic.
 
-    Token ids did not always say it; the instances that they were made of do.
+    Manifests of older folders do not say it; it is then read from the instances.
 
     Raises:
-        DataError: neither says it.
+        DataError: neither the manifest nor the instances say it.
     """
     instances = instances_of_encoded(folder)
     synthetic = manifest.get("synthetic", says_synthetic(instances))
     if isinstance(synthetic, bool):
         return synthetic
     raise DataError(
-        f"{folder / 'manifest.json'}: synthetic is {synthetic!r}: whether its dialogues are "
-        f"generated cannot be told, from {instances} neither; remove the folder and encode again"
+        f"{folder / 'manifest.json'}: synthetic is {synthetic!r}, and {instances} does not say "
+        "whether the dialogues are synthetic; remove the folder and encode again"
     )
 
 
@@ -320,20 +332,23 @@ def _ragged(array: Any) -> Ragged:
 
 
 def _numbers(array: Any) -> Ints:
-    """A view of a column of numbers. (``to_numpy`` would import pandas, a tenth of the time to a
-    training's first update, and ``flatten`` below pyarrow's compute functions.)"""
+    """Return a view of a column of numbers.
+
+    ``to_numpy`` would import pandas, a tenth of the time to a training's first update. ``flatten``
+    in ``_flat`` would import pyarrow's compute functions.
+    """
     view: Ints = np.from_dlpack(array) if len(array) else np.zeros(0, np.int32)  # type: ignore[assignment]
     return view
 
 
 def _flat(lists: Any) -> Any:
-    """The values of a column of lists, one after the other."""
+    """Return the concatenated values of a column of lists."""
     first, last = (int(lists.offsets[i].as_py()) for i in (0, len(lists))) if len(lists) else (0, 0)
     return lists.values.slice(first, last - first)
 
 
 def _tuples(lists: Any) -> list[tuple[str, ...]]:
-    """A column of lists of text, a tuple each; one by one they would be slow to take out."""
+    """Return a column of lists of text as tuples; reading the lists one by one would be slow."""
     values, starts = _flat(lists).to_pylist(), _list_starts(lists).tolist()
     return [tuple(values[a:b]) for a, b in itertools.pairwise(starts)]
 

@@ -1,7 +1,6 @@
-"""Instances to what an encoder reads: one or two segments and labels for its head.
+"""Conversion of instances to an encoder's examples: one or two segments and labels for its head.
 
-Spans are labelled by tokens; truncation may cut a right answer away, and then there is none to
-learn.
+Spans are labelled by tokens. If truncation removes a gold answer, the example has no label.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tasktransfer.tasks.spans import right_spans
 
 TOKENIZED_TOGETHER = 512
 RESPONSE_SHARE = 0.75
-"""How much of an input a response that is too long may be."""
+"""Largest fraction of an input that a too long response may take."""
 
 
 def encoder_examples(
@@ -53,8 +52,7 @@ def encoder_examples(
 
 
 def _encoder_pairs(task: Task, row: Instance) -> list[tuple[str, str]]:
-    """(first, second segment) of each sequence that an encoder reads for an instance: query and
-    context, or the other way round."""
+    """Return the segment pairs of an instance: query and context, or context and query."""
     if task.kind == "multiple_choice":
         return [(query, row.context) for query in encoder_option_texts(task, row)]
     query, context = encoder_text(task, row)
@@ -67,11 +65,16 @@ def _encode_pairs(
     max_length: int,
     shortened: str = "only_second",
 ) -> Iterator[tuple[Any, bool]]:
-    """[CLS] query [SEP] context [SEP], or the context alone; the context, which ``shortened`` says
-    the place of, loses an end. With each whether the other segment lost one too.
+    """Yield encodings of [CLS] query [SEP] context [SEP], or of the context only.
 
-    Many at a time, since the tokenizers work on a batch in parallel. All pairs of a task have a
-    query, or none has.
+    The context is truncated. Pairs are encoded in batches, since the tokenizers process a batch in
+    parallel. Either all pairs of a task have a query, or none has.
+
+    Args:
+        shortened: the context's position, as a truncation strategy of the tokenizer.
+
+    Yields:
+        The encoding of a pair, and whether the other segment was truncated, too.
     """
     for begin in range(0, len(pairs), TOKENIZED_TOGETHER):
         some = pairs[begin : begin + TOKENIZED_TOGETHER]
@@ -80,8 +83,8 @@ def _encode_pairs(
                 (encoded, False) for encoded in _tokenized(tokenizer, some, max_length, shortened)
             )
         except Exception as error:
-            # The fast tokenizers raise a bare Exception when a query alone is too long. Then, and
-            # only then, the query loses an end too.
+            # Fast tokenizers raise a bare Exception if a query is too long by itself. Only then
+            # the query is truncated, too.
             if "Truncation error" not in str(error):
                 raise
             for pair in some:
@@ -98,7 +101,7 @@ def _one_by_one(
     except Exception as error:
         if "Truncation error" not in str(error):
             raise
-    if shortened == "only_first":  # a response loses its end, so that some context is left
+    if shortened == "only_first":  # truncate the response to leave space for some context
         words = tokenizer(pair[1], add_special_tokens=False).encodings[0]
         last = words.offsets[max(1, int(RESPONSE_SHARE * max_length)) - 1][1]
         pair, strategy = (pair[0], pair[1][:last]), shortened
@@ -120,16 +123,16 @@ def _tokenized(
 
 
 def _second_start(encoded: Any) -> int:
-    """Index of the first token of the second segment; the sequence's length where there is one."""
+    """Return the index of the second segment's first token; the length if there is no second."""
     types: list[int] = encoded.type_ids
     if 1 in types:
         return types.index(1)
-    segments: list[int | None] = encoded.sequence_ids  # where a model has no token types
+    segments: list[int | None] = encoded.sequence_ids  # for models without token types
     return segments.index(1) if 1 in segments else len(types)
 
 
 def _context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:
-    """Character range in the context of each token; (-1, -1) for tokens outside it."""
+    """Return each token's character range in the context; (-1, -1) for tokens outside of it."""
     wanted = 1 if has_query else 0
     return [
         edges if segment == wanted else (-1, -1)
@@ -150,10 +153,11 @@ def _encoder_labels(
 
 
 def _span_labels(task: Task, row: Instance, offsets: list[tuple[int, int]], lost: str) -> list[int]:
-    """First and last token of the first right answer that the input still holds.
+    """Return the first and last token of the first gold answer that is left in the input.
 
-    (0, 0), the first token, stands for "no answer" and is given to unanswerable instances only;
-    an answer that truncation cut away is not counted in the loss, unless ``lost`` says so.
+    (0, 0), the first token, means "no answer" and is used only for unanswerable instances. An
+    answer that was lost by truncation is ignored in the loss, or also gets (0, 0) if ``lost`` is
+    ``first_token``.
     """
     if all(start < 0 for start in row.starts) and _is_unanswerable(row):
         return [0, 0]
@@ -165,12 +169,12 @@ def _span_labels(task: Task, row: Instance, offsets: list[tuple[int, int]], lost
 
 
 def longest_span(examples: Sequence[Example]) -> int:
-    """Tokens of the longest span among labels: what a prediction may have at most."""
+    """Return the length in tokens of the longest gold span, which limits predicted spans."""
     return max((last - first + 1 for first, last in (e.labels for e in examples)), default=1)
 
 
 def lost_answers(task: Task, family: Family, examples: Sequence[Example]) -> int:
-    """How many answers an encoder cannot be shown, since truncation cut them away."""
+    """Count the gold answers that an encoder does not see because of truncation."""
     if family != "encoder" or task.kind != "span":
         return 0
     return sum(example.labels[0] == IGNORED for example in examples)

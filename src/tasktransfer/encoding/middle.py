@@ -1,4 +1,4 @@
-"""Contexts without their middle, for tasks whose card says ``keeps: both``."""
+"""Removal of the middle of contexts, for tasks whose card has ``keeps: both``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ TOKENIZED_TOGETHER = 512
 
 
 def keep_both_ends(count: int, room: int) -> tuple[int, int]:
-    """Return how many of ``count`` tokens stay at the start and at the end, ``room`` together; the
-    start has one more where the number is odd."""
+    """Return the numbers of tokens, out of ``count``, to keep at the start and at the end.
+
+    Together they are at most ``room``. If the number is odd, the start has one more.
+    """
     kept = max(0, min(count, room))
     return kept - kept // 2, kept // 2
 
@@ -19,11 +21,11 @@ def keep_both_ends(count: int, room: int) -> tuple[int, int]:
 def remove_middles(
     tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], context: int, max_length: int
 ) -> list[tuple[str, str]]:
-    """Return pairs of segments whose contexts lack their middle where a pair is too long.
+    """Remove the middle of the context from pairs of segments that are too long.
 
     Args:
-        context: which segment of a pair is the context, 0 or 1.
-        max_length: tokens of a sequence at most, special tokens included.
+        context: index of the context in a pair, 0 or 1.
+        max_length: maximum length of a sequence in tokens, including special tokens.
     """
     shorter: list[tuple[str, str]] = []
     for begin in range(0, len(pairs), TOKENIZED_TOGETHER):

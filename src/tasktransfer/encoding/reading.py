@@ -1,4 +1,4 @@
-"""What libraries say of a user's files, in words that name the file and the remedy."""
+"""Translation of libraries' errors about a user's files to messages with file and remedy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from tasktransfer.config.places import is_gguf
 from tasktransfer.errors import ModelError
 
 NOT_FOUND = ("couldn't connect", "offline mode", "valid model id", "Repo id must", "Can't load")
-"""What transformers and the hub's client say of a name that they cannot find."""
+"""Phrases of transformers and the hub's client for an unknown name."""
 
 
 def source(start: str, revision: str | None) -> dict[str, Any]:
-    """What transformers' ``from_pretrained`` is given to find a checkpoint: a folder, a name on the
-    hub, or a file in GGUF. No code of the checkpoint is run."""
+    """Return the arguments of ``from_pretrained`` for a folder, a name on the hub, or a GGUF file.
+
+    Code in the checkpoint is never run.
+    """
     if is_gguf(start):
         file = Path(start)
         return {
@@ -34,10 +36,10 @@ def source(start: str, revision: str | None) -> dict[str, Any]:
 
 @contextmanager
 def reading(start: str, what: str) -> Iterator[None]:
-    """Tell whatever a library raises while it reads a user's checkpoint as a ModelError.
+    """Raise a ModelError for any exception of a library that reads a user's checkpoint.
 
-    Libraries raise nearly anything over a damaged file (KeyError, TypeError, bare Exception), so
-    this is the one place that catches everything: what fails in it is the checkpoint's.
+    Libraries raise many kinds of exceptions for a damaged file (KeyError, TypeError, bare
+    Exception). This is therefore the only place that catches all of them.
     """
     try:
         yield
@@ -50,24 +52,24 @@ def reading(start: str, what: str) -> Iterator[None]:
 
 
 def _in_our_words(error: Exception) -> str:
-    """The cause without advice that cannot be followed here, and without lists of classes."""
+    """Return the cause without lists of classes and without advice that does not apply here."""
     from transformers import __version__
 
     text = str(error)
     if "trust_remote_code" in text:
         return (
-            "it needs code of its own (auto_map in config.json), and code from checkpoints is not "
-            "run; use a checkpoint whose architecture transformers has"
+            "it needs custom code (auto_map in config.json), but code from checkpoints is never "
+            "run; use a checkpoint whose architecture is part of transformers"
         )
     if "Unrecognized model" in text or "does not recognize this architecture" in text:
         return (
-            f"its model_type is missing or no architecture that transformers {__version__} has; "
+            f"its model_type is missing or unknown to transformers {__version__}; "
             "correct it, or use another checkpoint"
         )
     if any(words in text for words in NOT_FOUND):
         return (
-            "there is no such folder, and the Hugging Face hub does not give it; give a name "
-            "that the hub has (with HF_TOKEN where it is private), or a folder with config.json, "
+            "there is no such folder, and it cannot be loaded from the Hugging Face hub; give a "
+            "name on the hub (with HF_TOKEN if it is private), or a folder with config.json, "
             "the tokenizer's files and model.safetensors"
         )
     lines = text.strip().splitlines() or [repr(error)]

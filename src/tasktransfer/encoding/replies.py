@@ -1,4 +1,4 @@
-"""Contexts and replies as token ids, for models that encode each of them by itself."""
+"""Token ids of contexts and replies, for models that encode them separately."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ def encoded_apart(
     *,
     candidates: bool,
 ) -> Iterator[Example]:
-    """One example an instance: its context, and its reply if ``candidates`` and the task has one,
-    as each tokenizer has them. Labels are class numbers; replies have none."""
+    """Yield one example per instance with its context, and its reply if there is one.
+
+    Each tokenizer gives its own sequences. Labels are class indices; replies have no labels.
+
+    Args:
+        candidates: whether to include replies.
+    """
     with_reply = candidates and task.kind == "reply"
     columns: list[list[list[int]]] = []
     for tokenizer in tokenizers:
@@ -40,7 +45,7 @@ def with_beside(
     rows: Sequence[Instance],
     most: int,
 ) -> Iterator[Example]:
-    """Examples with the context as another tokenizer has it behind their own sequences."""
+    """Yield the examples with the context from another tokenizer after their own sequences."""
     others = encoded_apart([tokenizer], task, rows, most, candidates=False)
     for example, other in zip(examples, others, strict=True):
         both = [*example.sequences, *other.sequences]

@@ -1,4 +1,4 @@
-"""Prompts and answers of text-to-text models as token ids."""
+"""Token ids of prompts and answers for text-to-text models."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def text_to_text_examples(
         for (position, row, output), three, prompt, answer in zip(
             some, parts, encoded, tokenised, strict=True
         ):
-            # A decoder's input and answer share the model's length. What is kept free depends on
-            # no answer; one that is longer than what is free ends there.
+            # A decoder's prompt and answer share the maximum length. The reserved space does not
+            # depend on the answer, and a longer answer is truncated.
             reserved = answer_limit if family == "decoder" else 0
             ids = _cut_context(prompt, three, max_length, reserved, row, task.keeps)
             room = max_length - len(ids) if family == "decoder" else len(answer)
@@ -53,9 +53,12 @@ def _cut_context(
     row: Instance,
     keeps: str,
 ) -> list[int]:
-    """Tokens of the prompt, some of its context left out where it is too long. ``reserved``: of
-    ``max_length``, kept for the answer. ``keeps``: the end, or both ends, of the context that
-    stays."""
+    """Return the tokens of the prompt, with a truncated context if it is too long.
+
+    Args:
+        reserved: tokens of ``max_length`` that are reserved for the answer.
+        keeps: part of the context that is kept: the end, the beginning, or both ends.
+    """
     ids: list[int] = encoded.ids
     excess = len(ids) - (max_length - reserved)
     if excess <= 0:
@@ -65,7 +68,7 @@ def _cut_context(
     cuttable = [i for i, (a, b) in enumerate(encoded.offsets) if begin <= a < b <= end]
     if len(cuttable) < excess:
         needed = len(ids) - len(cuttable)
-        answer = f", and {reserved} are kept for the answer" if reserved else ""
+        answer = f", and {reserved} are reserved for the answer" if reserved else ""
         raise ModelError(
             f"instance {row.id} of {row.task}: its question and options alone take {needed} tokens"
             f"{answer}, more than max_length {max_length}: raise the model's max_length to "
@@ -79,10 +82,10 @@ def _cut_context(
 
 
 def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> list[list[int]]:
-    """The answers' tokens, each with the end-of-sequence token.
+    """Return the token ids of the answers, each with the end-of-sequence token.
 
-    A decoder goes on where the prompt ended; an encoder-decoder begins a sequence, with whatever
-    special tokens its tokenizer puts around one (BART's begins with one, T5's does not).
+    A decoder continues the prompt. An encoder-decoder begins a new sequence, with the special
+    tokens of its tokenizer (BART's begins with one, T5's does not).
     """
     eos = tokenizer.eos_token_id
     if family == "decoder":
@@ -94,7 +97,8 @@ def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> 
 
 
 def longest_answer(tokenizer: Tokenizer, task: Task, family: Family) -> int:
-    """Tokens that generation may take: the longest label's, or the card's limit for free text."""
+    """Return the maximum number of generated tokens: the longest label, or the card's limit for
+    free text."""
     if task.kind in ("span", "multi_label", "reply"):
         return task.prompt.max_answer_tokens
     return max(len(ids) for ids in answer_ids(tokenizer, label_words(task), family))

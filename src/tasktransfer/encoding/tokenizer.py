@@ -1,4 +1,4 @@
-"""Loading a tokenizer, by Hugging Face name or from a folder, fit for its family and its words."""
+"""Loading of tokenizers by Hugging Face name or folder, with checks of their vocabulary."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from tasktransfer.encoding.reading import reading, source
 from tasktransfer.errors import ModelError
 
 Tokenizer = Any
-"""A fast tokenizer of transformers; its classes carry no useful static types."""
+"""A fast tokenizer of transformers, whose classes have no useful static types."""
 
 LEAST_SHARE_OF_ROWS = 0.5
-"""A model's embeddings have some rows more than its tokenizer has tokens (to a round number); with
-half of them unused, the tokenizer is another model's."""
+"""Minimum fraction of the embedding rows that a tokenizer must use.
+
+Embeddings are often padded to a round number of rows. If more than half of them are unused, the
+tokenizer belongs to another model."""
 
 EXAMPLES = 5
 
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.bpe", "*.tiktoken")
-"""Files that vocabularies come in."""
+"""Names of vocabulary files."""
 
 
 def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any:
-    """The checkpoint's fast tokenizer, cutting inputs from the left, with a padding token.
+    """Load the checkpoint's fast tokenizer, with left truncation and a padding token.
 
     Raises:
-        ModelError: it cannot be loaded; its folder lacks the vocabulary; it has no fast version
-            (character offsets need one), no end-of-sequence token where answers are generated, or
-            no token that could pad.
+        ModelError: the tokenizer cannot be loaded; its vocabulary is missing in the folder; it has
+            no fast version (needed for character offsets), no end-of-sequence token although
+            answers are generated, or no token for padding.
     """
     from transformers import AutoTokenizer
 
@@ -46,7 +48,7 @@ def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any
             f"that family: {family} generates; set eos_token in tokenizer_config.json"
         )
     if tokenizer.pad_token_id is None:
-        # GPT-2 and its kin have none; what is padded is masked, so any token serves.
+        # GPT-2 and similar models have none; padding is masked, so any token can be used.
         tokenizer.pad_token = tokenizer.eos_token
     if tokenizer.pad_token_id is None:
         raise ModelError(
@@ -54,23 +56,25 @@ def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any
             "tokenizer_config.json"
         )
     tokenizer.truncation_side = "left"
-    tokenizer.model_max_length = 1 << 30  # lengths are the study's business: no warnings
+    tokenizer.model_max_length = 1 << 30  # no warnings: the study checks lengths
     return tokenizer
 
 
 def _check_vocabulary_files(folder: Path) -> None:
-    """Without a vocabulary's file transformers makes an empty tokenizer, to which every word is
-    unknown."""
+    """Raise ModelError if a folder has no vocabulary file.
+
+    transformers would create an empty tokenizer, to which every word is unknown.
+    """
     if not folder.is_dir() or (folder / "tokenizer.json").is_file():
         return
     if not any(file.is_file() for name in VOCABULARIES for file in folder.glob(name)):
-        raise _no_vocabulary(folder, "tokenizer.json, vocab.txt or the like")
+        raise _no_vocabulary(folder, "tokenizer.json, vocab.txt or similar file")
     if (folder / "vocab.json").is_file() and not (folder / "merges.txt").is_file():
-        raise _no_vocabulary(folder, "merges.txt beside vocab.json, and no tokenizer.json")
+        raise _no_vocabulary(folder, "merges.txt next to vocab.json, and no tokenizer.json")
 
 
 def _check_vocabulary_file_of_class(folder: Path, tokenizer: Any) -> None:
-    """The same of a folder that has a vocabulary's file, but one of another kind of tokenizer."""
+    """Raise ModelError if a folder's vocabulary file is for another kind of tokenizer."""
     name = type(tokenizer).vocab_files_names.get("vocab_file")
     if not folder.is_dir() or (folder / "tokenizer.json").is_file() or name is None:
         return
@@ -80,33 +84,35 @@ def _check_vocabulary_file_of_class(folder: Path, tokenizer: Any) -> None:
 
 def _no_vocabulary(folder: Path, files: str) -> ModelError:
     return ModelError(
-        f"{folder}: no {files}: the tokenizer's vocabulary is missing; copy the tokenizer's files "
-        "of the checkpoint into the folder"
+        f"{folder}: no {files}: the tokenizer's vocabulary is missing; copy the checkpoint's "
+        "tokenizer files into the folder"
     )
 
 
 def check_vocabulary(tokenizer: Any, rows: int, checkpoint: str) -> None:
-    """A tokenizer whose tokens all have an embedding, and that uses most of the embeddings.
+    """Check that all tokens have an embedding, and that the tokenizer uses most embeddings.
 
     Args:
-        rows: how many embeddings the model has.
+        rows: number of embeddings of the model.
 
     Raises:
-        ModelError: it does not fit the weights.
+        ModelError: the tokenizer does not fit the weights.
     """
     tokens = max(tokenizer.get_vocab().values(), default=-1) + 1
     if LEAST_SHARE_OF_ROWS * rows <= tokens <= rows:
         return
-    problem = "more than" if tokens > rows else f"less than {LEAST_SHARE_OF_ROWS:.0%} of what"
+    problem = "more than" if tokens > rows else f"less than {LEAST_SHARE_OF_ROWS:.0%} of"
     raise ModelError(
-        f"{checkpoint}: the tokenizer has {tokens} tokens, {problem} the weights have embeddings "
-        f"for ({rows}); take both from the same checkpoint"
+        f"{checkpoint}: the tokenizer has {tokens} tokens, {problem} the number of embeddings in "
+        f"the weights ({rows}); use both from the same checkpoint"
     )
 
 
 def parts_read(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[str]:
-    """What is left of each text where its last ``max_length`` tokens are read, those that the
-    tokenizer adds among them."""
+    """Return the part of each text that is left if its last ``max_length`` tokens are read.
+
+    The limit includes the special tokens that the tokenizer adds.
+    """
     tokenizer.truncation_side = "left"
     encoded = tokenizer(
         list(texts),
@@ -125,14 +131,15 @@ def parts_read(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[st
 
 
 def check_words(tokenizer: Any, words: Counter[str], limit: float, checkpoint: str) -> None:
-    """Refuse a tokenizer that does not know the words of the study.
+    """Raise an error if the tokenizer does not know enough words of the study.
 
     Args:
-        words: the study's words and how often each occurs.
-        limit: the largest share of them (0 to 1) that may hold an unknown token.
+        words: words of the study and their frequencies.
+        limit: largest fraction of them (0 to 1) that may contain an unknown token.
 
     Raises:
-        ModelError: more than that; the message has the share and the most frequent ones.
+        ModelError: the limit is exceeded; the message gives the fraction and the most frequent
+            unknown words.
     """
     if tokenizer.unk_token_id is None or not words:
         return
@@ -141,7 +148,7 @@ def check_words(tokenizer: Any, words: Counter[str], limit: float, checkpoint: s
         {
             word: words[word]
             for word, ids in zip(words, rows, strict=True)
-            # Of a byte-level tokenizer without vocabulary nothing is left.
+            # A byte-level tokenizer without vocabulary returns no tokens.
             if tokenizer.unk_token_id in ids or not ids
         }
     )
@@ -150,6 +157,6 @@ def check_words(tokenizer: Any, words: Counter[str], limit: float, checkpoint: s
         examples = ", ".join(repr(word) for word, _ in unknown.most_common(EXAMPLES))
         raise ModelError(
             f"{checkpoint}: the tokenizer turns {share:.1%} of the study's words into unknown "
-            f"tokens ({examples}, ...), and models.max_unknown_words allows {limit:.1%}; take a "
-            "checkpoint of the study's language with its own tokenizer, or raise the limit"
+            f"tokens ({examples}, ...), but models.max_unknown_words allows {limit:.1%}; use a "
+            "checkpoint for the study's language with its own tokenizer, or raise the limit"
         )

@@ -1,6 +1,7 @@
-"""Instances to token ids as the paper's toolkit (TLiDB) makes them: ``fidelity.inputs: tlidb``.
+"""Conversion of instances to token ids as in the paper's toolkit, TLiDB (``fidelity.inputs``).
 
-One text, cut at its end. (``encoding.encode`` reads two segments and cuts the far context.)
+The toolkit truncates one text at its end. (``encoding.encode`` uses two segments and removes the
+oldest context.)
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tasktransfer.tasks.card import Instance, Task, ToolkitForms
 from tasktransfer.tasks.toolkit_texts import answer_texts, encoder_texts, prompt_text
 
 T5_ANSWER_TOKENS = 19
-"""What the library's default length of 20 leaves after the token that begins an answer."""
+"""The library's default length of 20 without the token that begins an answer."""
 
 Edges = tuple[int, int]
 
@@ -29,7 +30,7 @@ def encoder_examples(
     max_length: int,
     fidelity: Fidelity,
 ) -> Iterator[Example]:
-    """The examples of an encoder."""
+    """Yield the examples of an encoder."""
     for position, row in enumerate(rows):
         texts = encoder_texts(forms, task, row, tokenizer.sep_token)
         encoded = _cut_at_the_end(tokenizer, [each.text for each in texts], max_length)
@@ -44,7 +45,7 @@ def encoder_examples(
             example.labels[:] = answers[0]
             if fidelity.several_answers == "drawn" and len(answers) > 1:
                 example.answers[:] = [list(edges) for edges in answers]
-            # Any token may begin or end a span, those that are no text too: they stand for "".
+            # Any token may begin or end a span, also special tokens, which mean "".
             for (a, b), mark in zip(ranges, special, strict=True):
                 example.offsets.extend((-1, -1) if mark else (a, b))
         elif task.kind == "multi_label":
@@ -55,7 +56,7 @@ def encoder_examples(
 
 
 def _cut_at_the_end(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[Any]:
-    """The texts' encodings; what is too long loses its end, whatever the tokenizer is set to."""
+    """Encode the texts with truncation at the end, whatever the tokenizer's setting."""
     side, tokenizer.truncation_side = tokenizer.truncation_side, "right"
     try:
         encodings: list[Any] = tokenizer(
@@ -67,9 +68,12 @@ def _cut_at_the_end(tokenizer: Any, texts: Sequence[str], max_length: int) -> li
 
 
 def _edges(ranges: Sequence[Edges], start: int, length: int, lost: str) -> Edges:
-    """First and last token of an answer: for each edge the first token but [CLS] that it touches,
-    be it at that token's end. An edge that truncation cut away is the first token, or the answer is
-    left out of the loss (``lost``: ``skipped``)."""
+    """Return the first and last token of an answer.
+
+    Each is the first token other than [CLS] that touches the answer's edge, even at the token's
+    end. An edge that was lost by truncation becomes the first token, or the answer is ignored in
+    the loss if ``lost`` is ``skipped``.
+    """
     if start < 0:
         return 0, 0
     edges = [
@@ -91,11 +95,11 @@ def text_to_text_examples(
     fidelity: Fidelity,
     kept_free: int,
 ) -> Iterator[Example]:
-    """The examples of a decoder or encoder-decoder.
+    """Yield the examples of a decoder or encoder-decoder.
 
     Args:
-        kept_free: tokens that a decoder's prompt leaves to its answer. Those that it generates
-            have to fit, and the toolkit's would run out of positions and stop.
+        kept_free: tokens that a decoder's prompt leaves free for the generated answer. The toolkit
+            reserves none, and its decoders run out of positions and stop.
     """
     room = max_length - kept_free if family == "decoder" else max_length
     outputs: list[int | None] = list(range(len(task.outputs))) or [None]
@@ -119,6 +123,8 @@ def text_to_text_examples(
 
 
 def answer_limit(forms: ToolkitForms, family: Family) -> int:
-    """Tokens that the toolkit lets a model generate: a task's limit for decoders, and the library's
-    default for encoder-decoders."""
+    """Return the toolkit's maximum number of generated tokens.
+
+    It is a task's limit for decoders, and the library's default for encoder-decoders.
+    """
     return forms.answer_tokens if family == "decoder" else T5_ANSWER_TOKENS

@@ -1,4 +1,4 @@
-"""A vocabulary of the training split's own words, for models that are built."""
+"""Word tokenizers with the vocabulary of the training split, for built models."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from tasktransfer.tasks.words import words
 
 SPECIAL = ("<pad>", "</s>", "<unk>", TURN)
 PAD, END, UNKNOWN, TURN_END = range(len(SPECIAL))
-"""Answers begin after an end, as BART's do."""
+"""Ids of the special tokens. Answers begin after an end token, as in BART."""
 
 
 def word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
-    """A tokenizer of the words that are seen so often, in lower case; the more frequent first."""
+    """Build a tokenizer of the lower-case words with at least ``least_count`` occurrences.
+
+    More frequent words have smaller ids.
+    """
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -36,8 +39,10 @@ def word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
 
 
 def last_words(text: str, most: int) -> str:
-    """What is left of a text where its last tokens are read, so many: words, in lower case, and
-    the ends of turns."""
+    """Return the part of a text that is left if its last ``most`` tokens are read.
+
+    Tokens are lower-case words and ends of turns.
+    """
     first, *others = (words(part) for part in text.split(TURN))
     tokens = [*first, *(token for part in others for token in (TURN, *part))]
     return " ".join(tokens[-most:])

@@ -1,4 +1,4 @@
-"""Fits: what a library fits in one call. A classifier learns a task from features or texts."""
+"""Fits: classifiers that a library fits to a task in one call, from features or texts."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ class Classifier(Protocol):
     """A fitted classifier of one task."""
 
     def probabilities(self, instances: Sequence[Instance], features: Features | None) -> Features:
-        """(instances, labels) probabilities, the labels in the card's order."""
+        """Return the probabilities, (instances, labels), with labels in the card's order."""
         ...
 
     def save(self, folder: Path) -> None:
-        """Write it into a folder that is there."""
+        """Write the classifier into an existing folder."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """How a classifier is fitted and read back.
+    """The functions that fit and load a classifier.
 
-    ``fit``: (card, training instances, their features or None, settings, seed) → classifier.
-    ``load``: folder → classifier. ``features``: whether it learns from a model's representations;
-    otherwise from the texts.
+    Attributes:
+        fit: function (card, training instances, their features or None, settings, seed) →
+            classifier.
+        load: function folder → classifier.
+        features: whether it learns from a model's representations instead of texts.
     """
 
     fit: Callable[[Task, Sequence[Instance], Features | None, Mapping[str, Any], int], Classifier]
@@ -46,8 +48,12 @@ class Learner:
 
 @dataclass(frozen=True, slots=True)
 class JointLearner:
-    """How all tasks of a fit are fitted and scored at once, on features that are computed once.
-    ``features``: as of a ``Learner``; otherwise counts of words."""
+    """A learner that fits and scores all tasks of a fit together, on features computed once.
+
+    Attributes:
+        fit: function that fits and scores all tasks.
+        features: whether it learns from a model's representations instead of word counts.
+    """
 
     fit: Callable[[Given], Fitted]
     features: bool = False
@@ -66,29 +72,33 @@ LEARNERS: dict[str, Learner] = {
 
 
 def learner_named(name: str, more: Mapping[str, Learner]) -> Learner:
-    """The learner of a name; ``more`` are those of the design.
+    """Return the learner with a name.
+
+    Args:
+        more: learners of the design.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: there is no learner with this name.
     """
     learners = {**LEARNERS, **more}
     if name not in learners:
-        raise ConfigError(f"no learner is named {name!r}; there are {', '.join(learners)}")
+        raise ConfigError(f"unknown learner {name!r}; choose one of {', '.join(learners)}")
     return learners[name]
 
 
 def fitted_on(learner: Learner, folder: Path, card: Task) -> Classifier:
-    """The classifier of a folder, which has to know a card's labels and no others.
+    """Load the classifier of a folder, whose labels must be exactly those of the card.
 
     Raises:
-        DataError: there is none, or it is of other labels; names folder, label and remedy.
+        DataError: the classifier is missing or has other labels; the message names the folder, the
+            label and the remedy.
     """
     classifier = learner.load(folder)
     names = getattr(classifier, "names", card.labels)
     if names != card.labels:
         odd = sorted({*names} ^ {*card.labels} or {"their order"})[0]
         raise DataError(
-            f"{folder}: a classifier of {len(names)} labels, and {card.name} has "
+            f"{folder}: the classifier has {len(names)} labels, but {card.name} has "
             f"{len(card.labels)}; the first difference is {odd!r}: delete {folder.parent} to fit "
             "it again"
         )
@@ -96,11 +106,11 @@ def fitted_on(learner: Learner, folder: Path, card: Task) -> Classifier:
 
 
 def answers(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
-    """The most probable label of each instance."""
+    """Return the most probable label of each instance."""
     return [(task.labels[index],) for index in probabilities.argmax(axis=1)]
 
 
 def ranked(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
-    """All labels of each instance, the most probable first; ties in the card's order."""
+    """Return all labels per instance by decreasing probability; ties keep the card's order."""
     order = np.argsort(-probabilities, axis=1, kind="stable")
     return [tuple(task.labels[index] for index in row) for row in order]

@@ -1,5 +1,7 @@
-"""What a selector is told of a target and its sources: training instances, and what models made of
-them. Nothing of it is of a test split, nor of a transfer to the target."""
+"""The inputs of selectors: training instances of target and sources, and measurements on them.
+
+Nothing comes from a test split or from a transfer to the target.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +17,32 @@ Floats = NDArray[np.float64]
 Classes = NDArray[np.int64]
 Arrays = Mapping[str, Floats]
 Measured = Callable[[str, str | None, str], Arrays]
-"""(measurement, task whose baseline was measured or None for the base model, task that it was
-measured on) → arrays by name."""
+"""Function (measurement, task whose baseline was measured or None for the base model, task that it
+was measured on) → arrays by name."""
 
 INSTANCES = 300
-"""Training instances of a task that selectors read: the first of a fixed shuffle."""
+"""Number of training instances per task that selectors read: the first of a fixed shuffle."""
 
 
 def input_text(instance: Instance) -> str:
-    """Context, what is asked of it, and options."""
+    """Return the input text: context, query and options."""
     return " ".join([instance.context, *instance.query.values(), *instance.options])
 
 
 def _nothing(*_: object) -> Arrays:
-    raise LookupError("the selector did not say that it reads this (Selector.reads)")
+    raise LookupError("the selector does not declare this input (Selector.reads)")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A target and its sources, see ``core.selectors.Selector.reads``.
+    """A target and its sources as input of a selector, see ``core.selectors.Selector.reads``.
 
-    ``kinds``: task → kind (``tasks.card.Kind``). ``sizes``: task → training instances.
-    ``transfers``: source → its dev gains on other targets, one a target and seed.
+    Attributes:
+        kinds: task → kind (``tasks.card.Kind``).
+        sizes: task → number of training instances.
+        instances: function task → training instances.
+        measured: function that returns a measurement's arrays.
+        transfers: source → its dev gains on other targets, one per target and seed.
     """
 
     target: str
@@ -48,40 +54,47 @@ class Asked:
     transfers: Mapping[str, Floats] = field(default_factory=dict)
 
     def texts(self, task: str) -> list[str]:
-        """The inputs of a task, see ``input_text``."""
+        """Return the input texts of a task, see ``input_text``."""
         return [input_text(instance) for instance in self.instances(task)]
 
     @property
     def classes(self) -> Classes:
-        """(target inputs,): the right classes, from 0 on; those that occur."""
+        """The gold classes, (target inputs,), numbered from 0 among the classes that occur."""
         right = [instance.target for instance in self.instances(self.target)]
         places = {answer: index for index, answer in enumerate(sorted(set(right)))}
         return np.array([places[answer] for answer in right], np.int64)
 
     def embeddings(self, task: str) -> Floats:
-        """(inputs, size): the base model's mean states."""
+        """Return the base model's mean-pooled states, (inputs, size)."""
         return self.measured("embeddings", None, task)["embeddings"]
 
     def own_embeddings(self, source: str) -> Floats:
-        """(source inputs, size): the same of the source's baseline."""
+        """Return the mean-pooled states of the source's baseline, (source inputs, size)."""
         return self.measured("embeddings", source, source)["embeddings"]
 
     def features(self, source: str) -> Floats:
-        """(target inputs, size): what a classifier reads of the source's baseline."""
+        """Return the source baseline's features for a classifier, (target inputs, size)."""
         return self.measured("features", source, self.target)["features"]
 
     def probabilities(self, source: str) -> Floats | None:
-        """(target inputs, source labels); None: the source has no classifier."""
+        """Return the source classifier's probabilities, (target inputs, source labels).
+
+        None if the source has no classifier.
+        """
         return self.measured("features", source, self.target).get("probabilities")
 
     def gradient(self, task: str) -> Floats:
-        """(size,): the base model's mean gradient on a task, as a random sketch."""
+        """Return the base model's mean gradient on a task as a random sketch, (size,)."""
         return self.measured("gradients", None, task)["gradient"]
 
     def fisher(self, task: str) -> Arrays:
-        """Parameter tensor → diagonal Fisher information after the task's baseline."""
+        """Return the diagonal Fisher information of the task's baseline by parameter tensor."""
         return self.measured("fisher", task, task)
 
     def losses(self, of: str | None, on: str) -> Floats:
-        """(inputs,): losses on a task, of a task's baseline or (None) the base model."""
+        """Return the losses on task ``on``, (inputs,), of a task's baseline or the base model.
+
+        Args:
+            of: task of the baseline; None for the base model.
+        """
         return self.measured("losses", of, on)["losses"]

@@ -1,8 +1,8 @@
-"""fastText's classifier of texts (Joulin et al. 2017): the mean of a text's word vectors, a linear
-layer and softmax, by single steps whose rate falls to 0.
+"""fastText's text classifier (Joulin et al. 2017): mean of word vectors, linear layer, softmax.
 
-Written out here: the library's builds that can be had for these versions of Python and numpy report
-a NaN loss on data that this trains on. Words only, no n-grams; the steps are fastText's own.
+It is trained by SGD on single texts with a learning rate that falls to 0. It is implemented here
+because the library's builds for these versions of Python and numpy report a NaN loss on data for
+which this implementation works. It uses words without n-grams; the updates are those of fastText.
 """
 
 from __future__ import annotations
@@ -25,13 +25,20 @@ Vectors = npt.NDArray[np.float32]
 
 WEIGHTS, SETTINGS = "classifier.safetensors", "classifier.json"
 DEFAULTS = {"lr": 0.5, "epoch": 5, "dim": 32}
-"""fastText's names: learning rate, passes, width."""
+"""Default settings by fastText's names: learning rate, epochs, dimension."""
 TURN, END = "<SOC>", "</s>"
 
 
 @dataclass(frozen=True, slots=True)
 class FastText:
-    """``vectors`` (words, dim), ``output`` (labels, dim); ``names``: the labels of its card."""
+    """A fitted fastText classifier.
+
+    Attributes:
+        vectors: word vectors, (words, dim).
+        output: output layer, (labels, dim).
+        vocabulary: word → row of ``vectors``.
+        names: labels of its card.
+    """
 
     vectors: Vectors
     output: Vectors
@@ -39,8 +46,10 @@ class FastText:
     names: tuple[str, ...]
 
     def probabilities(self, instances: Sequence[Instance], features: Features | None) -> Features:
-        """(instances, labels) probabilities, the labels in the card's order. A text without any
-        known word has them all alike."""
+        """Return the probabilities, (instances, labels), with labels in the card's order.
+
+        They are uniform for a text without known words.
+        """
         rows = []
         for instance in instances:
             ids = [self.vocabulary[w] for w in tokens(instance.context) if w in self.vocabulary]
@@ -49,7 +58,7 @@ class FastText:
         return np.array(rows, np.float64).reshape(len(rows), len(self.names))
 
     def save(self, folder: Path) -> None:
-        """Write it into a folder that is there."""
+        """Write the classifier into an existing folder."""
         from safetensors.numpy import save_file  # noqa: PLC0415  # tables are made without it
 
         save_file({"vectors": self.vectors, "output": self.output}, folder / WEIGHTS)
@@ -64,16 +73,17 @@ def fit(
     settings: Mapping[str, Any],
     seed: int,
 ) -> FastText:
-    """Learn a card's labels from contexts.
+    """Fit a classifier of a card's labels to contexts.
 
-    Settings: those of ``DEFAULTS``.
+    Args:
+        settings: values that override ``DEFAULTS``.
 
     Raises:
-        DataError: the instances have one label.
+        DataError: all instances have the same label.
         TrainingError: the weights became NaN.
     """
     if len({instance.target for instance in instances}) < 2:
-        raise DataError(f"{card.name}: all training instances have one label; give several")
+        raise DataError(f"{card.name}: all training instances have the same label; give several")
     chosen = {name: settings.get(name, value) for name, value in DEFAULTS.items()}
     texts = [tokens(instance.context) for instance in instances]
     vocabulary = {w: i for i, w in enumerate(sorted({w for text in texts for w in text}))}
@@ -92,7 +102,7 @@ def fit(
                 done += 1
     if not np.isfinite(output).all():
         raise TrainingError(
-            f"{card.name}: fastText's loss became NaN with lr {chosen['lr']}: lower it (settings "
+            f"{card.name}: fastText's loss became NaN with lr {chosen['lr']}: lower lr (settings "
             "of the fit); nothing was written"
         )
     return FastText(vectors, output, vocabulary, card.labels)
@@ -101,7 +111,7 @@ def fit(
 def _step(
     vectors: Vectors, output: Vectors, ids: npt.NDArray[Any], gold: int, rate: np.float32
 ) -> None:
-    """One step on one text, in place."""
+    """Update the weights in place by one SGD step on one text."""
     if not len(ids):
         return
     mean = vectors[ids].mean(0)
@@ -113,10 +123,10 @@ def _step(
 
 
 def load(folder: Path) -> FastText:
-    """What ``FastText.save`` wrote.
+    """Load a classifier from ``FastText.save``.
 
     Raises:
-        DataError: it cannot be read.
+        DataError: the classifier cannot be read.
     """
     try:
         content = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
@@ -130,7 +140,7 @@ def load(folder: Path) -> FastText:
 
 
 def tokens(text: str) -> list[str]:
-    """Lower-case words, turns parted as by fastText's own end of sentence (the paper's code)."""
+    """Return lower-case words, with fastText's end of sentence between turns (the paper's code)."""
     parts = [words(turn) for turn in text.split(TURN)]
     joined = list(parts[0])
     for part in parts[1:]:

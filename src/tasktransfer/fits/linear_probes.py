@@ -1,13 +1,13 @@
 """Many logistic regressions on the same features, fitted as one problem in float64.
 
-What is minimised is scikit-learn's objective, C times the summed log loss plus half the squared
-weights, intercepts free. Over labels (one-vs-rest) it is a sum of separate problems, so that the
-optimum of all at once is the optimum of each; over classes (multinomial) it is one problem anyway.
+The objective is that of scikit-learn: C times the summed log loss plus half the squared weights,
+without penalty on intercepts. Over labels (one-vs-rest) it is a sum of independent problems, so the
+joint optimum is the optimum of each. Over classes (multinomial) it is one problem.
 
-L-BFGS sees other variables than the weights, in which all labels are about equally curved: features
-are centred and turned to their principal axes, and the weight of axis j and label k is divided by
-sqrt(1 + C p(1 - p) lambda), with lambda the axis's sum of squares and p the label's share of rows.
-That changes how soon the optimum is reached and not where it is.
+L-BFGS works on preconditioned variables with similar curvature for all labels. Features are centred
+and rotated to their principal axes. The weight of axis j and label k is divided by
+sqrt(1 + C p(1 - p) lambda), where lambda is the axis's sum of squares and p the label's fraction of
+rows. This changes the speed of convergence, but not the optimum.
 """
 
 from __future__ import annotations
@@ -24,31 +24,36 @@ from scipy import sparse, special
 Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-4
-"""Of the gradient's largest element, in the variables of the search."""
+"""Tolerance for the gradient's largest element, in the preconditioned variables."""
 
 MEMORY = 10
 MOST_HALVINGS = 30
 TOGETHER = 64
-"""Binary classifiers that are fitted at once."""
+"""Number of binary classifiers that are fitted at once."""
 
 Limits = tuple[int, float]
-"""The most iterations, and the tolerance."""
+"""Maximum number of iterations, and tolerance."""
 
 Loss = Callable[[Floats], tuple[Floats, Floats]]
-"""Scores (rows, labels) → the loss of each label, and its derivative by the scores."""
+"""Function of scores (rows, labels) → loss of each label, and its derivative by the scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """``weights`` (features + 1, labels), the intercepts last. ``iterations``: of the search.
-    ``converged``: whether it ended before the most that were allowed."""
+    """A fitted linear classifier.
+
+    Attributes:
+        weights: weights, (features + 1, labels), with the intercepts last.
+        iterations: number of iterations of L-BFGS.
+        converged: whether it ended before the maximum number of iterations.
+    """
 
     weights: Floats
     iterations: int
     converged: bool
 
     def scores(self, features: Any) -> Floats:
-        """(rows, labels); above 0 a label is more likely than not."""
+        """Return the scores (rows, labels); above 0 a label is more likely than not."""
         scores: Floats = np.asarray(features @ self.weights[:-1]) + self.weights[-1]
         return scores
 
@@ -56,12 +61,11 @@ class Linear:
 def fit_one_vs_rest(
     features: Any, labels: Floats, cost: float, max_iter: int, tolerance: float = TOLERANCE
 ) -> Linear:
-    """A binary classifier a label.
+    """Fit one binary classifier per label.
 
     Args:
         features: (rows, features), dense or sparse.
-        labels: (rows, labels), 0 or 1. A label that every row has, or none, is not fitted: its
-            intercept is infinite.
+        labels: (rows, labels), 0 or 1. A constant label is not fitted: its intercept is infinite.
     """
     shares = labels.mean(axis=0)
     weights = np.zeros((features.shape[1] + 1, labels.shape[1]))
@@ -69,7 +73,8 @@ def fit_one_vs_rest(
     varying = np.flatnonzero((shares > 0) & (shares < 1))
     axes, limits = _axes(features), (max_iter, tolerance)
     iterations, converged = 0, True
-    # Like labels need about as many iterations, and few at a time stay in the processor's cache.
+    # Labels of similar frequency need similar numbers of iterations. Small groups fit into the
+    # processor's cache.
     ordered = varying[np.argsort(shares[varying], kind="stable")]
     for begin in range(0, len(ordered), TOGETHER):
         some = ordered[begin : begin + TOGETHER]
@@ -81,7 +86,7 @@ def fit_one_vs_rest(
 
 
 def _log_loss(wanted: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """log(1 + e^s) - y s, with one exponential for the loss and its derivative."""
+    """Return log(1 + e^s) - y s and its derivative, which share one exponential."""
     small = np.exp(-np.abs(scores))
     values: Floats = (np.log1p(small) + np.maximum(scores, 0) - wanted * scores).sum(axis=0)
     above = 1 / (1 + small)
@@ -96,10 +101,10 @@ def fit_multinomial(
     max_iter: int,
     tolerance: float = TOLERANCE,
 ) -> Linear:
-    """One classifier over classes; of two classes it is the binary one, as scikit-learn has it.
+    """Fit one classifier over classes; two classes use the binary one, as in scikit-learn.
 
     Args:
-        classes: (rows,), numbered from 0, each of them there; two or more.
+        classes: (rows,), numbered from 0; two or more classes that all occur.
     """
     count = int(classes.max()) + 1
     if count == 2:
@@ -124,7 +129,12 @@ def fit_multinomial(
 @dataclass(frozen=True, slots=True)
 class _Axes:
     """Centred features on their principal axes: ``features`` = ``on`` @ ``turn``.T + ``mean``.
-    ``squares``: the sum of squares on each axis. Sparse features stay as they are."""
+
+    Sparse features are neither centred nor rotated.
+
+    Attributes:
+        squares: sum of squares on each axis.
+    """
 
     on: Any
     turn: Floats | None
@@ -145,8 +155,11 @@ def _axes(features: Any) -> _Axes:
 def _minimised(
     axes: _Axes, loss: Loss, shares: Floats, cost: float, limits: Limits, *, separate: bool
 ) -> Linear:
-    """L-BFGS with a backtracking line search. ``separate``: each label is a problem of its own,
-    with its own curvature and steps; otherwise all are one."""
+    """Minimise the objective by L-BFGS with a backtracking line search.
+
+    Args:
+        separate: whether each label is a separate problem with its own curvature and steps.
+    """
     spread = cost * shares * (1 - shares)
     scale = np.vstack(
         [
@@ -177,7 +190,7 @@ def _minimised(
 
 
 def _gradient(axes: _Axes, residual: Floats, point: Floats, scale: Floats, cost: float) -> Floats:
-    """In the variables of the search, (features + 1, labels)."""
+    """Return the gradient in the preconditioned variables, (features + 1, labels)."""
     inner = cost * np.asarray(axes.on.T @ residual) + point[:-1] * scale[:-1]
     gradient: Floats = np.vstack([inner, cost * residual.sum(axis=0)]) * scale
     return gradient
@@ -185,7 +198,7 @@ def _gradient(axes: _Axes, residual: Floats, point: Floats, scale: Floats, cost:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Where a line search begins and what it changes: scores, losses and weights of labels."""
+    """The start and direction of a line search: scores, losses and weights of labels."""
 
     scores: Floats
     moved: Floats
@@ -195,21 +208,21 @@ class _Line:
     cost: float
 
     def penalty(self, step: Floats) -> Floats:
-        """Half the squared weights after a step, (labels,)."""
+        """Return half the squared weights after a step, (labels,)."""
         penalty: Floats = 0.5 * ((self.weights + step * self.change) ** 2).sum(axis=0)
         return penalty
 
 
 @dataclass
 class _Search:
-    """The memory of L-BFGS (Nocedal and Wright 2006, algorithm 7.4), for one problem or for a
-    problem a label."""
+    """The memory of L-BFGS (Nocedal and Wright 2006, algorithm 7.4), for one joint problem or one
+    problem per label."""
 
     pairs: list[tuple[Floats, Floats, Floats]]
     separate: bool
 
     def dots(self, first: Floats, second: Floats) -> Floats:
-        """(labels,), or (1,) where all are one problem."""
+        """Return dot products, (labels,), or (1,) for one joint problem."""
         return self.total(np.einsum("dk,dk->k", first, second))
 
     def total(self, of_labels: Floats) -> Floats:
@@ -231,15 +244,19 @@ class _Search:
         return -wanted
 
     def remember(self, step: Floats, change: Floats) -> None:
-        """A pair with too little curvature is remembered as nothing."""
+        """Store a step and its gradient change; zeros if the curvature is too small."""
         along = self.dots(step, change)
         enough = along > 1e-12 * self.dots(change, change)
         rho = np.divide(1.0, along, out=np.zeros_like(along), where=enough)
         self.pairs = [*self.pairs[1 - MEMORY :], (step, change, rho)]
 
     def along(self, line: _Line, loss: Loss, slope: Floats) -> tuple[Floats, Floats, Floats]:
-        """Steps, (labels,) or (1,), halved until the objective falls enough, with losses and
-        residual there. On the line scores move evenly: a step costs no product with the features.
+        """Halve the steps, (labels,) or (1,), until the objective decreases enough.
+
+        Scores are linear along the line, so a step needs no product with the features.
+
+        Returns:
+            The steps, and the losses and residuals after them.
         """
         step = np.ones_like(slope)
         begin = self.total(line.cost * line.values + line.penalty(np.zeros_like(step)))

@@ -1,7 +1,7 @@
-"""Logistic regression by scikit-learn, on a model's representations or on counts of words.
+"""Logistic regression by scikit-learn, on a model's representations or on word counts.
 
-Multinomial, L2 with C = 1 unless the settings say otherwise. A class that the training split lacks
-gets probability 0.
+It is multinomial, with an L2 penalty and C = 1 by default. A class that does not occur in the
+training split has probability 0.
 """
 
 from __future__ import annotations
@@ -27,9 +27,14 @@ WEIGHTS, SETTINGS = "classifier.safetensors", "classifier.json"
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """``weights`` (features + 1, labels), the intercepts last; of two classes one column moves.
-    ``vocabulary``: word → column, of counts of words; None: the features are handed in.
-    ``query``: the card's template of what is read beside the context."""
+    """A fitted logistic regression.
+
+    Attributes:
+        weights: weights, (features + 1, labels), with the intercepts last; with two classes only
+            one column is fitted.
+        query: the card's template of the query, which is read in addition to the context.
+        vocabulary: word → column for word counts; None if the classifier reads features.
+    """
 
     weights: Features
     classes: tuple[int, ...]
@@ -39,7 +44,7 @@ class Logistic:
     vocabulary: Mapping[str, int] | None = None
 
     def probabilities(self, instances: Sequence[Instance], features: Features | None) -> Features:
-        """(instances, labels) probabilities, the labels in the card's order."""
+        """Return the probabilities, (instances, labels), with labels in the card's order."""
         if self.vocabulary is not None:
             from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # tables are made without it
 
@@ -54,7 +59,7 @@ class Logistic:
         return probabilities
 
     def save(self, folder: Path) -> None:
-        """Write it into a folder that is there."""
+        """Write the classifier into an existing folder."""
         from safetensors.numpy import save_file  # noqa: PLC0415  # tables are made without it
 
         save_file({"weights": self.weights}, folder / WEIGHTS)
@@ -69,7 +74,7 @@ class Logistic:
 
 
 def load(folder: Path) -> Logistic:
-    """What ``Logistic.save`` wrote."""
+    """Load a classifier from ``Logistic.save``."""
     content = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
     from safetensors.numpy import load_file  # noqa: PLC0415  # tables are made without it
 
@@ -91,7 +96,7 @@ def fit_texts(
     settings: Mapping[str, Any],
     seed: int,
 ) -> Logistic:
-    """On counts of the words of query and context."""
+    """Fit a classifier to word counts of query and context."""
     _refuse_other_kinds(card, instances)
     from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # tables are made without it
 
@@ -108,7 +113,7 @@ def fit_features(
     settings: Mapping[str, Any],
     seed: int,
 ) -> Logistic:
-    """On a model's representations, (instances, hidden size)."""
+    """Fit a classifier to a model's representations, (instances, hidden size)."""
     _refuse_other_kinds(card, instances)
     return _fitted(card, _given(features), instances, settings, seed, None)
 
@@ -138,17 +143,17 @@ def _fitted(
 def _refuse_other_kinds(card: Task, instances: Sequence[Instance]) -> None:
     if card.kind not in KINDS:
         raise DataError(
-            f"{card.name}: is {card.kind}; logistic regression takes {' or '.join(KINDS)}"
+            f"{card.name}: is {card.kind}, but logistic regression needs {' or '.join(KINDS)}"
         )
     if len({instance.target for instance in instances}) < 2:
         raise DataError(
-            f"{card.name}: all training instances have one label, nothing can be learnt"
+            f"{card.name}: all training instances have the same label; give several labels"
         )
 
 
 def _given(features: Features | None) -> Features:
     if features is None:
-        raise DataError("this classifier reads a model's representations, and got none")
+        raise DataError("this classifier needs a model's representations, but got none")
     return features
 
 

@@ -1,9 +1,8 @@
-"""Probes with one hidden layer: as the linear ones, classes where a turn has one label and a yes or
-no a label where it has a set.
+"""Probes with one hidden layer: multi-class for single labels, binary outputs for sets of labels.
 
-scikit-learn's own early stopping looks at accuracy, of sets at the share that is right as a whole,
-which stays 0 for long where there are hundreds of labels. Here the log loss on dialogues that are
-held out of the training split decides.
+scikit-learn's early stopping uses accuracy, which for sets is the fraction of exact matches. This
+stays 0 for a long time with hundreds of labels. Here the log loss on dialogues held out from the
+training split is used instead.
 """
 
 from __future__ import annotations
@@ -19,15 +18,20 @@ Floats = npt.NDArray[np.float64]
 
 UNITS = 100
 EPOCHS, PATIENCE = 200, 5
-"""Passes at most, and how many without a lower loss end the fit."""
+"""Maximum number of epochs, and of epochs without a lower loss before the fit stops."""
 HELD_OUT = 0.1
-"""Of the training dialogues."""
+"""Fraction of the training dialogues that are held out."""
 
 
 @dataclass(frozen=True, slots=True)
 class MlpProbe:
-    """``labels``: those of the training split, sorted. ``one``: whether each instance gets exactly
-    one of them. ``epochs``: after which the loss was lowest."""
+    """A fitted probe with one hidden layer.
+
+    Attributes:
+        labels: labels of the training split, sorted.
+        one: whether each instance gets exactly one label.
+        epochs: number of epochs after which the loss was lowest.
+    """
 
     labels: tuple[str, ...]
     model: Any
@@ -50,12 +54,12 @@ def fit_mlp(
     *,
     one: bool,
 ) -> MlpProbe:
-    """Fit until the log loss on held-out dialogues falls no more, and take its lowest point.
+    """Fit with early stopping by the log loss on held-out dialogues; keep the best epoch.
 
     Args:
         features: (rows, features), dense or sparse.
-        golds: the labels of each row; exactly one if ``one``.
-        dialogues: the dialogue of each row.
+        golds: gold labels of each row; exactly one if ``one``.
+        dialogues: dialogue id of each row.
     """
     from sklearn.neural_network import MLPClassifier  # noqa: PLC0415  # slow to import
 
@@ -65,7 +69,7 @@ def fit_mlp(
     for row, gold in enumerate(golds):
         wanted[row, [number[label] for label in gold]] = 1
     targets = wanted.argmax(axis=1) if one else wanted
-    if not one and len(labels) == 1:  # scikit-learn has no sets of a single label
+    if not one and len(labels) == 1:  # scikit-learn does not support sets of one label
         targets = np.hstack([wanted, 1 - wanted])
     held = _held_out(dialogues, seed)
     model = MLPClassifier(UNITS, random_state=seed)
@@ -86,16 +90,18 @@ def fit_mlp(
 
 
 def log_loss(probable: Floats, wanted: npt.NDArray[np.int64], *, one: bool) -> float:
-    """Mean over rows of the negative logarithm of what is right: of the class, or of each label's
-    yes or no."""
+    """Return the mean over rows of the negative log-probability of the gold class, or of all gold
+    binary values."""
     sure = np.clip(probable, 1e-12, 1 - 1e-12)
     right = np.where(wanted == 1, np.log(sure), 0.0 if one else np.log1p(-sure))
     return -float(right.sum(axis=1).mean())
 
 
 def _held_out(dialogues: Sequence[str], seed: int) -> npt.NDArray[np.bool_]:
-    """The rows of a tenth of the dialogues, one at least; of a single dialogue a tenth of its
-    rows."""
+    """Return the mask of held-out rows: a tenth of the dialogues, but at least one.
+
+    If there is only one dialogue, a tenth of its rows is held out.
+    """
     names = sorted(set(dialogues))
     if len(names) == 1:
         names = [str(row) for row in range(len(dialogues))]

@@ -1,10 +1,10 @@
-"""Linear probes: what a representation says of facts, one classifier a fact, all of one snapshot in
-one job (Parthasarathi et al. 2021, section 4.3).
+"""Linear probes of the facts in a representation, one classifier per fact.
 
-A fact with one label a turn is a multinomial logistic regression, one with a set of labels
-one-vs-rest; in the released code's way (``release_compat``) one-vs-rest for all, so that a turn may
-get no label at all. Beside each stand what needs no representation: the best constant answer, and
-the same probe on labels that are shuffled among the turns of dialogues of one type.
+All probes of a snapshot run in one job (Parthasarathi et al. 2021, section 4.3). A fact with one
+label per turn uses multinomial logistic regression, a fact with a set of labels one-vs-rest. As in
+the released code (``release_compat``), all can use one-vs-rest, so that a turn may get no label.
+Each probe has two references that need no representation: the best constant answer, and the same
+probe on labels that are shuffled among the turns of dialogues of one type.
 """
 
 from __future__ import annotations
@@ -36,8 +36,14 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What probes are fitted on. ``read``: task → split → instances, train and test. ``features``:
-    of some instances, (instances, features), dense or sparse. ``folder``: for what is left."""
+    """The inputs of probes.
+
+    Attributes:
+        read: task → split (train, test) → instances.
+        features: function instances → features, (instances, features), dense or sparse.
+        folder: folder for output files.
+        note: function called with notes for the record.
+    """
 
     read: Mapping[str, Mapping[str, Sequence[Instance]]]
     features: Callable[[Sequence[Instance]], Any]
@@ -49,7 +55,7 @@ class Given:
 
 @dataclass
 class Fitted:
-    """What came of it, as a record has it."""
+    """The results of fitted probes, in the format of a record."""
 
     instances: dict[str, int] = field(default_factory=dict)
     measures: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -58,8 +64,12 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A fitted classifier. ``labels``: those of the training split, sorted. ``one``: whether each
-    instance gets exactly one of them."""
+    """A fitted classifier.
+
+    Attributes:
+        labels: labels of the training split, sorted.
+        one: whether each instance gets exactly one label.
+    """
 
     labels: tuple[str, ...]
     linear: Linear
@@ -75,11 +85,11 @@ class Probe:
 def fit_probes(given: Given) -> Fitted:
     """Fit and score the probes of every task.
 
-    Settings: ``C``, ``max_iter``, ``sets`` (the tasks with sets of labels), ``release_compat``,
-    ``mlp``.
+    The settings are ``C``, ``max_iter``, ``sets`` (the tasks with sets of labels),
+    ``release_compat`` and ``mlp``.
 
     Raises:
-        DataError: a representation is no number, or a task's training labels are all the same.
+        DataError: a representation is not finite, or a task's training labels are all the same.
     """
     fitted = Fitted()
     for task, read in with_progress(given.read.items(), "fitting probes"):
@@ -120,13 +130,13 @@ def fit_probes(given: Given) -> Fitted:
 
 
 def micro_f1(answers: Labels, golds: Labels) -> float:
-    """0 to 100."""
+    """Return the micro-F1, 0 to 100."""
     sums = open_labels.tally(coded(list(answers)), coded(list(golds))).sum(axis=0)
     return float(100 * open_labels.micro_f1(sums))
 
 
 def best_constant(golds: Labels) -> tuple[str, ...]:
-    """The one answer to everything that has the highest micro-F1: the k most frequent labels."""
+    """Return the constant answer with the highest micro-F1: the k most frequent labels."""
     counts = Counter(label for gold in golds for label in gold).most_common()
     hits = np.cumsum([count for _, count in counts])
     guessed = len(golds) * np.arange(1, len(counts) + 1)
@@ -137,8 +147,10 @@ def best_constant(golds: Labels) -> tuple[str, ...]:
 
 
 def shuffled_by_type(instances: Sequence[Instance], seed: int) -> list[tuple[str, ...]]:
-    """Labels that change places among the turns of all dialogues of one type (the query's field
-    ``type``): as frequent as before, and known from the type alone."""
+    """Shuffle labels among the turns of all dialogues of one type (the query's field ``type``).
+
+    Label frequencies do not change, and labels can be predicted only from the type.
+    """
     places: dict[str, list[int]] = {}
     for index, instance in enumerate(instances):
         places.setdefault(instance.query.get("type", ""), []).append(index)
@@ -158,7 +170,7 @@ def _fitted(
     *,
     keep: bool = True,
 ) -> tuple[dict[str, float], list[tuple[str, ...]]]:
-    """A probe's measures and its answers on the test split."""
+    """Fit a probe; return its measures and its answers on the test split."""
     one = _has_one(given, task)
     probe = _probe(features["train"], golds["train"], given.settings, one=one)
     if not probe.linear.converged:
@@ -171,7 +183,7 @@ def _fitted(
 
 
 def _has_one(given: Given, task: str) -> bool:
-    """Whether a turn gets exactly one label of a task."""
+    """Return whether a turn gets exactly one label of a task."""
     return task not in given.settings.get("sets", ()) and not given.settings.get("release_compat")
 
 
@@ -196,7 +208,7 @@ def _finite(given: Given, task: str, instances: Sequence[Instance]) -> Any:
         instance = instances[row]
         raise DataError(
             f"{given.folder}: {task}: the representation of instance {instance.id}, dialogue "
-            f"{instance.dialogue_id}, holds "
+            f"{instance.dialogue_id}, contains "
             f"{features[row][~np.isfinite(features[row])][0]}; train the stage again with a lower "
             "training.learning_rate, or leave this snapshot out"
         )
@@ -204,7 +216,7 @@ def _finite(given: Given, task: str, instances: Sequence[Instance]) -> Any:
 
 
 def _refuse_one_class(task: str, train: Sequence[Instance]) -> None:
-    """There must be two labels, or two sets of them, to tell apart."""
+    """Raise DataError if all training instances have the same label or set of labels."""
     golds = {instance.target for instance in train}
     if len(golds) < 2:
         only = " and ".join(map(repr, train[0].target)) or "no label"
@@ -224,13 +236,13 @@ def _note_unseen(
         where = next(instance for instance in test if unseen[0] in instance.target)
         given.note(
             f"{task}: {len(unseen)} labels are in the test split only, such as {unseen[0]!r} of "
-            f"instance {where.id}, dialogue {where.dialogue_id}; no probe can name them, and they "
-            "count as missed; more training dialogues may have them"
+            f"instance {where.id}, dialogue {where.dialogue_id}; no probe can predict them, and "
+            "they count as missed; more training dialogues may contain them"
         )
 
 
 def _without(label: str, answers: Labels, golds: Labels) -> tuple[Labels, Labels]:
-    """Answers and golds without the most frequent label: what is left are minority classes."""
+    """Remove the most frequent label from answers and gold labels, to keep minority classes."""
 
     def rest(each: Labels) -> list[tuple[str, ...]]:
         return [tuple(other for other in labels if other != label) for labels in each]
@@ -257,7 +269,7 @@ def _save(probe: Probe, folder: Path) -> None:
 
 
 def _project(given: Given) -> None:
-    """Keep the training representations on two principal components (Figure 2), float32."""
+    """Save the training representations on two principal components (Figure 2), float32."""
     task = next(iter(given.read))
     features = given.features(given.read[task]["train"])
     if hasattr(features, "tocsr"):

@@ -1,4 +1,4 @@
-"""How alike the inputs of two tasks are: by their words, or by what a model makes of them."""
+"""Similarity of the inputs of two tasks, by their words or by a model's embeddings."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 TARGET_INPUTS, SOURCE_INPUTS = 32, 100
-"""Of retrieval of experts, as in TaskWeb (Kim et al. 2023)."""
+"""Numbers of inputs for retrieval of experts, as in TaskWeb (Kim et al. 2023)."""
 
 
 def mean_tfidf(texts: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
-    """Task → mean TF-IDF vector of its inputs; how frequent words are is counted over all tasks."""
+    """Return the mean TF-IDF vector of each task's inputs; document frequencies are joint."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415  # slow to import
 
     vectorizer = TfidfVectorizer()
@@ -26,13 +26,13 @@ def mean_tfidf(texts: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
 
 
 def cosine(a: Floats, b: Floats) -> float:
-    """0 where one has no length."""
+    """Return the cosine similarity of two vectors; 0 if one of them is zero."""
     length = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / length if length > 0 else 0.0
 
 
 def retrieval_of_experts(target: Floats, source: Floats) -> float:
-    """The mean over target inputs of the largest cosine with a source input.
+    """Return the mean over target inputs of the largest cosine similarity to a source input.
 
     Args:
         target, source: embeddings, (inputs, size); the first ``TARGET_INPUTS`` and

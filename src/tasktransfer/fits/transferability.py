@@ -1,8 +1,8 @@
-"""How well features of a source's model fit a target's labels, in closed form or by one small fit.
+"""Transferability estimates: the fit of a source model's features to a target's labels.
 
-Each takes features of the target's training instances, or probabilities of the source's labels,
-and the target's classes; higher is better. scikit-learn is imported where it is used, as it takes a
-second.
+They are computed in closed form or by one small fit, from features of the target's training
+instances, or probabilities of the source's labels, and the target's classes. Higher is better.
+scikit-learn is imported lazily, because that takes a second.
 """
 
 from __future__ import annotations
@@ -18,13 +18,18 @@ Classes = NDArray[np.int64]
 MOST_ITERATIONS = 100
 VARIANCE_KEPT = 0.8
 COMPONENTS_PER_CLASS = 5
-"""Of NLEEP: of its principal components, and of its mixture (Li et al. 2021, section 4)."""
+"""Components per class in NLEEP, for both its PCA and its mixture (Li et al. 2021, section 4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Log evidence per instance of a Bayesian linear regression, at the precisions of its weights
-    (``alpha``) and of its noise (``beta``)."""
+    """Log evidence per instance of a Bayesian linear regression.
+
+    Attributes:
+        value: log evidence.
+        alpha: precision of the weights.
+        beta: precision of the noise.
+    """
 
     value: float
     alpha: float
@@ -32,10 +37,10 @@ class Evidence:
 
 
 class Regression:
-    """Bayesian linear regression of any answers on the same features, by one decomposition.
+    """Bayesian linear regression of any targets on the same features, with one decomposition.
 
     Args:
-        features: (instances, features), N × D, instances fewer or more than features.
+        features: (instances, features), N × D, with any relation of N to D.
     """
 
     def __init__(self, features: Floats) -> None:
@@ -44,8 +49,9 @@ class Regression:
         self._u, self._squares = u, singular**2
 
     def best_evidence(self, y: Floats) -> Evidence:
-        """The evidence at the precisions that MacKay's fixed point finds (You et al. 2021,
-        algorithm 3).
+        """Return the evidence at MacKay's fixed point of the precisions.
+
+        Source: You et al. 2021, algorithm 3.
 
         Args:
             y: (instances,)
@@ -63,10 +69,10 @@ class Regression:
         return Evidence(self.log_evidence(y, alpha, beta), alpha, beta)
 
     def log_evidence(self, y: Floats, alpha: float, beta: float) -> float:
-        """Log density of y under N(0, I / beta + F F' / alpha), per instance.
+        """Return the log density of y under N(0, I / beta + F F' / alpha), per instance.
 
-        The log determinant has the directions that no feature spans, D - min(N, D) times log alpha,
-        which public code leaves out: it is wrong where instances are fewer than features.
+        The log determinant includes directions that no feature spans, D - min(N, D) times log
+        alpha. Public code omits them, which is wrong if there are fewer instances than features.
         """
         n, d, k = self.instances, self.features, len(self._squares)
         x, rest = self._projected(y)
@@ -77,36 +83,40 @@ class Regression:
         return float(total / 2 / n)
 
     def _projected(self, y: Floats) -> tuple[Floats, float]:
-        """y in the features' directions, and its squared length outside of them."""
+        """Return y in the features' directions, and its squared length outside of them."""
         x = self._u.T @ y
         return x, max(0.0, float(y @ y - x @ x))
 
 
 def _norms(squares: Floats, x: Floats, rest: float, t: float) -> tuple[float, float]:
-    """Squared length of the mean weights, and of what they leave of y."""
+    """Return the squared lengths of the mean weights and of the residual of y."""
     weights = float((squares * x**2 / (t + squares) ** 2).sum())
     residual = float((x**2 / (1 + squares / t) ** 2).sum()) + rest
     return weights, residual
 
 
 def logme(features: Floats, classes: Classes) -> float:
-    """The best log evidence per instance, the mean over classes one against the rest (You et al.
-    2021, equation 3).
+    """Return the best log evidence per instance, averaged over classes (one-vs-rest).
+
+    Source: You et al. 2021, equation 3.
 
     Args:
         features: (instances, features).
-        classes: of each instance, from 0 on.
+        classes: class of each instance, numbered from 0.
     """
     regression, one_hot = Regression(features), _one_hot(classes)
     return float(np.mean([regression.best_evidence(y).value for y in one_hot.T]))
 
 
 def leep(probabilities: Floats, classes: Classes) -> float:
-    """Log likelihood of the target's labels through the source's (Nguyen et al. 2020, equation 2).
+    """Return the log likelihood of the target's labels given the source's label probabilities.
+
+    Source: Nguyen et al. 2020, equation 2.
 
     Args:
-        probabilities: of the source's labels, (instances, source labels); rows sum to 1.
-        classes: of each instance, from 0 on.
+        probabilities: probabilities of the source's labels, (instances, source labels); rows sum to
+            1.
+        classes: class of each instance, numbered from 0.
     """
     joint = _one_hot(classes).T @ probabilities / len(classes)
     mass = joint.sum(axis=0)
@@ -116,8 +126,11 @@ def leep(probabilities: Floats, classes: Classes) -> float:
 
 
 def nleep(features: Floats, classes: Classes, seed: int = 0) -> float:
-    """LEEP on the components of a Gaussian mixture in place of source labels (Li et al. 2021): any
-    kind of source has it. Covariances are diagonal, as few instances tell no more."""
+    """Return LEEP on the components of a Gaussian mixture instead of source labels.
+
+    It exists for any kind of source (Li et al. 2021). Covariances are diagonal, because full ones
+    cannot be estimated from few instances.
+    """
     from sklearn.decomposition import PCA  # noqa: PLC0415  # slow to import
     from sklearn.mixture import GaussianMixture  # noqa: PLC0415
 
@@ -130,8 +143,10 @@ def nleep(features: Floats, classes: Classes, seed: int = 0) -> float:
 
 
 def hscore(features: Floats, classes: Classes) -> float:
-    """tr(cov(F)^-1 cov(E[F | y])), the former shrunk by Ledoit and Wolf (Bao et al. 2019,
-    definition 2; Ibrahim et al. 2022)."""
+    """Return the H-score, tr(cov(F)^-1 cov(E[F | y])) (Bao et al. 2019, definition 2).
+
+    The covariance of F is shrunk by Ledoit and Wolf's method (Ibrahim et al. 2022).
+    """
     from sklearn.covariance import ledoit_wolf  # noqa: PLC0415  # slow to import
 
     covariance, _ = ledoit_wolf(features)
@@ -144,21 +159,26 @@ def hscore(features: Floats, classes: Classes) -> float:
 def esm_logme(
     base_of_source: Floats, features_of_source: Floats, base_of_target: Floats, classes: Classes
 ) -> float:
-    """LogME of the target's base features, sent through a linear map that was learnt on the
-    source's instances from base features to those of the source's model (Schulte et al. 2024,
-    "embedding space maps"): the target passes through the base model alone.
+    """Return LogME of the target's base features after an embedding space map.
+
+    Source: Schulte et al. 2024. The map is linear. It is learnt on the source's instances, from
+    base features to features of the source's model. The target's instances therefore pass through
+    the base model only.
 
     Args:
-        base_of_source: (source instances, features)
-        features_of_source: the same instances under the source's model.
-        base_of_target: (target instances, features)
+        base_of_source: base features, (source instances, features).
+        features_of_source: the source model's features of the same instances.
+        base_of_target: base features, (target instances, features).
     """
     return logme(mapped(base_of_source, features_of_source, base_of_target), classes)
 
 
 def mapped(given: Floats, wanted: Floats, others: Floats, seed: int = 0) -> Floats:
-    """``others`` under a linear map with offset, fitted from ``given`` to ``wanted``: mean squared
-    error by AdamW at 1e-3, weight decay 0.01, 10 epochs of batches of 32."""
+    """Map ``others`` by an affine map that is fitted from ``given`` to ``wanted``.
+
+    It minimises the mean squared error by AdamW with learning rate 1e-3, weight decay 0.01, and 10
+    epochs with batch size 32.
+    """
     rows, columns = given.shape[1] + 1, wanted.shape[1]
     random = np.random.default_rng(seed)
     bound = (rows - 1) ** -0.5
