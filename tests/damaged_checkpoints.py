@@ -32,7 +32,7 @@ CASES = [
         without("tokenizer*", "special*"),
     ),
     Bad(
-        "no merges, RoBERTa", "roberta", r"no merges\.txt beside vocab\.json.*copy", without_merges
+        "no merges, RoBERTa", "roberta", r"no merges\.txt next to vocab\.json.*copy", without_merges
     ),
     Bad(
         "no tokenizer, GPT-2",

@@ -262,7 +262,7 @@ def test_answers_that_do_not_fit_are_told() -> None:
     lost, longer = told(manifest)
     assert "a-task-train: 1,200 of 2,000 gold answers were truncated" in lost
     assert "max_length 256" in lost
-    assert "a-task-test: 3 of 30 right answers are longer than the 64 tokens" in longer
+    assert "a-task-test: 3 of 30 gold answers are longer than the limit of 64" in longer
 
 
 def test_spans_are_as_long_as_in_training() -> None:
