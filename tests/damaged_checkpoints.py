@@ -243,7 +243,7 @@ CASES = [
     Bad(
         "a tokenizer larger than the model",
         "bert",
-        r"more than the weights have embeddings.*same checkpoint",
+        r"more than the number of embeddings.*same checkpoint",
         words(1),
     ),
     Bad(

@@ -79,7 +79,7 @@ def test_logistic_regression_on_two_classes_of_representations() -> None:
 @pytest.mark.parametrize(
     ("task", "instances", "part"),
     [
-        ("causal_emotion_span_extraction", INSTANCES, "is span; logistic regression takes"),
+        ("causal_emotion_span_extraction", INSTANCES, "is span, but logistic regression needs"),
         (TASK.name, INSTANCES[:1], "all training instances have the same label"),
     ],
 )
@@ -89,7 +89,7 @@ def test_what_cannot_be_learnt_is_refused(task: str, instances: list[Instance], 
 
 
 def test_unknown_names_say_which_there_are() -> None:
-    with pytest.raises(ConfigError, match="no learner is named 'fasttxt'; there are logistic"):
+    with pytest.raises(ConfigError, match="unknown learner 'fasttxt'; choose one of logistic"):
         learner_named("fasttxt", {})
     with pytest.raises(ConfigError, match="no recipe is named 'perturb'; there are prepend_labels"):
         recipe_named("perturb", {})

@@ -131,7 +131,7 @@ def test_a_representation_that_is_no_number_is_refused(tmp_path: Path) -> None:
     rows, matrix = some(30, np.random.default_rng(0))
     matrix[7, 2] = np.nan
     inputs, _ = given(tmp_path, rows[:20], rows[20:], matrix)
-    with pytest.raises(DataError, match="instance d7-1, dialogue d7, holds nan; train the"):
+    with pytest.raises(DataError, match="instance d7-1, dialogue d7, contains nan; train the"):
         fit_probes(inputs)
 
 

@@ -1,1 +1,1 @@
-"""Evaluations: numbers of an outcome or a fit on a split."""
+"""Evaluation of outcomes and fits on a split."""

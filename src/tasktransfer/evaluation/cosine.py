@@ -1,4 +1,4 @@
-"""The cosine of a context and a response, by an encoder as it was released: what nobody trained."""
+"""Cosine similarity of context and response by a released encoder, without fine-tuning."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.setup import Setup
 
 Compared = Literal["last", "whole", "most"]
-"""With what a response is compared: the context's last utterance, all of it as one text, or the
-utterance that is nearest to it."""
+"""Part of the context that is compared with a response: its last utterance, the whole text, or the
+most similar utterance."""
 
 
 def cosines(
     evaluation: Evaluation, outcome: Outcome, places: Places, instances: Sequence[Instance]
 ) -> Answered:
-    """Each instance's cosine, as a rating: -1 is the low end of the task's scale, 1 the high one.
+    """Return each instance's cosine similarity as a rating.
 
-    Of a context that has no utterances apart, ``last`` and ``most`` are the whole.
+    -1 is the low end of the task's scale, and 1 the high end. For a context that is not divided
+    into utterances, ``last`` and ``most`` use the whole text.
 
     Raises:
         ModelError: the encoder or its tokenizer cannot be loaded.
@@ -58,7 +59,7 @@ def cosines(
 
 
 def _setup(places: Places) -> Setup:
-    """How ``features`` runs a model, for the record."""
+    """Return the setup with which ``features`` runs a model, for the record."""
     budget = TokenBudget(0, "representation")
     return Setup(places.hardware.device(), budget, budget, "float32")
 

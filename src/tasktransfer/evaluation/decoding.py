@@ -1,9 +1,9 @@
-"""Diverse beam search (Vijayakumar et al. 2018), which Rashkin et al. decode with.
+"""Diverse beam search (Vijayakumar et al. 2018), the decoding of Rashkin et al.
 
-Beams come in groups. At each step the groups choose one after the other, and a word that an earlier
-group has chosen at this step costs ``penalty`` for each time. Widths and penalty are ours: the
-paper does not say them. Of all beams, the one with the highest mean log-probability
-of its words wins.
+Beams form groups. At each step the groups select their tokens in order, and a token's score is
+lowered by ``penalty`` for each earlier group's beam that selected it at this step. Widths and
+penalty are choices of this project, since the paper does not report them. The beam with the highest
+mean log-probability of its tokens is returned.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ def diverse_beams(
     penalty: float,
     longest: int,
 ) -> Tensor:
-    """The best answer of each row.
+    """Return the best answer of each row.
 
     Args:
         model: an encoder-decoder of transformers.
-        attended: its encoder's outputs, of shape (rows, tokens, hidden size).
-        mask: (rows, tokens), 1 where there is a token.
-        beams: of each group.
-        longest: new tokens at most.
+        attended: encoder outputs, shape (rows, tokens, hidden size).
+        mask: attention mask, (rows, tokens), 1 for tokens.
+        beams: number of beams per group.
+        longest: maximum number of new tokens.
 
     Returns:
-        Token ids without the start token, (rows, new tokens), padded behind their end.
+        Token ids without the start token, (rows, new tokens), padded after the end.
     """
     config, states = model.config, attended.last_hidden_state
     rows, each = len(states), groups * beams
@@ -44,7 +44,7 @@ def diverse_beams(
     states, mask = (x.repeat_interleave(each, 0) for x in (states, mask))
     written = torch.full((rows, each, 1), config.decoder_start_token_id, device=states.device)
     totals = torch.full((rows, groups, beams), float("-inf"), device=states.device)
-    totals[:, :, 0] = 0.0  # all beams begin alike: one of each group goes on
+    totals[:, :, 0] = 0.0  # all beams start equal, so one per group continues
     ended = torch.zeros((rows, each), dtype=torch.bool, device=states.device)
     for step in range(longest):
         logits = model(
@@ -73,7 +73,7 @@ def _step(
     pad: int,
     end: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Every beam with its next word: beams, their log-probabilities, whether they ended."""
+    """Extend every beam by a token; return beams, log-probabilities, and whether they ended."""
     rows, groups, beams, words = logp.shape
     chosen = torch.zeros((rows, words), device=logp.device)
     texts, sums, over = [], [], []

@@ -1,4 +1,4 @@
-"""The features that a fit learns from: what a model makes of texts, on this process' device."""
+"""The features of a fit: a model's representations of texts, computed on this process's device."""
 
 from __future__ import annotations
 
@@ -24,9 +24,13 @@ def features(
     hardware: Hardware,
     revision: str | None = None,
 ) -> npt.NDArray[np.float64]:
-    """(texts, hidden size), see ``models.representation``. Computed in float32 whatever
-    ``training.precision`` says: what a classifier is fitted on is not rounded. ``revision``: of a
-    checkpoint that is a name on the hub.
+    """Return the features, (texts, hidden size), see ``models.representation``.
+
+    They are always computed in float32, whatever ``training.precision`` is, so that classifiers are
+    fitted on unrounded features.
+
+    Args:
+        revision: revision of a checkpoint that is a name on the hub.
 
     Raises:
         ModelError: the checkpoint or its tokenizer cannot be loaded.

@@ -1,4 +1,4 @@
-"""What a trained model answers to instances that are in memory, not in a prepared split."""
+"""Answers of a trained model to instances in memory instead of a prepared split."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def judged(
     instances: Sequence[Instance],
     hardware: Hardware,
 ) -> tuple[list[float], Setup]:
-    """The number that a stage's best round answers to each instance.
+    """Return the number that a stage's best round predicts for each instance.
 
     Args:
-        checkpoint: its folder.
+        checkpoint: folder of the checkpoint.
         encoded: folder of token ids that the stage was trained on, for its tokenizer.
-        task: one of the stage's.
+        task: one of the stage's tasks.
 
     Returns:
-        The numbers, and how they were computed.
+        The numbers, and the setup of their computation.
 
     Raises:
         DataError, ModelError: token ids or checkpoint are missing or damaged.
@@ -61,12 +61,14 @@ def judged_by(
     places: Places,
     instances: Sequence[Instance],
 ) -> list[float]:
-    """The number that an outcome, which is one model, answers to each instance, as it does in an
-    evaluation to those of a split.
+    """Return the number that an outcome with one model predicts for each instance.
+
+    The predictions are the same as in an evaluation on a split.
 
     Raises:
         DataError: token ids are missing or damaged.
-        ModelError, RecordError: a checkpoint is missing or damaged, or answers what is no number.
+        ModelError, RecordError: a checkpoint is missing or damaged, or its predictions are NaN or
+            infinite.
     """
     device = places.hardware.device()
     card = get_task(evaluation.data.name, evaluation.task)
@@ -79,8 +81,8 @@ def judged_by(
     if not np.isfinite(values).all():
         folders = ", ".join(places.checkpoint(start) for start in outcome.starts) or spec.name
         raise ModelError(
-            f"{folders}: the model answers what is no number: its weights are damaged, or its "
-            "training diverged; have it trained once more"
+            f"{folders}: the model's predictions are NaN or infinite: its weights are damaged, or "
+            "its training diverged; train it again"
         )
     return values
 
@@ -88,7 +90,7 @@ def judged_by(
 def loaded(
     stage: Stage, checkpoint: Path, encoded: Path, tasks: dict[str, Task], device: torch.device
 ) -> FamilyModel:
-    """A stage's best round, with heads for some tasks."""
+    """Load a stage's best round with heads for the given tasks."""
     loading = Loading(stage.model, stage.training, encoded, stage.seed, device)
     return load_model(loading, str(checkpoint), None, tasks)
 
@@ -96,7 +98,7 @@ def loaded(
 def encoded_here(
     model: ModelSpec, encoded: Path, card: Task, instances: Sequence[Instance]
 ) -> EncodedSplit:
-    """Instances as token ids of a model, with the tokenizer of ``encoded``."""
+    """Tokenize instances for a model with the tokenizer of ``encoded``."""
     family = model.family
     tokenizer = load_tokenizer(str(encoded / "tokenizer"), None, family)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,8 @@
-"""What a model makes of a task's training instances, for selectors of sources: features that its
-classifier reads, mean states, gradients, Fisher information, losses. Always in float32."""
+"""Measurements of a model on a task's training instances, for selectors of sources.
+
+They are features of a classifier, mean-pooled states, gradients, Fisher information and losses,
+always in float32.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,14 @@ GRADIENT_TOKENS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """A model and how it is run. ``start``: its checkpoint, a folder or a name on the hub.
-    ``of``: the task of the baseline that it is; None: the base model. ``instances``: of a task at
-    most; ``texts``: the inputs of these, by the task's name."""
+    """A model to measure, and its settings.
+
+    Attributes:
+        start: its checkpoint, a folder or a name on the hub.
+        of: task of the baseline; None for the base model.
+        instances: maximum number of instances per task.
+        texts: function task name → input texts of these instances.
+    """
 
     model: ModelSpec
     training: Training
@@ -55,8 +63,11 @@ class Measuring:
         return read_split(self.encoded, task, "train").limited(instances or self.instances)
 
     def loaded(self, *tasks: Task) -> tuple[FamilyModel, Setup]:
-        """The model with heads for some tasks; those that it was not trained on are drawn. Without
-        any, with the head of the task that it was trained on."""
+        """Load the model with heads for the given tasks, or with its own task's head if none are
+        given.
+
+        Heads of tasks that it was not trained on are initialised at random.
+        """
         device = self.hardware.device()
         cards = {task.name: task for task in tasks}
         same_name = any(map(self.is_namesake, tasks))
@@ -71,12 +82,12 @@ class Measuring:
         return model, self.hardware.setup(model, self.model.family, device)
 
     def is_namesake(self, task: Task) -> bool:
-        """Whether it is a task of another dataset with the name of that which was trained on."""
+        """Return whether a task of another dataset has the same name as the trained task."""
         return self.of is not None and task.name == self.of.name and task != self.of
 
 
 def embeddings(measuring: Measuring, task: Task) -> Arrays:
-    """Mean states of the inputs: ``embeddings`` (inputs, size)."""
+    """Return the mean-pooled states of the inputs, ``embeddings`` (inputs, size)."""
     found = mean_states(
         Path(measuring.start),
         measuring.encoded / "tokenizer",
@@ -90,9 +101,13 @@ def embeddings(measuring: Measuring, task: Task) -> Arrays:
 
 
 def features(measuring: Measuring, task: Task) -> Arrays:
-    """``features`` (inputs, size): what the task's own classifier would read; of models without
-    classifiers the mean states. ``probabilities`` (inputs, labels): of the labels of the task that
-    the model was trained on, if it has a classifier of one class an instance."""
+    """Return the inputs of the task's classifier, and the trained classifier's probabilities.
+
+    Returns:
+        ``features`` (inputs, size): inputs of the task's own classifier, or mean-pooled states for
+        models without classifiers. ``probabilities`` (inputs, labels): probabilities of the labels
+        of the model's own task, if it has a single-label classifier.
+    """
     if measuring.model.family != "encoder":
         return {"features": embeddings(measuring, task)["embeddings"]}
     model, setup = measuring.loaded(task)
@@ -112,7 +127,7 @@ def features(measuring: Measuring, task: Task) -> Arrays:
 
 
 def _head_inputs(model: Encoder, split: EncodedSplit, tokens: int) -> Tensor:
-    """What a task's head is given for each instance, in the split's order."""
+    """Return the inputs of a task's head for each instance, in the split's order."""
     model.module.eval()
     rows: list[Tensor | None] = [None] * len(split)
     seen: list[Tensor] = []
@@ -139,7 +154,7 @@ def _hooked(module: nn.Module, keep: Callable[..., None]) -> Iterator[None]:
 
 
 def losses(measuring: Measuring, task: Task) -> Arrays:
-    """``losses`` (inputs,): mean loss of each instance, of text-to-text models."""
+    """Return each instance's mean loss in a text-to-text model, ``losses`` (inputs,)."""
     if measuring.model.family == "encoder":
         raise ConfigError(f"losses of {task.name}: an encoder has no head for it; use a decoder")
     model, _ = measuring.loaded(task)
@@ -155,13 +170,13 @@ def losses(measuring: Measuring, task: Task) -> Arrays:
 
 
 def gradients(measuring: Measuring, task: Task) -> Arrays:
-    """``gradient`` (8192,): the mean gradient of the shared parameters, in a random sketch: each
-    parameter is added with a random sign to a random place, which keeps inner products.
+    """Return the mean gradient of the shared parameters as a random sketch, ``gradient`` (8192,).
 
-    An encoder's head is fitted to the features first (logistic regression): behind a drawn one the
-    gradients of two tasks have nothing in common but chance. Embeddings of words and positions are
-    left out: their gradients say which words two tasks share, and hide what else is alike (in the
-    tiny world they rank an unrelated source first in two of five seeds).
+    In the sketch each parameter is added with a random sign to a random position, which preserves
+    inner products. An encoder's head is first fitted to the features (logistic regression), because
+    with a random head the gradients of two tasks have only chance similarities. Embeddings of words
+    and positions are excluded: their gradients show which words two tasks share, and hide other
+    similarities. In the tiny world they rank an unrelated source first in two of five seeds.
     """
     model, setup = measuring.loaded(task)
     split = measuring.split(task.name)
@@ -188,7 +203,7 @@ def gradients(measuring: Measuring, task: Task) -> Arrays:
 
 
 def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> None:
-    """Put a logistic regression on the features into the place of a drawn head."""
+    """Replace a randomly initialised head by a logistic regression on the features."""
     if task.kind not in SINGLE_LABEL:
         return
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow to import
@@ -200,7 +215,7 @@ def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> 
     fitted = LogisticRegression(C=1.0, max_iter=500).fit(read, classes)
     head: Any = model.heads[task.name]
     weights, offset = fitted.coef_, fitted.intercept_
-    if len(weights) == 1:  # of two classes only their difference
+    if len(weights) == 1:  # two classes have only one weight vector
         weights, offset = np.concatenate([-weights, weights]) / 2, np.append(-offset, offset) / 2
     with torch.no_grad():
         head.weight.zero_()
@@ -210,9 +225,11 @@ def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> 
 
 
 def fisher(measuring: Measuring, task: Task) -> Arrays:
-    """Parameter tensor → diagonal Fisher information: squared gradients of the right answer's log
-    probability, the mean over instances. Scaled to a largest entry of 1, which no cosine sees, and
-    kept in half precision."""
+    """Return the diagonal Fisher information by parameter tensor.
+
+    It is the mean over instances of squared gradients of the gold answer's log-probability. It is
+    scaled to a largest entry of 1, which does not change cosines, and stored in half precision.
+    """
     model, _ = measuring.loaded(task)
     split = measuring.split(task.name, FISHER_INSTANCES)
     shared = _shared(model)
@@ -233,7 +250,7 @@ def fisher(measuring: Measuring, task: Task) -> Arrays:
 
 
 def _shared(model: FamilyModel) -> dict[str, nn.Parameter]:
-    """The parameters that all tasks have: no heads, no adapters of a task."""
+    """Return the parameters that all tasks share, without heads and task adapters."""
     parts = {
         name: of for name, of in model.parts().items() if not name.startswith(("head.", "adapter."))
     }
@@ -262,4 +279,4 @@ MEASURES: dict[str, Callable[[Measuring, Task], Arrays]] = {
     "fisher": fisher,
     "losses": losses,
 }
-"""Learner of a fit (``core.selectors.MEASUREMENTS``) → what it leaves of a task."""
+"""Learner of a fit (``core.selectors.MEASUREMENTS``) → function that measures a task."""

@@ -1,4 +1,4 @@
-"""From predictions to an evaluation's measures: those of the task's card, and correlations."""
+"""The measures of an evaluation from its predictions: metrics of the task's card, correlations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasktransfer.tasks.card import Task
 
 
 def expected_values(task: Task, probabilities: np.ndarray) -> list[float]:
-    """The mean number that a probability over labels stands for, one an instance."""
+    """Return the expected number under the label probabilities, one per instance."""
     numbers = np.array(values_of(task, [(label,) for label in task.labels]))
     return [float(value) for value in probabilities @ numbers]
 
@@ -27,10 +27,10 @@ def measured(
     predicted_values: Sequence[float],
     fidelity: Scoring = "default",
 ) -> dict[str, float]:
-    """The wanted measures by name.
+    """Compute the requested measures by name.
 
     Raises:
-        ConfigError: one of them is not of this task; the message names those that are.
+        ConfigError: a measure is not available for this task; the message lists the available ones.
     """
     of_card: Mapping[str, float] = metrics.evaluate(task, predictions, golds, fidelity=fidelity)
     of_card = {**of_card, "score": metrics.score(task, of_card)}
@@ -44,7 +44,7 @@ def measured(
             numbers[name] = float(of_card[name])
         else:
             raise ConfigError(
-                f"{task.name} has no measure {name!r}; it has "
+                f"{task.name} has no measure {name!r}; choose among "
                 f"{', '.join([*of_card, *of_rows_names()])}"
             )
     return numbers

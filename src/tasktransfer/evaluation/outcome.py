@@ -1,4 +1,4 @@
-"""What the models of an outcome answer on a split."""
+"""Predictions of an outcome's models on a split."""
 
 from __future__ import annotations
 
@@ -27,10 +27,16 @@ from tasktransfer.training.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where an evaluation's inputs are. ``encoded``: data and model name → folder of token ids;
-    ``checkpoint``: start → folder of the round that it names; ``base``, ``beside`` and
-    ``revision``: model name → folder or hub name of the released model, of the encoder that reads
-    beside it, and the released model's revision on the hub. ``hardware``: how models are run."""
+    """The locations of an evaluation's inputs.
+
+    Attributes:
+        encoded: (data, model name) → folder of token ids.
+        checkpoint: function start → folder of its checkpoint.
+        base: function model name → folder or hub name of the released model.
+        beside: function model name → folder or hub name of its additional encoder, if any.
+        revision: function model name → revision of the released model on the hub.
+        hardware: hardware settings.
+    """
 
     encoded: Mapping[tuple[Data, str], Path]
     checkpoint: Callable[[Start], str]
@@ -40,15 +46,19 @@ class Places:
     hardware: Hardware
 
     def unknown(self, encoded: Path) -> int:
-        """The token id of unknown words in a folder of token ids; -1: there is none."""
+        """Return the token id of unknown words in a folder of token ids; -1 if there is none."""
         tokenizer = load_tokenizer(str(encoded / "tokenizer"), None, "encoder")
         return -1 if tokenizer.unk_token_id is None else int(tokenizer.unk_token_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answers of an outcome on a split, in its order; ``values`` are the numbers that they
-    stand for, NaN where they stand for none; ``setup``: how they were computed."""
+    """The predictions of an outcome on a split, in the split's order.
+
+    Attributes:
+        values: predictions as numbers; NaN for labels without a number.
+        setup: setup of the computation.
+    """
 
     predictions: list[tuple[str, ...]]
     values: list[float]
@@ -56,10 +66,10 @@ class Answered:
 
 
 def answered(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:
-    """Let the models of an outcome answer.
+    """Predict a split with the models of an outcome.
 
     Raises:
-        ConfigError: how the outcome combines its starts does not fit the evaluation.
+        ConfigError: the outcome's way of combining starts does not fit the evaluation.
         DataError, ModelError: token ids or a checkpoint are missing or damaged.
         MemoryShortageError: not even one instance at a time fits into memory.
     """
@@ -73,18 +83,18 @@ def answered(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answer
 
 
 def _routed(evaluation: Evaluation, outcome: Outcome) -> Start:
-    """The model of the evaluation's domain."""
+    """Return the start for the evaluation's domain."""
     domain = evaluation.settings.get("domain")
     if domain not in outcome.domains:
         raise ConfigError(
-            f"{evaluation.label}: settings.domain is {domain!r}, the outcome has "
+            f"{evaluation.label}: settings.domain is {domain!r}; choose one of "
             f"{', '.join(outcome.domains)}"
         )
     return outcome.starts[outcome.domains.index(domain)]
 
 
 def _mean(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
-    """The mean of the models' numbers, and the label nearest to it."""
+    """Return the mean of the models' numbers, and the label nearest to it."""
     task = get_task(evaluation.data.name, evaluation.task)
     values = [float(value) for value in np.mean([answered.values for answered in each], axis=0)]
     setup = each[-1].setup
@@ -96,7 +106,7 @@ def _mean(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
 
 
 def _answers(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:
-    """What one model answers, or one that is merged from several."""
+    """Predict with one model, or with one that is merged from several."""
     device = places.hardware.device()
     model = load_judged(evaluation, outcome, places, device)
     judged = outcome.model or outcome.stages[0].model
@@ -111,9 +121,9 @@ def _answers(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answer
 
 
 def answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> list[tuple[str, ...]]:
-    """A model's answers to a split."""
+    """Predict a split with a model."""
 
-    def work(tokens: int) -> list[tuple[str, ...]]:  # anew where memory was short
+    def work(tokens: int) -> list[tuple[str, ...]]:  # repeated after out-of-memory errors
         with counting(len(split), f"answering {split.task}") as answered_more:
             return predict(model, split, tokens, setup, answered_more)
 
@@ -123,8 +133,10 @@ def answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> list[tuple
 def load_judged(
     evaluation: Evaluation, outcome: Outcome, places: Places, device: torch.device
 ) -> FamilyModel:
-    """The model of an outcome that is one model: a stage's, a merged or a released one, whose
-    weights that no checkpoint has start from ``settings.seed``."""
+    """Load the model of an outcome with one model: of a stage, merged, or released.
+
+    A released model's missing weights are initialised from ``settings.seed``.
+    """
     if outcome.model is None:
         return _merged(evaluation, outcome.starts, places, device)
     model = outcome.model
@@ -143,14 +155,14 @@ def load_judged(
 def _merged(
     evaluation: Evaluation, starts: Sequence[Start], places: Places, device: torch.device
 ) -> FamilyModel:
-    """The first start's model, with the named parts of all starts laid over it."""
+    """Load the first start's model and merge the named parts of all starts into it."""
     stages = [start.stage for start in starts if start.stage is not None]
     if len(stages) < len(starts):
-        raise ConfigError(f"{evaluation.label}: a base model has no head; name a stage to judge")
+        raise ConfigError(f"{evaluation.label}: a base model has no head; evaluate a stage instead")
     if any(start.merged == "ties" for start in starts):
         raise ConfigError(
-            f"{evaluation.label}: ties merges what training starts from, and needs the base model; "
-            "train a stage from it and judge that"
+            f"{evaluation.label}: ties needs the base model, so it can only merge the starts of a "
+            "training; train a stage from the merged model and evaluate that stage"
         )
     folder = places.encoded[evaluation.data, stages[0].model.name]
 

@@ -1,10 +1,10 @@
-"""Answers that need no model: what a score has to beat before it says anything of a training.
+"""Reference baselines without a language model, which a trained model's score should exceed.
 
-Each reference learns from a task's training instances and answers its test instances, whatever the
-task's kind. ``most_frequent`` gives the answer that is most frequent in training. ``by_frequency``
-draws answers as frequently as training has them. ``tfidf_logistic`` is scikit-learn's TF-IDF with
-its logistic regression, at their defaults but for sublinear
-counts and a tolerance of 0.001; nothing is tuned.
+Each baseline learns from a task's training instances and predicts its test instances, for every
+kind of task. ``most_frequent`` predicts the most frequent training answer. ``by_frequency`` samples
+answers with their training frequencies. ``tfidf_logistic`` uses TF-IDF and logistic regression of
+scikit-learn with default settings, except sublinear counts and a tolerance of 0.001. Nothing is
+tuned.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tasktransfer.tasks.compose import encoder_option_texts, encoder_text
 
 Answers = list[tuple[str, ...]]
 Reference = Callable[[Task, Sequence[Instance], Sequence[Instance], int], Answers]
-"""(card, training instances, test instances, seed) → an answer for each test instance."""
+"""Function (card, training instances, test instances, seed) → one answer per test instance."""
 
 MOST_FREQUENT, BY_FREQUENCY, TFIDF = "most_frequent", "by_frequency", "tfidf_logistic"
 
 FREQUENT = 100
-"""How many of training's most frequent answers are looked for in a context."""
+"""Number of the most frequent training answers that are searched for in a context."""
 
 _SENTENCE = re.compile(r"[^.?!]+[.?!]*")
 _SPEAKER = re.compile(r"^\s*#?[\w. ]{1,30}: ")
@@ -37,7 +37,7 @@ _SPEAKER = re.compile(r"^\s*#?[\w. ]{1,30}: ")
 def most_frequent(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
 ) -> Answers:
-    """The most frequent answer of training, the first of several; of traits, one for each."""
+    """Predict the most frequent training answer (the first in a tie), separately per output."""
     if task.kind == "multi_output":
         traits = zip(*(instance.target for instance in train), strict=True)
         answer = tuple(Counter(trait).most_common(1)[0][0] for trait in traits)
@@ -49,7 +49,7 @@ def most_frequent(
 def by_frequency(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
 ) -> Answers:
-    """Answers of training instances, drawn with replacement; of traits, each by itself."""
+    """Sample answers of training instances with replacement, separately for each output."""
     draw = random.Random(f"{seed} {task.name}")
     answers = [_answer(task, instance) for instance in train]
     if task.kind == "multi_output":
@@ -61,13 +61,13 @@ def by_frequency(
 def tfidf_logistic(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
 ) -> Answers:
-    """Logistic regression on TF-IDF of query, of the part in focus and of the context before it.
+    """Predict by logistic regression on TF-IDF of query, part in focus, and context before it.
 
-    One classifier for one label, one per label for several, one per trait. Options are told apart
-    by the words of each and by how much it shares with the context; the pieces of a context that
-    may be a span's answer by the words of each, and by how much it shares with query and context.
-    Such pieces are the context's sentences, what has answered other instances and stands in it,
-    and the texts for unanswerable instances.
+    There is one classifier for single labels, and one per label or output otherwise. Options are
+    ranked by their words and their overlap with the context. Candidates for a span's answer are
+    ranked by their words and their overlap with query and context. The candidates are the context's
+    sentences, answers of other instances that occur in it, and the texts for unanswerable
+    instances.
 
     Raises:
         DataError: scikit-learn is not installed.
@@ -84,8 +84,10 @@ REFERENCES: dict[str, Reference] = {
 
 
 def _answer(task: Task, instance: Instance) -> tuple[str, ...]:
-    """An instance's right answer as a prediction: of a span's right answers the first; labels in
-    one order."""
+    """Return an instance's gold answer as a prediction.
+
+    It is the first gold answer of a span, or the labels in sorted order.
+    """
     if task.kind == "span":
         return instance.target[:1]
     return tuple(sorted(instance.target)) if task.kind == "multi_label" else instance.target
@@ -99,14 +101,18 @@ def _vectorizer() -> Any:
         from sklearn.feature_extraction.text import TfidfVectorizer
     except ImportError as error:
         raise DataError(
-            "scikit-learn is not installed, which this reference is fitted with: "
+            "this reference needs scikit-learn, which is not installed: "
             "pip install 'tasktransfer[reference]'"
         ) from error
     return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
 
 
 def _blocks(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any, Any]:
-    """TF-IDF of several texts of each row side by side; (training texts, test texts) of each."""
+    """Return the concatenated TF-IDF features of several texts per row, for training and test.
+
+    Args:
+        columns: (training texts, test texts) of each text.
+    """
     from scipy import sparse
 
     trains, tests = [], []
@@ -120,7 +126,7 @@ def _blocks(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any, Any]:
 
 
 def _texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, str]]:
-    """Query, part in focus, and context before it, of each instance."""
+    """Return query, part in focus, and context before it for each instance."""
     return [
         (
             encoder_text(task, instance)[0],
@@ -132,7 +138,10 @@ def _texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, st
 
 
 def _probability(features: Any, right: Any, others: Any, seed: int) -> Any:
-    """Of being right, (rows of ``others``,); a constant where all training rows are alike."""
+    """Return the probability that each row of ``others`` is correct, (rows,).
+
+    It is constant if all training rows have the same label.
+    """
     from sklearn.linear_model import LogisticRegression
 
     if len(set(right)) < 2:
@@ -167,8 +176,10 @@ def _by_label(
 
 
 def _likely(task: Task, probabilities: Any, at_least: int) -> tuple[str, ...]:
-    """The labels that are more likely than not, and as many of the likeliest as every training
-    instance has."""
+    """Return the labels with a probability above one half, but at least ``at_least`` labels.
+
+    This is the minimum number of labels of the training instances.
+    """
     likeliest = set(np.argsort(-probabilities, kind="stable")[:at_least])
     return tuple(
         label
@@ -187,7 +198,7 @@ def _classes(features: Any, labels: list[str], others: Any, seed: int) -> list[s
 
 
 class _Asked(NamedTuple):
-    """An instance as a choice among texts."""
+    """An instance as a choice among candidate texts."""
 
     query: str
     context: str
@@ -237,7 +248,7 @@ def _sentences(context: str) -> list[str]:
 
 
 def _nearest(pieces: Sequence[str], answer: str) -> int:
-    """Where the piece stands that shares most words with an answer, for its length."""
+    """Return the index of the piece with the largest word overlap (Jaccard) with an answer."""
     wanted = set(answer.casefold().split())
 
     def overlap(piece: str) -> float:
@@ -250,7 +261,11 @@ def _nearest(pieces: Sequence[str], answer: str) -> int:
 def _best(
     train: Sequence[_Asked], right: Sequence[int], test: Sequence[_Asked], seed: int
 ) -> list[int]:
-    """The place of the most probable candidate of each test instance. ``right``: of training."""
+    """Return the index of the most probable candidate of each test instance.
+
+    Args:
+        right: index of the gold candidate of each training instance.
+    """
     from scipy import sparse
 
     words = _vectorizer().fit(

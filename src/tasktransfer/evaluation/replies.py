@@ -1,13 +1,13 @@
-"""How well a model chooses or writes replies: P@1, BLEU against pools, perplexity.
+"""Evaluation of retrieved or generated replies: P@1, BLEU against pools, perplexity.
 
-Each measure is asked for by its name, and leaves a row an instance:
+Each measure is requested by name, and writes one row per instance:
 
-    p_at_1      prediction: the best reply of the block; score: 100 where it is the right one
-    bleu        prediction: the reply that was retrieved and its pool, or that was written
-    perplexity  predicted_value: minus the log-probability of the right reply, in nats; gold_value:
-                its tokens
+    p_at_1      prediction: the best reply of the block; score: 100 if it is the gold reply
+    bleu        prediction: the retrieved reply and its pool, or the generated reply
+    perplexity  predicted_value: negative log-probability of the gold reply, in nats; gold_value:
+                its number of tokens
 
-``gold`` is the right reply, and what the instance is labelled as (its emotion), where it is.
+``gold`` is the gold reply, and the instance's label (its emotion) if it has one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tasktransfer.training.setup import Setup
 
 Floats = npt.NDArray[np.float32]
 PREFIX, LABEL = "prefix", "emotion"
-"""Fields of an instance: words that were put before its reply, and what it is labelled as."""
+"""Fields of an instance: words in front of its reply, and its label."""
 EMBEDDING_VERSION = 1
 ROWS_TOGETHER = 256
 T = TypeVar("T")
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The measures, and of each instance prediction, right reply, two numbers and a score."""
+    """The measures, and for each instance its prediction, gold reply, two numbers and score."""
 
     measures: dict[str, float]
     instances: list[Instance]
@@ -63,8 +63,13 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An evaluation with what it reads. ``instances``: of the split; ``pools``: training instances
-    of each pool; ``cache``: folder of embedded pools."""
+    """An evaluation with its inputs.
+
+    Attributes:
+        instances: instances of the split.
+        pools: training instances of each pool.
+        cache: folder of embedded pools.
+    """
 
     evaluation: Evaluation
     outcome: Outcome
@@ -79,11 +84,12 @@ class Asked:
 
 
 def judged(asked: Asked) -> tuple[Judged, Setup]:
-    """Judge an outcome on replies; also how it was computed.
+    """Evaluate an outcome on replies; return the results and the setup.
 
     Raises:
-        ConfigError: the measures cannot be of this model.
-        DataError: fewer rows than a block, a pool that its filter empties, or damaged token ids.
+        ConfigError: the measures are not available for this model.
+        DataError: there are fewer rows than a block, a pool's filter leaves no candidates, or token
+            ids are damaged.
         MemoryShortageError: not even one instance at a time fits into memory.
     """
     device = asked.places.hardware.device()
@@ -106,7 +112,7 @@ def judged(asked: Asked) -> tuple[Judged, Setup]:
     if (kind, first) not in ways:
         offered = [name for each, name in ways if each is kind]
         raise ConfigError(
-            f"{evaluation.label}: {first!r} cannot be measured of this model; it has "
+            f"{evaluation.label}: {first!r} is not available for this model; it offers "
             f"{', '.join(offered) or 'no measure of replies'}"
         )
     released = asked.outcome.model
@@ -124,14 +130,17 @@ def _over(
     compute: Callable[[list[int]], Sequence[T]],
     share: int = 1,
 ) -> list[T]:
-    """What the model computes of each row, in the order of ``rows``: in micro-batches of the token
-    budget, of which a row takes ``share`` times as much, or of what fits into memory."""
+    """Compute a result for each row in micro-batches, in the order of ``rows``.
+
+    Args:
+        share: factor by which a row takes more of the token budget than its tokens.
+    """
 
     def work(tokens: int) -> dict[int, T]:
         made: dict[int, T] = {}
         with setup.autocast():
             micro_batches = model.prediction_micro_batches(split, rows, max(1, tokens // share))
-            for some in with_progress(micro_batches, "reading replies, batches"):
+            for some in with_progress(micro_batches, "computing replies, batches"):
                 made |= dict(zip(some, compute(some), strict=True))
         return made
 
@@ -140,7 +149,7 @@ def _over(
 
 
 def _kept(settings: Mapping[str, Any], measure: str, count: int) -> Numbers:
-    """The numbers of the instances that are judged: of P@1 those of whole blocks."""
+    """Return the indices of the evaluated instances; for P@1, those of complete blocks."""
     if measure != "p_at_1":
         return kept_instances(count, settings.get("limit"))
     most, drop_last = settings.get("blocks"), bool(settings.get("drop_last_block", False))
@@ -148,13 +157,13 @@ def _kept(settings: Mapping[str, Any], measure: str, count: int) -> Numbers:
 
 
 def gold_of(instance: Instance) -> tuple[str, ...]:
-    """The right reply without words that were put before it, and its label."""
+    """Return the gold reply without the words in front of it, and its label."""
     label = instance.query.get(LABEL)
     return (plain_reply(instance), *([label] if label else []))
 
 
 def plain_reply(instance: Instance) -> str:
-    """The reply without words that were put before it."""
+    """Return the reply without the words in front of it."""
     return instance.target[0].removeprefix(instance.query.get(PREFIX, "")).lstrip()
 
 
@@ -182,7 +191,7 @@ def _p_at_1(
         float(p_at_1(scores, chance.permutation(order), size).mean())
         for _ in range(settings.get("shuffles", 20))
     ]
-    # Every context with a reply drawn from its own block: what remains is chance.
+    # Each context gets a random reply of its block as gold, so only chance is left.
     drawn = order.copy()
     for begin in range(0, len(order), size):
         drawn[begin : begin + size] = chance.permutation(drawn[begin : begin + size])
@@ -223,7 +232,7 @@ def _retrieved(
     candidates = torch.from_numpy(np.stack(vectors))
     best: list[int] = []
     blocks = range(0, len(contexts), ROWS_TOGETHER)
-    for begin in with_progress(blocks, "choosing replies, blocks"):
+    for begin in with_progress(blocks, "ranking replies, blocks"):
         some = torch.from_numpy(contexts[begin : begin + ROWS_TOGETHER])
         best += model.scores(some, candidates).argmax(1).tolist()
     predictions = [(texts[index], homes[index]) for index in best]
@@ -233,7 +242,7 @@ def _retrieved(
 def _pool(
     asked: Asked, model: DualEncoder, setup: Setup, pool: Pool, rows: Sequence[Instance]
 ) -> tuple[list[Instance], Floats]:
-    """The candidates of a pool that its filter leaves, with their encodings."""
+    """Return the filtered candidates of a pool with their encodings."""
     name = asked.evaluation.model_names[0]
     folder = asked.places.encoded[pool.data, name]
     split = read_split(folder, pool.task, "train")
@@ -267,11 +276,16 @@ def candidates_left(
     most: int,
     pool: str,
 ) -> list[int]:
-    """Which rows of a pool are candidates: replies of at most ``most`` words, none with the token
-    id ``unknown``, none twice, no quotation of Reddit (">"). ``limit``: rows that are looked at.
+    """Return the rows of a pool that are candidates.
+
+    They are distinct replies of at most ``most`` words, without the token id ``unknown`` and
+    without quotations of Reddit (">").
+
+    Args:
+        limit: maximum number of rows to consider.
 
     Raises:
-        DataError: none is left.
+        DataError: no candidates are left.
     """
     seen: set[str] = set()
     left: list[int] = []
@@ -286,7 +300,7 @@ def candidates_left(
     if not left:
         raise DataError(
             f"{pool}: the filter leaves none of {len(rows):,} candidates (at most {most} words, "
-            "no unknown one); raise evaluation.pool_words, or give another pool"
+            "no unknown word); raise evaluation.pool_words, or give another pool"
         )
     return left
 
@@ -329,7 +343,7 @@ def perplexity(
     split: EncodedSplit,
     rows: list[Instance],
 ) -> Judged:
-    """exp of the mean -log p of the right replies, per token of the model and per word."""
+    """Compute the perplexity of the gold replies, per token of the model and per word."""
 
     def each_loss(some: list[int]) -> list[float]:
         losses: list[float] = model.each_loss(split, some).double().tolist()
@@ -337,7 +351,7 @@ def perplexity(
 
     losses = np.array(_over(model, setup, split, range(len(split)), each_loss))
     tokens = split.labels.lengths()
-    # One end of a reply is a word as well: both counts have it.
+    # The end of a reply counts as a word, as it counts as a token.
     count = sum(len(bleu.words(row.target[0])) + 1 for row in rows)
     measures = {
         "perplexity": math.exp(losses.sum() / tokens.sum()),
