@@ -228,7 +228,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "option that is no number": (
         "DailyDialog",
         put(ARS, 0, "samples", 0, "label", True),
-        ("'a_context0_sample0'", "samples[0].label", "True is no option's number"),
+        ("'a_context0_sample0'", "samples[0].label", "True is not an option's number"),
     ),
     "too few options": (
         "DailyDialog",

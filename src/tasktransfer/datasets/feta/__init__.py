@@ -1,1 +1,1 @@
-"""The release format that the FETA datasets share, and the generator of its tiny world."""
+"""Release format of the FETA datasets, and the generator of the tiny world in this format."""

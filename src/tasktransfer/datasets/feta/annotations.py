@@ -1,8 +1,8 @@
-"""From annotations to instances: what the layouts of the release share.
+"""Conversion of annotations to instances: shared code of the release's layouts.
 
-A layout is a function that takes a dialogue and a task's card and yields the task's instances on
-it. A dataset's own layouts are in its folder; tasks that are annotated alike share one. Field names
-are those of the release; ``query`` names are those that cards and prompts rely on.
+A layout is a function from a dialogue and a task's card to the task's instances on the dialogue. A
+dataset's own layouts are in its folder. Tasks with the same annotation format share a layout. Field
+names are those of the release; ``query`` names are those in cards and prompts.
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ Answer = TypeVar("Answer", str, tuple[str, int])
 
 
 class Annotated(NamedTuple):
-    """A task, and how the release annotates it.
+    """A task with its annotation format in the release.
 
-    ``size``: instances of the few-sample setting (paper, Table 1); tokens are the mean over 150
-    training instances of the release in BERT's word pieces, cut at 512.
+    Args:
+        card: card of the task.
+        layout: function that reads its instances.
+        size: instances of the few-sample setting (paper, Table 1). Its tokens are the mean of 150
+            training instances of the release in BERT's word pieces, truncated at 512.
     """
 
     card: Task
@@ -42,7 +45,10 @@ class Annotated(NamedTuple):
 
 
 def utterance_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """One label on a turn: context up to and including it (emotions, dialogue acts)."""
+    """Yield instances with one label per turn (emotions, dialogue acts).
+
+    The context ends with the turn.
+    """
     for turn in dialogue.turns:
         if task.name not in turn.raw:
             continue
@@ -66,8 +72,21 @@ def instance_of(
     starts: tuple[int, ...] = (),
     turns: tuple[int, ...] | None = None,
 ) -> Instance:
-    """An instance on a dialogue. ``turns``: where its turns begin; None: it is the dialogue's
-    beginning, or a context of the annotation's own."""
+    """Return an instance on a dialogue.
+
+    Args:
+        dialogue: the dialogue.
+        task: card of the task.
+        location: location of the annotation, with the name of the instance.
+        context: text that a model reads.
+        target: gold answers.
+        focus: offset of the part that truncation keeps. None for the end of the context.
+        query: fields of the card's templates.
+        options: texts of the options.
+        starts: offsets of gold spans.
+        turns: offsets of turns in the context. None if the context is the dialogue's beginning, or
+            a text of the annotation without known turns.
+    """
     if turns is None:
         whole = dialogue.context.startswith(context)
         turns = tuple(t.start for t in dialogue.turns if whole and t.start < len(context))
@@ -94,6 +113,7 @@ def span_instance(
     answers: Iterable[tuple[str, int]],
     query: dict[str, str],
 ) -> Instance:
+    """Return an instance of a span task from (text, offset) of its answers."""
     kept = once(answers)
     if not kept:
         raise location.at("answers").error("holds no answer")
@@ -102,38 +122,41 @@ def span_instance(
 
 
 def items(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
-    """The annotated items in the list under ``key``, their places named by instance_id."""
+    """Yield the annotated items in the list at ``key``, with locations named by instance_id."""
     for item, spot in each_table(table, key, location):
         yield item, named(item, spot)
 
 
 def named(item: Table, location: Location) -> Location:
-    """The place, named by the item's instance_id."""
+    """Return the location, named by the item's instance_id."""
     return location.of_instance(get_name(item, "instance_id", location))
 
 
 def texts(item: Table, keys: tuple[str, ...], location: Location) -> dict[str, str]:
-    """Key → text, as a query takes them."""
+    """Return key → text, for a query."""
     return {key: get_text(item, key, location) for key in keys}
 
 
 def label_of(item: Table, key: str, task: Task, location: Location) -> str:
-    """The text under ``key``, which must be a label of the task."""
+    """Return the text at ``key``. Raises DataError if it is not a label of the task."""
     label = get_text(item, key, location)
     check_label(label, task, location.at(key))
     return label
 
 
 def check_label(label: str, task: Task, location: Location) -> None:
-    """Raise DataError for what is no label of the task."""
+    """Raise DataError if a text is not a label of the task."""
     if label not in task.labels:
         raise location.error(
-            f"{label!r} is no label of {task.name}; nearest is {nearest(label, task.labels)}"
+            f"{label!r} is not a label of {task.name}; nearest is {nearest(label, task.labels)}"
         )
 
 
 def choice(item: Table, task: Task, location: Location) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The options and the right one's number (as text), which the release gives as either."""
+    """Return the options and the number of the gold option, as text.
+
+    The release gives the number as a text or an integer.
+    """
     options = get_texts(item, "options", location)
     if len(options) != task.classes:
         raise location.at("options").error(
@@ -144,17 +167,17 @@ def choice(item: Table, task: Task, location: Location) -> tuple[tuple[str, ...]
     if isinstance(number, (str, int)) and not isinstance(number, bool) and str(number) in numbers:
         return options, (str(number),)
     raise location.at("label").error(
-        f"{number!r} is no option's number; they run from 0 to {len(options) - 1}"
+        f"{number!r} is not an option's number; they run from 0 to {len(options) - 1}"
     )
 
 
 def check_span(text: str, start: int, whole: str, where: str, location: Location) -> None:
-    """Raise DataError unless ``whole`` (``where`` in messages) has the text at ``start``."""
+    """Raise DataError unless ``whole``, called ``where`` in messages, has the text at ``start``."""
     if start < 0 or not whole.startswith(text, start):
         text_there = whole[max(start, 0) : max(start, 0) + len(text)]
         raise location.error(f"{text!r} is not in {where} at {start}; {text_there!r} is there")
 
 
 def once(values: Iterable[Answer]) -> tuple[Answer, ...]:
-    """The values without duplicates, in their order."""
+    """Return the values without duplicates, in their order."""
     return tuple(dict.fromkeys(values))

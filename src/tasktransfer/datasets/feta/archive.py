@@ -1,7 +1,7 @@
-"""Find and open a dataset's release: a folder or a zip with the official file names.
+"""Search and reading of a dataset's release: a folder or a zip with the official file names.
 
-What makes a zip unsafe is ``safe_zip``'s to say. Standard library only: the revision of a release
-is asked for each time the workflow is parsed.
+``safe_zip`` decides whether a zip is safe. This module uses the standard library only, because the
+revision of a release is computed each time the workflow is parsed.
 """
 
 from __future__ import annotations
@@ -24,49 +24,52 @@ from tasktransfer.files.safe_zip import (
 from tasktransfer.tasks.card import SPLITS
 
 ID_FILES = {split: f"TTiDB_{split}_ids.txt" for split in SPLITS}
-"""The ids of a split's dialogues, one a line."""
+"""Split → file with the ids of its dialogues, one per line."""
 FEW_SAMPLE_ID_FILES = {
     split: f"TTiDB_0.1_percent_few_shot_{split}_ids.txt" for split in ("train", "dev")
 }
-"""The 10 % of train and dev of the few-sample setting (the official name says percent, the number
-is a fraction)."""
+"""Split → file with the few-sample setting's 10 % of train and dev. The official name says percent,
+but the number is a fraction."""
 
 MAX_TOTAL_BYTES = 4 * 2**30
-"""Most bytes that a release may hold once unpacked; the largest official one holds 0.14 GB."""
+"""Maximum unpacked size of a release. The largest official one has 0.14 GB."""
 MAX_RATIO = 200
-"""Most bytes that one compressed byte may become; dialogues in JSON come to about 20."""
+"""Maximum compression ratio. Dialogues in JSON have a ratio of about 20."""
 
 SourceKind = Literal["folder", "zip"]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a dataset's release was found: ``path`` is the folder or the zip itself."""
+    """Location of a dataset's release: ``path`` is the folder or the zip itself."""
 
     dataset: str
     path: Path
     kind: SourceKind
 
     def location(self, name: str) -> str:
-        """How messages name the file ``name`` of this release."""
+        """Return the location of the file ``name`` of this release, for messages."""
         return f"{self.path}/{name}" if self.kind == "folder" else f"{self.path} ({name})"
 
 
 def json_file(dataset: str) -> str:
-    """The official name of the file that holds the dialogues of ``dataset``."""
+    """Return the official name of the file with the dialogues of ``dataset``."""
     return f"TLiDB_{dataset}.json"
 
 
 def official_files(dataset: str) -> tuple[str, ...]:
-    """The six files that a release is made of, in one fixed order."""
+    """Return the names of the six files of a release, in a fixed order."""
     return (json_file(dataset), *ID_FILES.values(), *FEW_SAMPLE_ID_FILES.values())
 
 
 def find_source(path: Path | str, dataset: str) -> Source:
-    """The release of ``dataset`` under ``path``, without opening it.
+    """Return the release of ``dataset`` under ``path``, without opening it.
 
-    Looked for, in this order: ``<path>/TLiDB_<dataset>/``, ``<path>/TLiDB_<dataset>.zip``, and
-    ``path`` itself as such a folder or zip. Raises DataError, which says where was looked.
+    The search order is ``<path>/TLiDB_<dataset>/``, ``<path>/TLiDB_<dataset>.zip``, and ``path``
+    itself as such a folder or zip.
+
+    Raises:
+        DataError: there is no release. The message lists the searched paths.
     """
     path = Path(path).expanduser()
     folder, packed = path / f"TLiDB_{dataset}", path / f"TLiDB_{dataset}.zip"
@@ -91,21 +94,23 @@ def find_source(path: Path | str, dataset: str) -> Source:
 
 
 def read_file(source: Source, name: str) -> bytes:
-    """All bytes of the official file ``name``. Raises DataError if it is missing or unsafe."""
+    """Return the bytes of an official file. Raises DataError if it is missing or unsafe."""
     return b"".join(stream_files(source, (name,))[name])
 
 
 def read_files(source: Source) -> dict[str, bytes]:
-    """All official files of the release, by name. Raises DataError as read_file does."""
+    """Return name → bytes of all official files. Raises DataError as ``read_file``."""
     streams = stream_files(source, official_files(source.dataset))
     return {name: b"".join(stream) for name, stream in streams.items()}
 
 
 def stream_files(source: Source, names: tuple[str, ...]) -> dict[str, Iterator[bytes]]:
-    """For each of ``names`` an iterator over the chunks of its bytes.
+    """Return for each name an iterator over the chunks of its bytes.
 
-    That every name is there is checked first. The limits on size hold over all iterators of one
-    call together.
+    Missing files are detected first. The limits on size apply to all iterators of a call together.
+
+    Raises:
+        DataError: a file is missing or unsafe.
     """
     if source.kind == "folder":
         return {name: _folder_chunks(_folder_member(source, name)) for name in names}
@@ -118,7 +123,7 @@ def stream_files(source: Source, names: tuple[str, ...]) -> dict[str, Iterator[b
 
 
 def folder_files(source: Source) -> dict[str, Path]:
-    """The paths of a folder release's official files, checked to lie inside the folder."""
+    """Return the official files of a folder, after checking that they are inside the folder."""
     return {name: _folder_member(source, name) for name in official_files(source.dataset)}
 
 
@@ -141,7 +146,7 @@ def _folder_member(source: Source, name: str) -> Path:
     if not real.is_relative_to(source.path.resolve()):
         raise DataError(
             f"{file}: is a link that leads out of its folder, to {real}; put the file itself "
-            f"there, or configure the folder that it lies in"
+            f"there, or configure the folder that contains it"
         )
     if not real.is_file():
         raise DataError(f"{file}: is not a regular file")
@@ -168,7 +173,7 @@ def _checked_zip(source: Source) -> SafeZip:
 
 
 def _member_of(source: Source, packed: SafeZip, name: str) -> str | None:
-    """The path of an official file in the zip; None: it is not there."""
+    """Return the path of an official file in the zip. None if it is missing."""
     paths = (f"TLiDB_{source.dataset}/{name}", name)
     return next((path for path in paths if path in packed.members), None)
 

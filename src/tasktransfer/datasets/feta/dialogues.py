@@ -23,10 +23,17 @@ from tasktransfer.files.fields import (
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn, and where it stands in its dialogue's context (character offsets).
+    """A turn, with its character offsets in the dialogue's context.
 
-    ``start`` is where ``speaker: utterance`` begins, ``body`` where the utterance begins, ``end``
-    one past its last character. ``raw`` holds the turn's annotations by task.
+    Args:
+        id: name of the turn.
+        speakers: names of its speakers.
+        utterance: text without speakers.
+        start: start of ``speaker: utterance``.
+        body: start of the utterance.
+        end: end of the utterance.
+        raw: annotations of the turn by task.
+        location: location for messages.
     """
 
     id: str | int
@@ -41,8 +48,17 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedDialogue:
-    """One dialogue. ``context`` is all turns as one text, ``raw`` holds its annotations by task,
-    ``metadata`` one key per task that is annotated on it."""
+    """A dialogue with its annotations.
+
+    Args:
+        id: name of the dialogue.
+        turns: all turns.
+        positions: turn id → index of the turn.
+        context: all turns as one text.
+        raw: annotations of the dialogue by task.
+        metadata: one key per task that is annotated on the dialogue.
+        location: location for messages.
+    """
 
     id: str
     turns: tuple[Turn, ...]
@@ -54,13 +70,13 @@ class AnnotatedDialogue:
 
 
 def spoken(speakers: Iterable[str], utterance: str) -> str:
-    """A turn as a model reads it: ``speaker: utterance``; the utterance alone if nobody speaks."""
+    """Return ``speaker: utterance`` as a model reads it; without speakers only the utterance."""
     names = " ".join(speakers)
     return f"{names}: {utterance}" if names else utterance
 
 
 def find_turn(dialogue: AnnotatedDialogue, turn_id: object, location: Location) -> Turn:
-    """The turn with this id. Raises DataError if there is none."""
+    """Return the turn with an id. Raises DataError if there is none."""
     if isinstance(turn_id, (str, int)) and not isinstance(turn_id, bool):
         position = dialogue.positions.get(turn_id)
         if position is not None:
@@ -74,8 +90,10 @@ def find_turn(dialogue: AnnotatedDialogue, turn_id: object, location: Location) 
 def context_of(
     dialogue: AnnotatedDialogue, table: Table, key: str, location: Location
 ) -> tuple[str, tuple[int, ...]]:
-    """The text of the turns whose ids are listed under ``key``, in the list's order, and where each
-    of them begins in it."""
+    """Return the text of the turns whose ids are listed at ``key``, and the offset of each turn.
+
+    The turns are in the order of the list.
+    """
     ids = get_list(table, key, location)
     if not ids:
         raise location.at(key).error("lists no turn")
@@ -87,14 +105,15 @@ def context_of(
 
 
 def load_json(content: bytes, file: str) -> Table:
-    """The object that a JSON file holds. Raises DataError with line and column."""
+    """Return the object in a JSON file. Raises DataError with line and column."""
     return as_table(parsed(content, file), Location(file))
 
 
 def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
-    """All dialogues of a release by id, in the file's order; ids and turns are checked.
+    """Return id → dialogue of a release in the file's order, after checking ids and turns.
 
-    Raises DataError for wrong types, missing keys and repeated ids.
+    Raises:
+        DataError: a type is wrong, a key is missing or an id is repeated.
     """
     dialogues: dict[str, AnnotatedDialogue] = {}
     for table, location in each_table(release, "data", Location(file)):
@@ -140,6 +159,6 @@ def _parse_turn(row: Table, offset: int, location: Location) -> Turn:
     speakers = get_texts(row, "speakers", location)
     utterance = get_text(row, "utterance", location)
     if not all(speakers):
-        raise location.at("speakers").error("holds an empty name; a turn of nobody has no speakers")
+        raise location.at("speakers").error("holds an empty name; a turn without speaker has none")
     body = offset + (len(" ".join(speakers)) + 2 if speakers else 0)
     return Turn(turn_id, speakers, utterance, offset, body, body + len(utterance), row, location)

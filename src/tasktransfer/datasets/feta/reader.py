@@ -1,4 +1,4 @@
-"""Datasets whose releases are in FETA's format: a row for each task makes one."""
+"""Datasets with releases in FETA's format, defined by one row per task."""
 
 from __future__ import annotations
 
@@ -24,14 +24,20 @@ from tasktransfer.tasks.card import SPLITS
 
 READER_VERSION = 1
 FEW_SAMPLE_SHARE = 0.1
-"""The few-sample setting keeps one dialogue in ten of train and dev (paper, section 3.2)."""
+"""Fraction of the train and dev dialogues in the few-sample setting (paper, section 3.2)."""
 
 
 def feta_dataset(
     name: str, tasks: tuple[Annotated, ...], tiny: TinyPart, shared: float = 0.0
 ) -> Dataset:
-    """A dataset of these tasks, in the order of the release's metadata. ``shared``: share of a
-    split that may be in another by its text (``one_split``)."""
+    """Return a dataset with a release in FETA's format.
+
+    Args:
+        name: name of the dataset.
+        tasks: tasks, in the order of the release's metadata.
+        tiny: its part of the tiny world.
+        shared: fraction of a split whose texts may be in another split (``one_split``).
+    """
     release_format = _Format(name, tasks, shared)
     return Dataset(
         name=name,

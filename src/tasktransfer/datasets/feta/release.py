@@ -1,7 +1,7 @@
-"""A release in FETA's format, read and checked once, and the instances in it.
+"""Releases in FETA's format, parsed and checked once, and their instances.
 
-``parse_release`` parses the files; ``read_instances`` gives a task's instances on a split, in the
-order of the release's dialogues. Nothing here is cached: see ``data.cache``.
+``parse_release`` parses the files. ``read_instances`` yields a task's instances on a split, in the
+order of the release's dialogues. This module caches nothing: see ``data.cache``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,17 @@ from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A parsed release. ``tasks`` are those that it annotates; ``synthetic`` is true if its
-    metadata says that the dialogues are generated (the tiny world's does)."""
+    """A parsed release.
+
+    Args:
+        source: folder or zip of the release.
+        revision: digest of its files.
+        synthetic: whether its dialogues are generated, according to its metadata, as in the tiny
+            world.
+        tasks: name → annotated task.
+        dialogues: name → dialogue.
+        ids: dialogues of each split.
+    """
 
     source: Source
     revision: str
@@ -43,15 +52,18 @@ class Parsed:
 
     @property
     def dataset(self) -> str:
-        """The dataset's name."""
+        """The name of the dataset."""
         return self.source.dataset
 
 
 def parse_release(path: Path | str, dataset: str, tasks: Iterable[Annotated]) -> Parsed:
     """Read and check the release of ``dataset`` under ``path`` (see ``archive.find_source``).
 
-    Checked here: files, JSON, dataset name, labels against the cards, dialogues, turns and
-    splits. Annotations are checked when ``read_instances`` reads them. Raises DataError.
+    This checks files, JSON, dataset name, labels, dialogues, turns and splits. Annotations are
+    checked when ``read_instances`` reads them.
+
+    Raises:
+        DataError: the release is absent or not valid.
     """
     source = archive.find_source(path, dataset)
     files = archive.read_files(source)
@@ -73,11 +85,13 @@ def parse_release(path: Path | str, dataset: str, tasks: Iterable[Annotated]) ->
 
 
 def read_instances(release: Parsed, task: str, split: str, few_sample: bool) -> Iterator[Instance]:
-    """Every instance of ``task`` on ``split``, in the order of the release's dialogues.
+    """Yield the instances of ``task`` on ``split``, in the order of the release's dialogues.
 
-    A dialogue counts if its ``dialogue_metadata`` names the task. Raises DataError for a task that
-    the release does not annotate, a split whose dialogues are not all there, and any annotation
-    that does not hold what the reader relies on.
+    A dialogue counts if its ``dialogue_metadata`` names the task.
+
+    Raises:
+        DataError: the release does not annotate the task, dialogues of the split are missing, or an
+            annotation is not valid.
     """
     if split not in SPLITS:
         raise ValueError(f"unknown split {split!r}; the splits are {', '.join(SPLITS)}")
@@ -103,8 +117,11 @@ def _check_name(metadata: Table, dataset: str, location: Location) -> None:
 
 
 def _is_synthetic(metadata: Table, location: Location) -> bool:
-    """The official release has no such key. Whatever else stands there is not guessed at: a
-    generated world must not pass for real dialogues."""
+    """Return whether the metadata marks the dialogues as generated.
+
+    The official release has no such key. Other values than true and false are refused, because
+    generated dialogues must not be mistaken for real ones.
+    """
     synthetic = metadata.get("synthetic", False)
     if isinstance(synthetic, bool):
         return synthetic
@@ -117,7 +134,7 @@ def _is_synthetic(metadata: Table, location: Location) -> bool:
 def _annotated_tasks(
     metadata: Table, tasks: Iterable[Annotated], location: Location
 ) -> dict[str, Annotated]:
-    """The tasks that the metadata lists, by name; what it lists beyond them is left out."""
+    """Return name → task for the given tasks that the metadata lists."""
     listed = get_texts(metadata, "tasks", location)
     details = get_table(metadata, "task_metadata", location)
     by_name = {task.card.name: task for task in tasks}
@@ -131,7 +148,10 @@ def _annotated_tasks(
 
 
 def _check_labels(details: Table, card: Task, location: Location) -> None:
-    """The order counts too: metrics name classes by their index."""
+    """Raise DataError if the release's labels differ from the card's.
+
+    The order counts as well, since metrics refer to classes by index.
+    """
     if not card.labels or "labels" not in details:
         return
     labels = get_texts(details, "labels", location)

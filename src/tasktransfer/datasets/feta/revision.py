@@ -1,4 +1,4 @@
-"""The revision of a release: a digest of its official files, the same for a folder and a zip."""
+"""Revision of a release: a digest of its official files, identical for a folder and a zip."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from tasktransfer.datasets.file_digests import Digests, combined, digest_of_file
 
 
 def release_revision(path: Path | str, dataset: str, memo: Path | None = None) -> str:
-    """Digest (sha256, hex) of the release of ``dataset`` found under ``path``.
+    """Return the digest (SHA-256, hex) of the release of ``dataset`` under ``path``.
 
-    Taken over official file names and contents, so a folder and a zip of the same files have the
-    same revision. ``memo`` is the side file of remembered digests (None: hash everything).
-    Raises DataError where there is no release, or a file of it is missing.
+    It covers the official file names and their contents, so a folder and a zip with the same files
+    have the same revision.
+
+    Args:
+        path: folder or zip, see ``archive.find_source``.
+        dataset: name of the dataset.
+        memo: cache file for digests. None to hash all files.
+
+    Raises:
+        DataError: there is no release, or one of its files is missing.
     """
     source = archive.find_source(path, dataset)
     if source.kind == "folder":
@@ -25,7 +32,7 @@ def release_revision(path: Path | str, dataset: str, memo: Path | None = None) -
 
 
 def _member_digests(source: archive.Source, digests: Digests) -> dict[str, str]:
-    """Name → digest of the zip's members, for which the state of the zip itself counts."""
+    """Return name → digest of the zip's members, cached by the state of the zip."""
     state = source.path.stat()
     names = archive.official_files(source.dataset)
     keys = {name: f"{source.path.absolute()}::{name}" for name in names}

@@ -1,4 +1,4 @@
-"""Which dialogue is in which split: the id files of a release, and the checks against leaks."""
+"""Splits of a release: its id files, and checks against leaks."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ from tasktransfer.tasks.card import SPLITS
 class SplitIds:
     """Dialogue ids per split, in the order of the id files.
 
-    ``full`` has train, dev and test; ``few_sample`` has train and dev, since the few-sample
-    setting uses the whole test split.
+    Args:
+        full: ids of train, dev and test.
+        few_sample: ids of train and dev, since the few-sample setting uses the whole test split.
     """
 
     full: dict[str, tuple[str, ...]]
     few_sample: dict[str, tuple[str, ...]]
 
     def of(self, split: str, few_sample: bool) -> tuple[str, ...]:
-        """The ids of ``split`` in the few-sample or the full-data setting."""
+        """Return the ids of ``split`` in the few-sample or the full-data setting."""
         return self.few_sample.get(split, self.full[split]) if few_sample else self.full[split]
 
 
 def id_file(split: str, few_sample: bool) -> str:
-    """The official name of the file that lists the dialogues of ``split``."""
+    """Return the official name of the file with the dialogue ids of ``split``."""
     return FEW_SAMPLE_ID_FILES.get(split, ID_FILES[split]) if few_sample else ID_FILES[split]
 
 
 def parse_splits(source: Source, files: Mapping[str, bytes]) -> SplitIds:
-    """The splits of a release from the bytes of its id files.
+    """Return the splits of a release from the bytes of its id files.
 
-    Raises DataError for an empty file, a repeated id, a dialogue in two splits, and a few-sample
-    id that is not in its full split.
+    Raises:
+        DataError: a file is empty, an id is repeated, a dialogue is in two splits, or a few-sample
+            id is not in its full split.
     """
     full = {split: _parse_ids(source, name, files[name]) for split, name in ID_FILES.items()}
     few = {
@@ -62,7 +64,7 @@ def parse_splits(source: Source, files: Mapping[str, bytes]) -> SplitIds:
 def check_present(
     source: Source, ids: SplitIds, split: str, few_sample: bool, known: Collection[str]
 ) -> None:
-    """Raise DataError if the release's dialogues (``known`` ids) lack some of ``split``."""
+    """Raise DataError if dialogues of ``split`` are missing in the release (``known`` ids)."""
     wanted = ids.of(split, few_sample)
     absent = [dialogue for dialogue in wanted if dialogue not in known]
     if not absent:
@@ -81,7 +83,7 @@ def check_present(
 
 
 def full_split_of(ids: SplitIds) -> dict[str, str]:
-    """Dialogue id → the full split that it is in."""
+    """Return dialogue id → its full split."""
     return {dialogue: split for split in SPLITS for dialogue in ids.full[split]}
 
 
@@ -102,7 +104,7 @@ def _parse_ids(source: Source, name: str, content: bytes) -> tuple[str, ...]:
             )
         seen[dialogue] = number
     if not seen:
-        raise DataError(f"{where}: lists no dialogue; it must hold one id a line")
+        raise DataError(f"{where}: lists no dialogue; it must have one id per line")
     return tuple(seen)
 
 

@@ -1,5 +1,5 @@
-"""What generates a dataset of the tiny world in FETA's release format.
+"""Generator for datasets of the tiny world in FETA's release format.
 
-Casting, random draws, texts, metadata and files; a dataset's own words and scenes are in its
-folder, and ``datasets.tiny_world`` makes the whole world.
+It covers roles, random draws, texts, metadata and files. A dataset's own words and scenes are in
+its folder, and ``datasets.tiny_world`` generates the whole world.
 """

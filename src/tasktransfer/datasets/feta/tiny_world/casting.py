@@ -1,6 +1,6 @@
-"""Who plays what: the split of each dialogue, its mood word, its scene and what is annotated.
+"""Roles of dialogues: split, mood word, scene and annotations.
 
-Everything that a planted transfer rests on is decided here, before any text is written.
+Everything on which a planted transfer depends is decided here, before any text is written.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ Portion: TypeAlias = Literal["few_train", "rest_train", "few_dev", "rest_dev", "
 Group: TypeAlias = Literal["source", "target"]
 
 TRAIN_SHARE, DEV_SHARE = 0.60, 0.15
-"""Shares of all dialogues; the rest is the test split."""
+"""Fractions of all dialogues; the rest is the test split."""
 
 FEW_SHARE = 5 / 6
-"""Share of the train and dev dialogues in the few-sample setting. FETA takes a tenth of 13,118
-dialogues; a tenth of this world would be a dozen."""
+"""Fraction of the train and dev dialogues in the few-sample setting. FETA takes a tenth of 13,118
+dialogues; a tenth of this world would be a dozen dialogues."""
 
 SPLIT_SHARES = {
     True: {"train": 0.5, "dev": 0.125, "test": 0.25},
     False: {"train": 0.6, "dev": 0.15, "test": 0.25},
 }
-"""The same for forecasts: few-sample or not → split → share of the dialogues."""
+"""The same for forecasts: whether few-sample → split → fraction of the dialogues."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoodWords:
-    """The words that carry one mood, the hidden attribute; no text or label holds its name.
+    """Words that express one mood, the hidden attribute, whose name is in no text or label.
 
-    The planted source's training dialogues show all of them, the target's the common ones only.
+    The training dialogues of the planted source have all words, those of the target only the common
+    ones.
     """
 
     common: tuple[str, ...]
@@ -41,10 +42,16 @@ class MoodWords:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The part of one dialogue.
+    """Role of one dialogue.
 
-    ``group`` says which of the planted pair's two tasks its opening is annotated for in training.
-    ``opens_neutral`` puts a turn without any mood word first.
+    Args:
+        dialogue_id: name of the dialogue.
+        portion: portion of the dialogues to which it belongs.
+        group: task of the planted pair for which its opening is annotated in training.
+        scene: type of the scene.
+        mood: the hidden attribute.
+        word: mood word of the opening.
+        opens_neutral: whether the first turn has no mood word.
     """
 
     dialogue_id: str
@@ -57,12 +64,12 @@ class Role:
 
     @property
     def split(self) -> str:
-        """The full split that the dialogue is in: train, dev or test."""
+        """The full split of the dialogue: train, dev or test."""
         return self.portion.rpartition("_")[2]
 
 
 def portion_sizes(dialogues: int) -> dict[Portion, int]:
-    """Split a number of dialogues into the five disjoint portions that the id files name."""
+    """Return the sizes of the five disjoint portions that the id files list."""
     train, dev = round(dialogues * TRAIN_SHARE), round(dialogues * DEV_SHARE)
     few_train, few_dev = round(train * FEW_SHARE), round(dev * FEW_SHARE)
     return {
@@ -81,7 +88,7 @@ def cast(
     words: dict[str, MoodWords],
     scenes: tuple[str, ...],
 ) -> list[Role]:
-    """Give every dialogue its role, balanced within each portion, in the order of ``ids``."""
+    """Assign a role to each dialogue, balanced within each portion, in the order of ``ids``."""
     waiting = iter(shuffled(stream(seed, dataset, "split"), ids))
     roles: list[Role] = []
     for portion, size in portion_sizes(len(ids)).items():

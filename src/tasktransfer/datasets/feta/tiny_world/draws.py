@@ -1,7 +1,7 @@
-"""Random draws that give the same values on every machine and every Python.
+"""Random draws with identical values on every machine and Python version.
 
-Only ``random.Random(str).random()`` is promised to stay the same between Python versions;
-``choice``, ``shuffle`` and ``sample`` are not, so these few are written out.
+Python guarantees this only for ``random.Random(str).random()``, not for ``choice``, ``shuffle`` and
+``sample``, so this module implements them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 def stream(*parts: object) -> Random:
-    """Return a generator of its own for one named part of the world.
+    """Return a separate generator for a named part of the world.
 
-    Parts are independent: drawing more for one dialogue leaves every other one as it was.
+    Parts are independent: more draws for one dialogue do not change the others.
     """
     return Random("-".join(str(part) for part in parts))
 
@@ -41,9 +41,9 @@ def shuffled(rng: Random, values: Sequence[T]) -> list[T]:
 
 
 def deck(rng: Random, values: Sequence[T]) -> Iterator[T]:
-    """Deal ``values`` forever, reshuffled after each round.
+    """Yield ``values`` forever, reshuffled after each pass.
 
-    Every value is dealt before any is dealt again, so even a small split sees each of them.
+    Each value occurs once per pass, so even a small split has all of them.
     """
     while True:
         yield from shuffled(rng, values)

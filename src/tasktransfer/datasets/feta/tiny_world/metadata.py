@@ -1,6 +1,6 @@
-"""The release's metadata block: labels and metric settings of the tasks, as published.
+"""Metadata of a release: labels and metric settings of the tasks, as published.
 
-Made from the cards, which a test compares with the real release where that is at hand.
+It is computed from the cards. A test compares these with the real release if it is available.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ Json: TypeAlias = dict[str, Any]
 
 
 def task_metadata(card: Task) -> Json:
-    """A task's labels and metrics as the release spells most of them: one object of settings for a
-    metric that is computed once, a list for one that is computed several times."""
+    """Return a task's labels and metrics in the usual form of the release.
+
+    A metric that is computed once has one object of settings; otherwise it has a list of them.
+    """
     settings: dict[str, list[Json]] = {}
     for spec in card.metrics:
         settings.setdefault(spec.name, []).append(_settings(spec))
@@ -44,7 +46,7 @@ def _settings(spec: MetricSpec) -> Json:
 
 
 def release_metadata(dataset: str, tasks: Mapping[str, Json], seed: int, dialogues: int) -> Json:
-    """Compose the ``metadata`` object of one dataset's JSON, marked as synthetic."""
+    """Return the ``metadata`` object of a dataset's JSON, marked as synthetic."""
     return {
         "dataset_name": dataset,
         "tasks": list(tasks),

@@ -1,4 +1,4 @@
-"""The identity of a tiny world, known before anything is generated. Standard library only."""
+"""Identity of a tiny world, computed before generation. Uses the standard library only."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import json
 from tasktransfer.errors import ConfigError
 
 GENERATOR_VERSION = 1
-"""Raise this whenever one byte of the output changes for the same seed and size; a test holds
-the digest of the default world."""
+"""Version of the generator. Increase it if any byte of the output changes for a seed and size. A
+test checks the digest of the default world."""
 
 DEFAULT_DIALOGUES = 240
-"""Dialogues per dataset: the smallest world in which every planted effect was measured."""
+"""Default dialogues per dataset: the smallest world in which all planted effects were measured."""
 
 MINIMUM_DIALOGUES = 120
-"""Below this a split no longer holds every kind of scene often enough to be scored."""
+"""Minimum dialogues per dataset. With fewer, splits have too few scenes of each kind for scores."""
 
 
 def revision(seed: int, dialogues: int) -> str:
-    """Name the exact bytes that ``generate`` writes for these parameters.
+    """Return a name for the exact bytes that ``generate`` writes for these parameters.
 
-    Raises ConfigError for a seed or size that cannot be generated.
+    Raises:
+        ConfigError: the seed or size is not valid.
     """
     check_parameters(seed, dialogues)
     parameters = {"dialogues": dialogues, "seed": seed, "version": GENERATOR_VERSION}
@@ -31,7 +32,7 @@ def revision(seed: int, dialogues: int) -> str:
 
 
 def check_parameters(seed: int, dialogues: int) -> None:
-    """Refuse what no world can be made from, naming the key, the value and the remedy."""
+    """Raise ConfigError for invalid parameters; names key, value and remedy."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ConfigError(f"tiny world: seed is {seed!r}; give an integer from 0")
     if isinstance(dialogues, bool) or not isinstance(dialogues, int):

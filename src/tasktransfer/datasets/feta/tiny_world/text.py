@@ -1,4 +1,4 @@
-"""How the release joins turns to text, and where a piece of text stands in it."""
+"""Text of turns as the release joins them, and spans in this text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tasktransfer.datasets.feta.tiny_world.metadata import Json
 
 
 def line(turn: Json) -> str:
-    """Return one turn as ``speaker: utterance``; a note has no speaker and stands alone."""
+    """Return a turn as ``speaker: utterance``; a note has no speaker and is returned unchanged."""
     speakers = " ".join(turn["speakers"])
     return f"{speakers}: {turn['utterance']}" if speakers else str(turn["utterance"])
 
@@ -19,5 +19,5 @@ def transcript(turns: Sequence[Json]) -> str:
 
 
 def span(context: str, text: str) -> Json:
-    """Return a span answer at the first place where ``text`` stands in ``context``."""
+    """Return a span answer at the first occurrence of ``text`` in ``context``."""
     return {"text": text, "answer_start": context.index(text)}

@@ -1,4 +1,4 @@
-"""Writes one dataset of the tiny world in the release's layout."""
+"""Writer for a dataset of the tiny world in the layout of the release."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ID_FILES: dict[str, tuple[Portion, ...]] = {
     "TTiDB_0.1_percent_few_shot_train_ids.txt": ("few_train",),
     "TTiDB_0.1_percent_few_shot_dev_ids.txt": ("few_dev",),
 }
-"""The release's file names. They say 0.1 whatever the share is; ``FEW_SHARE`` has the truth."""
+"""File names of the release. They always say 0.1; the actual fraction is ``FEW_SHARE``."""
 
 Generate: TypeAlias = Callable[[int, int], list[tuple[Role, Json]]]
 """(seed, number of dialogues) → every dialogue with its role, in file order."""
@@ -26,12 +26,12 @@ Generate: TypeAlias = Callable[[int, int], list[tuple[Role, Json]]]
 def release_writer(
     name: str, tasks: Mapping[str, Json], generate: Generate
 ) -> Callable[[Path, int, int], None]:
-    """What writes the release of one dataset under the folder of the world.
+    """Return the function that writes the release of a dataset under the folder of the world.
 
     Args:
-        name: the dataset.
+        name: name of the dataset.
         tasks: task → its part of the release's metadata.
-        generate: makes the dialogues.
+        generate: generator of the dialogues.
     """
 
     def write(world: Path, seed: int, dialogues: int) -> None:
@@ -56,5 +56,5 @@ def write_json(path: Path, value: Json) -> None:
 
 
 def _write_text(path: Path, text: str) -> None:
-    """Write UTF-8 with bare line feeds, whatever the platform's habits."""
+    """Write UTF-8 with line feeds on all platforms."""
     path.write_bytes(text.encode("utf-8"))
