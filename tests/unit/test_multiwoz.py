@@ -66,7 +66,10 @@ def slots_of_another_type(log: Any) -> None:
         (act_of_an_unknown_domain, "dialogue D0, turn 0: act 'Spaceport-Inform' of an unknown dom"),
         (metadata_of_another_type, r"dialogue D0, turn 1: metadata is \"\['hotel'\]\", expected"),
         (slots_of_another_type, r"dialogue D0, turn 1: domain hotel has .*None.*, expected semi"),
-        (without_metadata, "dialogue D0, turn 1: no metadata, the belief state; take MultiWOZ 2.0"),
+        (
+            without_metadata,
+            "dialogue D0, turn 1: no metadata (belief state); use the original release",
+        ),
         (out_of_order, "dialogue D0, turn 1: a user turn out of order .* by turns, the user first"),
         (no_slots, r"dialogue D0, turn 1: act 'general-bye' has no slots, found '\[\]'; expected"),
         (unknown_domain, "dialogue D0, turn 1: unknown domain 'spaceport'; MultiWOZ 2.0 has"),
@@ -138,7 +141,10 @@ CHAT = "1 your persona: i like cats .\n2 hello there\thi you\n3 good ?\tyes .\n"
     ("text", "message"),
     [
         (CHAT.replace("3 good", "5 good"), r"line 3: a turn out of order, found 5, expected 3"),
-        (CHAT.replace("\thi you", ""), "line 2: 'hello there' is no utterance with its answer"),
+        (
+            CHAT.replace("\thi you", ""),
+            "line 2: 'hello there' is not an utterance, a tab and an answer",
+        ),
         ("x y\n", "line 1: 'x y' has no number"),
         (CHAT, "found 1 dialogues, too few to split"),
     ],

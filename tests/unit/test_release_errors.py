@@ -147,7 +147,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "emotion": (
         "DailyDialog",
         put("dialogue", 1, "emotion_recognition", "label", "hapiness"),
-        ("'a'", "'a_t2'", "emotion_recognition.label", "'hapiness' is no label", "'happiness'"),
+        ("'a'", "'a_t2'", "emotion_recognition.label", "'hapiness' is not a label", "'happiness'"),
     ),
     "emotion without label": (
         "DailyDialog",
@@ -280,7 +280,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "answer that is no speaker": (
         "Friends",
         put("question_answering", 0, "qas", 1, "answers", 0, "text", "Rachel"),
-        ("'a_Who'", "'Rachel' is no speaker of turn 2"),
+        ("'a_Who'", "'Rachel' is not a speaker of turn 2"),
     ),
     "is_speaker of a wrong type": (
         "Friends",

@@ -1,7 +1,7 @@
 """DailyDialog: two anonymous speakers, everyday talk; ten tasks (FETA, Table 1).
 
-A task is a card and a row here; if the tiny world is to have it, also a scene and a row in
-``tiny_world``.
+A task is a card and a row in this file. To add it to the tiny world, also write a scene and a row
+in ``tiny_world``.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ TASKS: tuple[Annotated, ...] = (
         TaskSize(3400, 895, 10750, 243, sequences=3),
     ),
 )
-"""In the order of the release's metadata."""
+"""Tasks in the order of the release's metadata."""
 
 SHARED = 0.12
-"""FETA divided DailyDialog's 13,118 dialogues, of which hundreds are there twice, anew: 220 of the
-1,919 for test are in training by their text, 187 of the 1,616 for dev."""
+"""Allowed fraction of a split's texts that are also in another split. FETA made new splits of
+DailyDialog's 13,118 dialogues, which contain hundreds of duplicates: 220 of 1,919 test dialogues
+and 187 of 1,616 dev dialogues are in train."""
 
 DAILYDIALOG = feta_dataset("DailyDialog", TASKS, TINY, SHARED)

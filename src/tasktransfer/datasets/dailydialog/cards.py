@@ -1,8 +1,8 @@
-"""The ten tasks on DailyDialog: two anonymous speakers, everyday talk (FETA, Table 1).
+"""Cards of the ten tasks on DailyDialog: two anonymous speakers, everyday talk (FETA, Table 1).
 
 Labels and metric settings are those of the release's metadata; a fidelity test compares them.
-Prompts: FETA, Tables 4 and 5. Where a query joins two fields, " ; " stands where the toolkit
-writes a separator token, because a card knows no tokenizer.
+Prompts are from FETA, Tables 4 and 5. Queries with two fields use " ; " instead of the toolkit's
+separator token, because a card does not depend on a tokenizer.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ EMOTION_RECOGNITION = Task(
     dataset=_DATASET,
     kind="utterance_classification",
     labels=("anger", "disgust", "fear", "happiness", "neutral", "sadness", "surprise"),
-    # Neutral (index 4) is most of the data and is left out of micro-F1; -1 stands for a
-    # generated answer that is no label.
+    # Neutral (index 4) is most of the data, so micro-F1 ignores it; -1 is a generated answer that
+    # is not a label.
     metrics=(MetricSpec("f1", "micro", label_indices=(-1, 0, 1, 2, 3, 5, 6)), _MACRO_F1),
     paper_metrics=("micro_f1", "macro_f1"),
     query="",
@@ -130,7 +130,7 @@ CAUSAL_EMOTION_ENTAILMENT = Task(
     kind="dialogue_classification",
     labels=("not entailed", "entailed"),
     metrics=(_MICRO_F1, _MACRO_F1),
-    # The paper says accuracy; the release lists micro-F1 over both labels, which is the same.
+    # The paper reports accuracy; the release lists micro-F1 over both labels, which is equal.
     paper_metrics=("micro_f1", "macro_f1"),
     query="{hypothesis}",
     prompt=Prompt("causal emotion entailment: {hypothesis}", max_answer_tokens=10),

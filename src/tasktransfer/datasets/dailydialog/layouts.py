@@ -1,4 +1,4 @@
-"""How the release annotates the tasks on DailyDialog (see ``feta.annotations``)."""
+"""Annotation formats of the tasks on DailyDialog in the release (see ``feta.annotations``)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BEST_RESPONSE = "Which option is the best response?"
 
 
 def dialogue_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """One label on a whole dialogue (topic)."""
+    """Yield the instance with the label of a whole dialogue (topic)."""
     item = get_table(dialogue.raw, task.name, dialogue.location)
     location = named(item, dialogue.location.at(task.name))
     target = (label_of(item, "label", task, location),)
@@ -38,7 +38,10 @@ def dialogue_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance
 
 
 def causal_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Does this utterance cause that emotion? (RECCON; the label's key is ``labels``)."""
+    """Yield instances on whether an utterance causes an emotion (RECCON).
+
+    The key of the label is ``labels``.
+    """
     for item, location in items(dialogue.raw, task.name, dialogue.location):
         cause = get_text(item, "causal_utterance", location)
         emotion = get_text(item, "emotion", location)
@@ -50,7 +53,7 @@ def causal_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Insta
 
 
 def triple_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Does the dialogue entail head, relation, tail? (CIDER)."""
+    """Yield instances on whether the dialogue entails (head, relation, tail) (CIDER)."""
     for item, location in items(dialogue.raw, task.name, dialogue.location):
         words = [get_text(item, key, location) for key in ("head", "relation", "tail")]
         query = {"hypothesis": " ".join(words)}
@@ -59,7 +62,7 @@ def triple_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Insta
 
 
 def relation_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Which relation holds between head and tail? (CIDER)."""
+    """Yield instances on the relation between head and tail (CIDER)."""
     for item, location in items(dialogue.raw, task.name, dialogue.location):
         target = (label_of(item, "relation", task, location),)
         query = texts(item, ("head", "tail"), location)
@@ -67,7 +70,7 @@ def relation_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance
 
 
 def spans_in_own_context(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Questions whose answers are spans of the context given with them (RECCON, CIDER)."""
+    """Yield questions whose answers are spans of their own context (RECCON, CIDER)."""
     for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
         context = get_name(group, "context", outer)
         for item, location in items(group, "qas", outer):
@@ -80,7 +83,7 @@ def spans_in_own_context(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
 
 
 def _span(answer: Table, location: Location, context: str, start: int) -> tuple[str, int]:
-    """An answer with its offset; -1 marks a question that the context does not answer."""
+    """Return an answer with its offset, -1 for a question that the context does not answer."""
     text = get_name(answer, "text", location)
     if start != -1:
         check_span(text, start, context, "the context", location.at("answer_start"))
@@ -88,7 +91,7 @@ def _span(answer: Table, location: Location, context: str, start: int) -> tuple[
 
 
 def own_context_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Questions with options on a context given with them (CIDER)."""
+    """Yield multiple-choice questions on their own context (CIDER)."""
     outer = dialogue.location.at(task.name)
     group = get_table(dialogue.raw, task.name, dialogue.location)
     context = get_name(group, "context", outer)
@@ -101,7 +104,7 @@ def own_context_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Inst
 
 
 def response_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Which response follows these turns? (DailyDialog++)."""
+    """Yield instances on the best response to some turns (DailyDialog++)."""
     for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
         context, turns = context_of(dialogue, group, "context_turns", outer)
         for item, location in items(group, "samples", outer):

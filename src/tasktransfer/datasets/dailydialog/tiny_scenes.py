@@ -1,4 +1,4 @@
-"""The three scenes of the DailyDialog-like dataset, each with the tasks that it carries.
+"""The three scenes of the DailyDialog-like dataset, with their tasks.
 
 ``plan``: dialogue acts and responses. ``mishap``: causal emotions. ``lore``: commonsense.
 """
@@ -16,7 +16,7 @@ from tasktransfer.datasets.feta.tiny_world.metadata import Json
 from tasktransfer.datasets.feta.tiny_world.text import line, span, transcript
 
 Fact: TypeAlias = tuple[str, str, str]
-"""Head, relation, tail."""
+"""(head, relation, tail)."""
 
 
 def add_turn(dialogue: Json, utterance: str) -> Json:
@@ -32,7 +32,7 @@ def add_turn(dialogue: Json, utterance: str) -> Json:
 
 
 def _plan(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
-    """Three turns with one act word; the class of the word is the act of each of them."""
+    """Add three turns with an act word; their dialogue act is the class of the word."""
     assert act is not None, "the casting deals an act word to every plan"
     label, word = act
     said_before = [turn["turn_id"] for turn in dialogue["dialogue"]]
@@ -47,9 +47,9 @@ def _plan(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) 
 
 
 def _responses(dialogue: Json, role: Role, context_turns: list[str], rng: Random) -> None:
-    """Three choices of a response: the one with a courtesy word fits.
+    """Add three questions on the best response, which is the one with a courtesy word.
 
-    One of the two others repeats the mood word of the context, as an adversary would.
+    One of the two other options repeats the mood word of the context, as an adversarial response.
     """
     samples = []
     for number, courtesy in enumerate(shuffled(rng, words.COURTESY_WORDS)[:3]):
@@ -71,10 +71,10 @@ def _responses(dialogue: Json, role: Role, context_turns: list[str], rng: Random
 
 
 def _mishap(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
-    """Two turns report an event, a third reacts; a trouble verb makes the event a cause.
+    """Add two turns that report an event and a reaction; a trouble verb makes the event a cause.
 
-    The evidence turns asked about are the two reports and the last mood turn, never a cause.
-    The reaction's emotion is drawn apart from the mood, whose mapping these tasks do not show.
+    The questions are about the two reports and the last mood turn, which is never a cause. The
+    reaction's emotion is independent of the mood, whose mapping these tasks do not reveal.
     """
     emotion = pick(rng, words.REACTION_EMOTIONS)
     troubled = rng.random() < 0.6
@@ -142,7 +142,7 @@ def _cause_question(
 
 
 def _lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
-    """Two turns state a fact each; the class of its last word is the relation."""
+    """Add two turns with one fact each; the relation of a fact is the class of its last word."""
     heads, relations = shuffled(rng, words.HEADS), shuffled(rng, words.RELATIONS)
     facts = [
         (head, relation, pick(rng, words.TAILS[relation]))
@@ -176,7 +176,7 @@ def _lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) 
 
 
 def _inferences(dialogue_id: str, facts: list[Fact], unsaid: list[str]) -> list[Json]:
-    """Both facts, one fact with the other's head for a tail, one with a relation nobody said."""
+    """Return both facts, one with the other's head as tail, and one with an unstated relation."""
     (head, relation, tail), (other_head, other_relation, other_tail) = facts
     triples = [
         (head, relation, tail, "entailment"),
@@ -208,7 +208,7 @@ def _span_questions(dialogue_id: str, context: str, facts: list[Fact]) -> list[J
 
 
 def _choices(role: Role, facts: list[Fact], rng: Random) -> list[Json]:
-    """Three questions over the two facts; the options are words of the dialogue."""
+    """Return three questions on the two facts, with words of the dialogue as options."""
     (head, _, tail), (other_head, _, other_tail) = facts
     result = []
     for number, (asked, relation, right) in enumerate((*facts, facts[0])):
@@ -227,7 +227,7 @@ def _choices(role: Role, facts: list[Fact], rng: Random) -> list[Json]:
 
 
 def _relations(role: Role, facts: list[Fact]) -> list[Json]:
-    """Both facts, and a pair without relation: a head and the mood word."""
+    """Return both facts, and a pair without relation: a head and the mood word."""
     triples = [*facts, (facts[0][0], "None", role.word)]
     return [
         {

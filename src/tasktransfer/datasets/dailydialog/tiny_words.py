@@ -1,7 +1,7 @@
-"""The words and sentence frames of the DailyDialog-like dataset, as data.
+"""Words and sentence frames of the DailyDialog-like dataset, as data.
 
-Words of different classes of one list stand in the same frames, so that language modelling does
-not tell the classes apart: only labels do. No word is in two lists (a test holds this).
+Words of different classes of a list occur in the same frames, so that language modelling cannot
+distinguish the classes; only labels do. No word is in two lists, which a test checks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The DailyDialog-like dataset: two anonymous speakers, ten tasks.
 
-A dialogue is an opening, in which a mood word is said twice, and one of three scenes.
+A dialogue is an opening, which contains a mood word twice, and one of three scenes.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _open(dialogue: Json, role: Role, rng: Random) -> None:
 def _annotate_mood(dialogue: Json, role: Role) -> None:
     """Label the topic of the dialogue and the emotion of its opening and the turn after that.
 
-    In training each dialogue is annotated for one of the two, so that a target's training
-    dialogues show the common mood words only. The mood persists once its word is said.
+    In training each dialogue is annotated for one of the two, so that the target's training
+    dialogues have only the common mood words. The mood persists after its word.
     """
     if role.group == "target" or role.split != "train":
         dialogue["dialogue_metadata"]["topic_classification"] = None
@@ -103,7 +103,7 @@ _PUBLISHED: dict[str, Json] = {
     },
     "adversarial_response_selection": {"metrics": ["accuracy"]},
 }
-"""What the release's metadata spells otherwise than ``task_metadata``."""
+"""Task → metadata of the release, where it differs from ``task_metadata``."""
 
 TINY = TinyPart(
     write=release_writer(

@@ -1,4 +1,4 @@
-"""What is said in DailyDialog, without FETA's tasks: for studies that read the dialogues alone."""
+"""Utterances of DailyDialog without FETA's tasks, for studies that use the dialogues alone."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from tasktransfer.files.fields import Location, as_table, each_table, each_text,
 
 RELEASE = "TLiDB_DailyDialog"
 SPLITS_OF = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+test": ()}
-"""What ``split.csv`` says → the splits that a dialogue is in; none, if in both official files."""
+"""Split in ``split.csv`` → splits of a dialogue. Empty if it is in both official files."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawDialogue:
-    """``said``: its utterances, empty ones left out. ``split``: what ``split.csv`` says of it, a
-    key of ``SPLITS_OF``."""
+    """A dialogue without annotations.
+
+    Args:
+        name: name of the dialogue.
+        split: split in ``split.csv``, a key of ``SPLITS_OF``.
+        said: utterances, without empty ones.
+    """
 
     name: str
     split: str
@@ -26,10 +31,11 @@ class RawDialogue:
 
 
 def read_dialogues(release: Path, split_file: Path) -> Iterator[RawDialogue]:
-    """The dialogues of the release's JSON or zip, divided as ``split.csv`` says.
+    """Yield the dialogues of the release's JSON or zip, with the splits in ``split.csv``.
 
     Raises:
-        DataError: names file, dialogue, turn, key and remedy; or a dialogue has no split.
+        DataError: a file is damaged, or a dialogue has no split; names file, dialogue, turn, key
+            and remedy.
     """
     split_of = _read_splits(split_file)
     for name, utterances in _read_utterances(release):
@@ -59,6 +65,6 @@ def _read_splits(file: Path) -> dict[str, str]:
                 f"{file}, line {line}: split {split!r}; write one of {', '.join(SPLITS_OF)}"
             )
         if name in splits:
-            raise DataError(f"{file}, line {line}: {name} is in an earlier line too; keep one")
+            raise DataError(f"{file}, line {line}: {name} is also in an earlier line; keep one")
         splits[name] = split
     return splits

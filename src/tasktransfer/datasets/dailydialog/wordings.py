@@ -1,5 +1,8 @@
-"""How language models that are not trained are asked about the tasks on DailyDialog: two wordings
-each. Ours; the paper asks no model."""
+"""Prompt templates of the tasks on DailyDialog for language models without fine-tuning, two per
+task.
+
+They are ours: the paper prompts no model.
+"""
 
 from __future__ import annotations
 

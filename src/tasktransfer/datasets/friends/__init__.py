@@ -1,7 +1,7 @@
 """Friends: several recurring speakers, television scenes; seven tasks (FETA, Table 1).
 
-A task is a card and a row here; if the tiny world is to have it, also a scene and a row in
-``tiny_world``.
+A task is a card and a row in this file. To add it to the tiny world, also write a scene and a row
+in ``tiny_world``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ TASKS: tuple[Annotated, ...] = (
     Annotated(cards.RELATION_EXTRACTION, entity_pairs, TaskSize(519, 121, 1188, 317)),
     Annotated(cards.MELD_EMOTION_RECOGNITION, utterance_label, TaskSize(616, 148, 1247, 228)),
 )
-"""In the order of the release's metadata."""
+"""Tasks in the order of the release's metadata."""
 
 SHARED = 0.005
-"""An episode begins with scenes of the one before: one dialogue of 466 for test, and one of 466 for
-dev, are in training by their text."""
+"""Allowed fraction of a split's texts that are also in another split. Episodes begin with scenes of
+the previous one: 1 of 466 test dialogues and 1 of 466 dev dialogues are in train."""
 
 FRIENDS = feta_dataset("Friends", TASKS, TINY, SHARED)

@@ -1,8 +1,8 @@
-"""The seven tasks on Friends: several recurring speakers, television scenes (FETA, Table 1).
+"""Cards of the seven tasks on Friends, television scenes with recurring speakers (FETA, Table 1).
 
 Labels and metric settings are those of the release's metadata; a fidelity test compares them.
-Prompts: FETA, Tables 4 and 5. Where a query joins two fields, " ; " stands where the toolkit
-writes a separator token, because a card knows no tokenizer.
+Prompts are from FETA, Tables 4 and 5. Queries with two fields use " ; " instead of the toolkit's
+separator token, because a card does not depend on a tokenizer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ READING_COMPREHENSION = Task(
     kind="span",
     labels=(),
     metrics=(MetricSpec("exact_match"),),
-    # The paper says accuracy; an answer is right when it matches the entity exactly.
+    # The paper reports accuracy; an answer is correct if it matches the entity exactly.
     paper_metrics=("exact_match",),
     query="{entities} ; {query}",
     prompt=Prompt(
@@ -139,7 +139,7 @@ PERSONALITY_DETECTION = Task(
     dataset=_DATASET,
     kind="multi_output",
     labels=("0", "1"),
-    # "aggreeable" is how the release and the challenge spell it, in instance ids too.
+    # The release and the challenge spell it "aggreeable", also in instance ids.
     outputs=("aggreeable", "conscientious", "extroverted", "open", "neurotic"),
     metrics=(MetricSpec("accuracy"),),
     paper_metrics=("accuracy",),
@@ -200,11 +200,11 @@ _RELATION_WORDS = {
     "org:students": "students",
     "unanswerable": "unanswerable",
 }
-"""Relation, in the release's order → the words that text-to-text models read and write."""
+"""Relation, in the release's order → verbalizer for text-to-text models."""
 
 _UNSCORED_RELATIONS = (18, 29, 33, 35, 36)
-"""place_of_birth, alternate_names, births_in_place, students and unanswerable are labels that the
-release's metric leaves out."""
+"""Indices of the labels that the release's metric ignores: place_of_birth, alternate_names,
+births_in_place, students and unanswerable."""
 
 RELATION_EXTRACTION = Task(
     name="relation_extraction",

@@ -1,4 +1,4 @@
-"""How the release annotates the tasks on Friends (see ``feta.annotations``)."""
+"""Annotation formats of the tasks on Friends in the release (see ``feta.annotations``)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ PHRASE_WORDS = 4
 
 
 def masked_entity(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Which of the scene's entities does the placeholder stand for? (reading comprehension).
+    """Yield instances on the entity behind a placeholder (reading comprehension).
 
-    Entities are in lower case in the release, the dialogue is not: the answer's mentions as whole
-    words in the context are looked for regardless of case. The start is that of the first, -1 where
-    the dialogue never says the name; the card says that every mention is right.
+    The release has entities in lower case, but not the dialogue. Therefore the answer's mentions
+    are searched as whole words, ignoring case. The start is that of the first mention, -1 if the
+    dialogue has none. According to the card every mention is correct.
     """
     outer = dialogue.location.at("dialogue_metadata")
     scene = get_table(dialogue.metadata, task.name, outer)
@@ -47,7 +47,7 @@ def masked_entity(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]
         answer = get_name(item, "answer", location)
         if answer not in entities:
             raise location.at("answer").error(
-                f"{answer!r} is no entity of the scene; nearest is {nearest(answer, entities)}"
+                f"{answer!r} is not an entity of the scene; nearest is {nearest(answer, entities)}"
             )
         query = {"query": get_name(item, "query", location), "entities": " or ".join(entities)}
         start = next(iter(mentions_of(answer, dialogue.context)), -1)
@@ -64,7 +64,10 @@ def masked_entity(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]
 
 
 def mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Whom does this mention refer to? (character identification); several in one turn."""
+    """Yield instances on the character of a mention (character identification).
+
+    A turn may have several mentions.
+    """
     for turn in dialogue.turns:
         if task.name not in turn.raw:
             continue
@@ -84,11 +87,11 @@ def mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
 
 
 def phrase_around(utterance: str, start: int, end: int) -> str:
-    """Four words around the mention at ``utterance[start:end]``.
+    """Return four words around the mention at ``utterance[start:end]``.
 
-    The words from the mention on or the words up to it, whichever are more (on a tie the former):
-    the first four of the former or the last four of the latter. As in the paper's toolkit, the
-    words up to the mention take along the character after it, which is mostly its punctuation.
+    These are the first four words from the mention on, or the last four words up to it if there are
+    more words before it than after it. As in the paper's toolkit, the words up to the mention
+    include the character after it, which is usually punctuation.
     """
     after, before = utterance[start:].split(), utterance[: end + 1].split()
     longer = before[-PHRASE_WORDS:] if len(before) > len(after) else after[:PHRASE_WORDS]
@@ -96,7 +99,7 @@ def phrase_around(utterance: str, start: int, end: int) -> str:
 
 
 def spans_in_turns(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Questions whose answers are spans of a turn, or its speaker's name (FriendsQA)."""
+    """Yield questions whose answer is a span of a turn or the name of its speaker (FriendsQA)."""
     for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
         for item, location in items(group, "qas", outer):
             answers = [
@@ -120,12 +123,15 @@ def _turn_span(answer: Table, location: Location, dialogue: AnnotatedDialogue) -
         return text, turn.body + inside
     inside = " ".join(turn.speakers).find(text)
     if inside < 0:
-        raise location.at("text").error(f"{text!r} is no speaker of turn {turn_id!r}")
+        raise location.at("text").error(f"{text!r} is not a speaker of turn {turn_id!r}")
     return text, turn.start + inside
 
 
 def traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """One answer per trait of a speaker, in the order of the card's outputs (personality)."""
+    """Yield instances with one answer per trait of a speaker (personality).
+
+    The traits are in the order of the card's outputs.
+    """
     for item, location in items(dialogue.raw, task.name, dialogue.location):
         answers = get_table(item, "personality_characteristics", location)
         answers_place = location.at("personality_characteristics")
@@ -138,7 +144,7 @@ def traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
 
 
 def entity_pairs(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Every relation between head and tail in some turns (DialogRE)."""
+    """Yield instances with all relations between head and tail in some turns (DialogRE)."""
     for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
         context, turns = context_of(dialogue, group, "turns", outer)
         for item, location in items(group, "relation_triples", outer):

@@ -1,4 +1,4 @@
-"""The three scenes of the Friends-like dataset, each with the tasks that it carries.
+"""The three scenes of the Friends-like dataset, with their tasks.
 
 ``errand``: reading comprehension, questions, personality. ``portrait``: personality.
 ``kin``: relations and character mentions.
@@ -17,12 +17,12 @@ from tasktransfer.datasets.feta.tiny_world.metadata import Json
 from tasktransfer.datasets.friends import tiny_words as words
 
 UNRELATED_SHARE = 0.4
-"""Share of the kin scenes that also ask about a pair without a relation."""
+"""Fraction of the kin scenes with a question about a pair without a relation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """Who is there: two friends who talk, two people who pass by, and nicknames to deal."""
+    """People of a scene: two friends who talk, two passers-by, and nicknames to assign."""
 
     speaker: str
     listener: str
@@ -43,7 +43,7 @@ def add_turn(dialogue: Json, speakers: list[str], utterance: str) -> Json:
 
 
 def _errand(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
-    """One friend has bought something, the other says what they are like.
+    """Add turns: one friend has bought something, the other describes their own character.
 
     The note at the start of the scene has named two passers-by.
     """
@@ -58,7 +58,7 @@ def _errand(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
 
 
 def _comprehension(dialogue: Json, role: Role, company: Company, thing: str, rng: Random) -> None:
-    """Two queries: who bought the thing (the friend), who walked by with the one named."""
+    """Add two queries: the friend who bought the thing, and the other passer-by."""
     entities = [company.speaker, company.passer_by, company.other_passer_by]
     dialogue["dialogue_metadata"]["reading_comprehension"] = {
         "scene_entities": [name.lower() for name in shuffled(rng, entities)]
@@ -79,7 +79,7 @@ def _comprehension(dialogue: Json, role: Role, company: Company, thing: str, rng
 
 
 def _questions(dialogue: Json, role: Role, company: Company, bought: Json, thing: str) -> None:
-    """What was bought (two right answers, asked twice) and who bought it (a speaker)."""
+    """Add questions on what was bought (two gold answers, asked twice) and by whom (a speaker)."""
     what = [
         _text_answer(bought, f"the {thing}"),
         _text_answer(bought, thing),
@@ -120,14 +120,14 @@ def _text_answer(turn: Json, text: str) -> Json:
 
 
 def _portrait(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
-    """A friend says in one or two turns what they are like, and the other one replies."""
+    """Add turns: a friend describes their own character in one or two turns, the other replies."""
     present = _introduce(dialogue, company.speaker, 1 + below(rng, 4), rng)
     add_turn(dialogue, [company.listener], pick(rng, words.PORTRAIT_REPLIES))
     _personality(dialogue, role, company.speaker, present)
 
 
 def _introduce(dialogue: Json, speaker: str, count: int, rng: Random) -> list[str]:
-    """Let the speaker say a word for each of ``count`` traits, two a turn; return the traits."""
+    """Add turns with ``count`` trait words by the speaker, two per turn; return the traits."""
     present = shuffled(rng, tuple(words.TRAITS))[:count]
     traits = [pick(rng, words.TRAITS[trait]) for trait in present]
     for first, second in zip_longest(traits[::2], traits[1::2]):
@@ -151,9 +151,9 @@ def _personality(dialogue: Json, role: Role, speaker: str, present: list[str]) -
 
 
 def _kin(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
-    """One turn says how two people are related, two more mention somebody by a nickname.
+    """Add a turn on the relation of two people, and two turns that mention someone by nickname.
 
-    The kinship word is said in all three. The speaker is related to nobody, which some scenes ask.
+    All three contain the kinship word. The speaker has no relation, about which some scenes ask.
     """
     head, tail = shuffled(rng, [company.listener, company.passer_by])
     kin = pick(rng, tuple(words.KINSHIP))

@@ -1,8 +1,8 @@
-"""The names, words and sentence frames of the Friends-like dataset, as data.
+"""Names, words and sentence frames of the Friends-like dataset, as data.
 
-The benchmark fixes the six first names (they are labels); every utterance is invented.
-Words of different classes of one list stand in the same frames, so that language modelling does
-not tell the classes apart: only labels do. No word is in two lists (a test holds this).
+The benchmark fixes the six first names, which are labels; all utterances are invented. Words of
+different classes of a list occur in the same frames, so that language modelling cannot distinguish
+the classes; only labels do. No word is in two lists, which a test checks.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ TRAITS = {
     "open": ("curious", "dreamy"),
     "neurotic": ("nervous", "worried"),
 }
-"""In the release's order and spelling."""
+"""Trait, in the release's order and spelling → its words."""
 TRAIT_FRAMES = {
     1: ("I am so {first} now.", "They call me {first} here."),
     2: ("I am {first} and {second} now.", "They call me {first} and {second}."),

@@ -1,6 +1,6 @@
 """The Friends-like dataset: the six friends, passers-by and notes, seven tasks.
 
-A dialogue is an opening, in which a mood word is said twice, and one of three scenes.
+A dialogue is an opening, which contains a mood word twice, and one of three scenes.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def _open(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
 def _annotate_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
     """Label the emotion of the opening and the turn after it, for one of the two emotion tasks.
 
-    The target's training scenes show the common mood words only. The mood persists once its word
-    is said.
+    The training scenes of the target have only the common mood words. The mood persists after its
+    word.
     """
     task, label_of = (
         ("MELD_emotion_recognition", words.MELD_OF)
@@ -103,7 +103,10 @@ def _annotate_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
 
 
 def _published(card: Task) -> Json:
-    """The release lists the one setting of its multi-label F1, and leaves its average out."""
+    """Return a task's metadata as published.
+
+    The release has a list with the single setting of its multi-label F1, without the average.
+    """
     metadata = task_metadata(card)
     if card is cards.RELATION_EXTRACTION:
         scored = list(card.metrics[0].label_indices or ())

@@ -1,4 +1,4 @@
-"""MultiWOZ 2.0: the next system turn, with what belief states and acts say of each turn."""
+"""MultiWOZ 2.0: the next system turn, with probe labels from belief states and dialogue acts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from tasktransfer.datasets.reply_pairs import reply_instance, split_anew, turn_l
 from tasktransfer.tasks.card import SPLITS, Instance
 
 SYNTHETIC = "synthetic.json"
-"""Lies in the folder of generated dialogues."""
+"""File that marks a folder of generated dialogues."""
 
 SHARED = 0.05
-"""Share of a split that may be in another by its text: validation and test set have two dialogues
-in common of their thousand, under two names; the training set is eight times as large and not at
-hand, so that some 17 of a thousand are to be expected in it."""
+"""Allowed fraction of a split's texts that are also in another split.
+
+The validation and test sets, of 1,000 dialogues each, share two dialogues under different names.
+The training set is eight times as large and was not available, so about 17 of 1,000 are expected in
+it."""
 
 
 def _find(folder: Path) -> str:
@@ -39,8 +41,11 @@ def _revision(folder: Path, memo: Path | None) -> str:
 
 
 class _Read:
-    """A release by dialogues. The official splits are used where all three are there; otherwise
-    validation and test set are split anew."""
+    """Dialogues and instances of a release.
+
+    The official splits are used if all three exist. Otherwise the validation and test sets are
+    split again at random.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,7 +76,7 @@ class _Read:
         return {split: [d for d in every if splits[d.name] == split] for split in SPLITS}
 
     def instances(self, task: str, split: str) -> Iterator[Instance]:
-        """A system turn each."""
+        """Yield one instance per system turn."""
         for dialogue in self.dialogues[split]:
             kind = ",".join(sorted({s.partition("-")[0] for s in dialogue.exchanges[-1].state}))
             labelled = labels_of(dialogue.name, dialogue.exchanges)
@@ -81,13 +86,14 @@ class _Read:
                     yield reply_instance(dialogue.name, index, dialogue.turns, task, labels, kind)
 
     def turns(self) -> Iterator[TurnLength]:
+        """Yield the lengths of all turns."""
         for split in SPLITS:
             for dialogue in self.dialogues[split]:
                 yield from turn_lengths(dialogue.name, split, dialogue.turns, ("user", "system"))
 
 
 def _open(folder: Path, few_sample: bool) -> Release:
-    """It has no few-sample setting, so it is read whole either way."""
+    """Return the whole release in either setting: MultiWOZ has no few-sample setting."""
     read = _Read(folder)
     return Release(
         location=_find(folder),

@@ -1,4 +1,4 @@
-"""The cards of MultiWOZ 2.0: the next utterance, and the 16 probes with a control."""
+"""Task cards of MultiWOZ 2.0: the next utterance, 16 probes and a control."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PROBES = {
     "EntityValues": "The values of these acts.",
     "Coin": "A control: drawn per dialogue and never said.",
 }
-"""Probe → what it asks, in the order of Table 1 with the control last. IsMultiTopic is called
+"""Probe → description, in the order of Table 1 with the control last. IsMultiTopic is called
 IsMultiTask in Tables 5 and 9."""
 
 CARDS = (

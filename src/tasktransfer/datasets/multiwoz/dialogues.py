@@ -1,9 +1,9 @@
-"""Dialogues of MultiWOZ 2.0 (Budzianowski et al. 2018) from its JSON, checked.
+"""Parsing of MultiWOZ 2.0's JSON (Budzianowski et al. 2018), with checks.
 
-A folder ``multiwoz20`` holds the dialogues of validation and test set as ``val.json`` and
-``test.json``, and those of the training set, where it is there, as ``train.json``; each plain or in
-a zip of the same name. A log begins with the user's turn; a system turn's ``metadata`` is the
-belief state after the user's turn before it.
+A folder ``multiwoz20`` holds the validation and test sets as ``val.json`` and ``test.json``, and
+optionally the training set as ``train.json``. Each may be in a zip of the same name. A log begins
+with a user turn. The ``metadata`` of a system turn is the belief state after the user turn before
+it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ FILES = {"train": "train.json", "dev": "val.json", "test": "test.json"}
 
 DOMAINS = ("attraction", "hotel", "restaurant", "taxi", "train", "hospital", "police", "bus")
 NO_DOMAINS = ("booking", "general")
-"""What acts begin with besides."""
+"""Other prefixes of acts."""
 
 EMPTY = ("", "not mentioned", "none")
-"""Values of slots that nothing is known of."""
+"""Values of slots that are not filled."""
 
 
 @dataclass(frozen=True, slots=True)
 class MultiwozDialogue:
-    """``turns``: user and system by turns; an exchange each two of them."""
+    """A dialogue: alternating user and system turns, and one exchange per two turns."""
 
     name: str
     turns: tuple[str, ...]
@@ -39,10 +39,10 @@ class MultiwozDialogue:
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """Official split → the file that holds it, as far as they are there.
+    """Return official split → its file, for the files that exist.
 
     Raises:
-        DataError: validation or test set is missing.
+        DataError: the validation or test set is missing.
     """
     path = folder / FOLDER
     files: dict[str, Path] = {}
@@ -59,11 +59,11 @@ def files_of(folder: Path) -> dict[str, Path]:
 
 
 def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
-    """The dialogues of a file.
+    """Yield the dialogues of a file.
 
     Raises:
-        DataError: the file is damaged, or a dialogue is not as it has to be; names file, dialogue,
-            turn, value and remedy.
+        DataError: the file is damaged or a dialogue is not valid; names file, dialogue, turn, value
+            and remedy.
     """
     packed = file.suffix == ".zip"
     content = in_zip(file, file.name.removesuffix(".zip")) if packed else content_of(file)
@@ -85,31 +85,29 @@ def _dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
     for number, turn in enumerate(log):
         where = f"{file}, dialogue {name}, turn {number}"
         if not isinstance(turn, dict) or not isinstance(turn.get("text"), str):
-            raise DataError(f"{where}: no text; mend the turn")
+            raise DataError(f"{where}: no text; fix the turn")
         if "metadata" not in turn:
             raise DataError(
-                f"{where}: no metadata, the belief state; take MultiWOZ 2.0 as it was released"
+                f"{where}: no metadata (belief state); use the original release of MultiWOZ 2.0"
             )
         if not isinstance(turn["metadata"], dict):
             raise DataError(
                 f"{where}: metadata is {str(turn['metadata'])[:60]!r}, expected domains with their "
-                "slots, none at a user's turn; take MultiWOZ 2.0 as it was released"
+                "slots, or none in a user turn; use the original release of MultiWOZ 2.0"
             )
         turns.append(" ".join(turn["text"].split()))
         if _is_system(turn) != bool(number % 2):
             side = ("user", "system")[_is_system(turn)]
             raise DataError(
                 f"{where}: a {side} turn out of order (its metadata has "
-                f"{len(turn['metadata'])} domains); user and system speak by turns, the user first"
+                f"{len(turn['metadata'])} domains); user and system must alternate, the user first"
             )
         acts = _acts(where, turn.get("dialog_act", {}))
         if number % 2:
             exchanges.append(Exchange(_state(where, turn["metadata"]), _domains(user), acts))
         user = acts
     if not exchanges:
-        raise DataError(
-            f"{file}, dialogue {name}: a single turn and no answer; remove the dialogue"
-        )
+        raise DataError(f"{file}, dialogue {name}: one turn without an answer; remove the dialogue")
     return MultiwozDialogue(name, tuple(turns[: 2 * len(exchanges)]), tuple(exchanges))
 
 
@@ -118,7 +116,7 @@ def _is_system(turn: Mapping[str, Any]) -> bool:
 
 
 def _acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
-    """Acts of a turn; none where it is not annotated, which the release says with a text."""
+    """Return the acts of a turn; empty if it has a text instead of annotations."""
     if not isinstance(acts, dict):
         return {}
     for act, slots in acts.items():
@@ -134,19 +132,19 @@ def _acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
         if not right or not slots:
             raise DataError(
                 f"{where}: act {act!r} has no slots, found {str(slots)[:60]!r}; expected a list of "
-                "[slot, value], [none, none] for an act without any"
+                "[slot, value], or [none, none] for an act without slots"
             )
     return acts
 
 
 def _domains(acts: Mapping[str, Any]) -> tuple[str, ...]:
-    """The domains of a user's acts, without general ones."""
+    """Return the domains of a user's acts, without general ones."""
     named = (act.partition("-")[0].lower() for act in acts)
     return tuple(dict.fromkeys(domain for domain in named if domain in DOMAINS))
 
 
 def _state(where: str, metadata: Any) -> dict[str, str]:
-    """domain-slot → value of everything that is known; of a booking ``domain-book slot``."""
+    """Return domain-slot → value for all filled slots; ``domain-book slot`` for bookings."""
     state = {}
     for domain, parts in metadata.items():
         if domain not in DOMAINS:
@@ -158,7 +156,7 @@ def _state(where: str, metadata: Any) -> dict[str, str]:
             if not isinstance(slots, dict):
                 raise DataError(
                     f"{where}: domain {domain} has {str(parts)[:60]!r}, expected semi and book "
-                    "with slots and values; take MultiWOZ 2.0 as it was released"
+                    "with slots and values; use the original release of MultiWOZ 2.0"
                 )
             for slot, value in slots.items():
                 if slot != "booked" and value not in EMPTY:

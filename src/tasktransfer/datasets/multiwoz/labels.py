@@ -1,8 +1,8 @@
-"""The labels of the MultiWOZ probes at each system turn, from belief states and dialogue acts.
+"""Labels of the MultiWOZ probes at each system turn, from belief states and dialogue acts.
 
 The authors' script is not public; these definitions are ours (docs/probes.md, Parthasarathi et al.
-2021, Table 1). A label of turn t reads turns up to t, except ``UtteranceLoc``, which is about the
-dialogue's length; the three downstream tasks read the acts of the system's turn t itself.
+2021, Table 1). A label of turn t depends on turns up to t, except ``UtteranceLoc``, which depends
+on the dialogue's length. The three downstream tasks use the acts of system turn t itself.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ FIFTHS = 5
 NONE = "none"
 
 State = Mapping[str, str]
-"""domain-slot → value, empty ones left out."""
+"""domain-slot → value, without empty slots."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A user's turn and the system's after it.
+    """A user turn and the system turn after it.
 
-    ``state``: after the user's turn. ``user_domains``: of the user's acts, in their order.
-    ``acts``: of the system's turn, domain-act → (slot, value) pairs.
+    Args:
+        state: belief state after the user turn.
+        user_domains: domains of the user's acts, in their order.
+        acts: domain-act → (slot, value) pairs of the system turn.
     """
 
     state: State
@@ -33,11 +35,11 @@ class Exchange:
 
 
 Labels = dict[str, tuple[str, ...]]
-"""Probe → labels; a probe that a turn has no label of is absent."""
+"""Probe → labels, without probes that have no label at a turn."""
 
 
 def labels_of(dialogue: str, exchanges: Sequence[Exchange]) -> list[Labels]:
-    """The labels at each system turn."""
+    """Return the labels at each system turn."""
     before: State = {}
     topic, given, labelled = NONE, frozenset[str](), []
     for index, exchange in enumerate(exchanges):
@@ -61,12 +63,12 @@ def labels_of(dialogue: str, exchanges: Sequence[Exchange]) -> list[Labels]:
 
 
 def coin(dialogue: str) -> str:
-    """A label that is drawn per dialogue and never said: what no model can know."""
+    """Return a random label of a dialogue that no text contains, so no model can know it."""
     return ("heads", "tails")[hashlib.sha256(dialogue.encode()).digest()[0] % 2]
 
 
 def _topic(recent: State, user_domains: Sequence[str], before: str) -> str:
-    """Of the slots given in this turn; if none, of the user's act; if none, the one before."""
+    """Return the topic of the turn's slots, otherwise of the user's act, otherwise the last one."""
     if recent:
         return Counter(map(_domain, recent)).most_common(1)[0][0]
     return user_domains[0] if user_domains else before
@@ -85,7 +87,7 @@ def _of_state(state: State) -> Labels:
 
 
 def _of_acts(acts: Mapping[str, Sequence[Sequence[str]]]) -> Labels:
-    """Of the system's turn; nothing where it has no act."""
+    """Return the labels from the system's acts; empty if there are none."""
     if not acts:
         return {}
     pairs = [pair for pairs in acts.values() for pair in pairs]
@@ -101,5 +103,5 @@ def _domain(slot: str) -> str:
 
 
 def _name(slot: str) -> str:
-    """Without the domain; a slot of a booking is called as any other."""
+    """Return the name of a slot without its domain and without the prefix of bookings."""
     return slot.partition("-")[2].removeprefix("book ")

@@ -1,9 +1,9 @@
-"""A tiny world in MultiWOZ's format: three domains, belief states and acts, generated.
+"""Generated tiny world in MultiWOZ's format: three domains, belief states and acts.
 
-What is planted: the current topic and all slots can be read from the context, since each is said;
-``Coin`` cannot, since it is drawn from the dialogue's name and never said. ``python -m
-tasktransfer.datasets.multiwoz.tiny_world FOLDER`` writes one, and leaves one of the same seed and
-size alone.
+The current topic and all slots can be read from the context, since it contains them. ``Coin``
+cannot, since it is drawn from the dialogue's name and is not in the text. ``python -m
+tasktransfer.datasets.multiwoz.tiny_world FOLDER`` writes a world, and does nothing if the folder
+has one with the same seed and size.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ _OFFERS = {
 
 
 def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
-    """Write ``multiwoz20`` under ``folder``, all or nothing; half of the dialogues are the official
-    validation set and half the test set, as at hand."""
+    """Write ``multiwoz20`` under ``folder``, completely or not at all.
+
+    One half of the dialogues is the official validation set, the other half the test set.
+    """
     path = folder / FOLDER
     manifest = {"version": VERSION, "synthetic": True, "seed": seed, "dialogues": dialogues}
     if MAKER.said_of(path) == manifest:
@@ -67,7 +69,7 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
 
 
 def _dialogue(chance: random.Random) -> dict[str, Any]:
-    """One or two domains; the user asks, then gives a slot a turn."""
+    """Return a dialogue on one or two domains in which the user gives one slot per turn."""
     log: list[dict[str, Any]] = []
     state: dict[str, dict[str, str]] = {domain: {} for domain in DOMAINS}
     for domain in chance.sample(sorted(DOMAINS), chance.choice((1, 2, 2))):

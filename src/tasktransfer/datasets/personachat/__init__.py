@@ -1,8 +1,8 @@
-"""PersonaChat as ConvAI2 has it: the next utterance of the side whose persona is known.
+"""PersonaChat in ConvAI2's version: the next utterance of the speaker whose persona is known.
 
-The folder ``convai2`` holds ``valid_self_original_no_cands.txt``, and where it is there
+The folder ``convai2`` holds ``valid_self_original_no_cands.txt`` and optionally
 ``train_self_original_no_cands.txt``. Lines are numbered from 1 in each dialogue: first the persona,
-then an utterance of the other side and, after a tab, the answer.
+then an utterance of the other speaker and, after a tab, the answer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FILES = {"train": "train_self_original_no_cands.txt", "dev": "valid_self_origina
 PERSONA = "your persona: "
 FIFTHS = 5
 MIDDLE = 1000
-"""Words that WordCont asks for: the middle ones of the training words by frequency."""
+"""Number of words for WordCont: the mid-frequency words of the training dialogues."""
 
 _CITATION = "Zhang et al. 2018, Personalizing Dialogue Agents (ACL); Dinan et al. 2020, ConvAI2"
 REPLY = reply_task("PersonaChat_reply", NAME, _CITATION, "none stated")
@@ -52,7 +52,7 @@ CARDS = (
 
 @dataclass(frozen=True, slots=True)
 class PersonaDialogue:
-    """``turns``: the other side and the answering one by turns."""
+    """A dialogue: alternating turns of the other and the answering speaker."""
 
     name: str
     persona: tuple[str, ...]
@@ -70,10 +70,10 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def read_dialogues(file: Path) -> list[PersonaDialogue]:
-    """The dialogues of a file, named after what is said in them.
+    """Return the dialogues of a file, named by a digest of their text.
 
     Raises:
-        DataError: a line is not as it has to be; names file, line and value.
+        DataError: a line is not valid; names file, line and value.
     """
     dialogues: list[tuple[list[str], list[str]]] = []
     for number, line in text_lines(file):
@@ -94,7 +94,7 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
         both = text.split("\t")[:2]
         if len(both) != 2 or not all(both):
             raise DataError(
-                f"{file}, line {number}: {text[:60]!r} is no utterance with its answer after a tab"
+                f"{file}, line {number}: {text[:60]!r} is not an utterance, a tab and an answer"
             )
         turns += both
     if not dialogues:
@@ -112,14 +112,17 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
 
 
 class _Read:
-    """A release by dialogues; without a training set the validation set is split anew."""
+    """Dialogues and instances of a release.
+
+    Without a training set the validation set is split again at random.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @cached_property
     def dialogues(self) -> Mapping[str, list[PersonaDialogue]]:
-        """Split → its dialogues. With a training set, the validation set is halved for the test."""
+        """Split → its dialogues. With a training set, half of validation is the test set."""
         files = _files(self.folder)
         by_file = {split: read_dialogues(file) for split, file in files.items()}
         refuse_shared(
@@ -139,11 +142,11 @@ class _Read:
 
     @cached_property
     def middle_words(self) -> frozenset[str]:
-        """The words of WordCont: of the training dialogues alone."""
+        """The words of WordCont, from the training dialogues alone."""
         return middle_words(turn for dialogue in self.dialogues["train"] for turn in dialogue.turns)
 
     def instances(self, task: str, split: str) -> Iterator[Instance]:
-        """An answer of the side whose persona is known, each."""
+        """Yield one instance per answer of the speaker whose persona is known."""
         for dialogue in self.dialogues[split]:
             answers = len(dialogue.turns) // 2
             personal = _content_words(dialogue.persona)
@@ -162,13 +165,14 @@ class _Read:
         return {} if last is None else {"WordCont": (last,)}
 
     def turns(self) -> Iterator[TurnLength]:
+        """Yield the lengths of all turns."""
         for split in SPLITS:
             for dialogue in self.dialogues[split]:
                 yield from turn_lengths(dialogue.name, split, dialogue.turns, ("other", "self"))
 
 
 def middle_words(turns: Iterable[str]) -> frozenset[str]:
-    """The middle ones of the words that are said three times or more, by frequency."""
+    """Return the mid-frequency words among those that occur at least three times."""
     counts = Counter(word for turn in turns for word in words(turn))
     ranked = sorted((w for w, n in counts.items() if n > 2), key=lambda w: (-counts[w], w))
     begin = max(0, (len(ranked) - MIDDLE) // 2)
@@ -190,7 +194,7 @@ def _revision(folder: Path, memo: Path | None) -> str:
 
 
 def _open(folder: Path, few_sample: bool) -> Release:
-    """It has no few-sample setting, so it is read whole either way."""
+    """Return the whole release in either setting: PersonaChat has no few-sample setting."""
     read = _Read(folder)
     return Release(
         location=_find(folder),

@@ -1,5 +1,4 @@
-"""Words that say nothing of a person: scikit-learn's English stop words, and pieces of
-contractions."""
+"""Stop words: those of scikit-learn for English, and pieces of contractions."""
 
 _WORDS = """
 a about above across after afterwards again against all almost alone along already also although
