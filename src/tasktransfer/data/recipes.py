@@ -74,7 +74,7 @@ def prepend_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 
 def _with_prefix(instance: Instance, words: str) -> Instance:
-    """An instance whose context begins with some words; offsets into it move along."""
+    """Return an instance with words before its context and shifted offsets."""
     shift = len(words) + 1
     return replace(
         instance,

@@ -65,8 +65,10 @@ def normalise_text(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """Return the number of words in a text, without punctuation that stands alone. Two characters
-    count as a word in scripts that put no spaces between words."""
+    """Return the number of words in a text, without separate punctuation marks.
+
+    In scripts without spaces between words, two characters count as a word.
+    """
     unspaced = 0 if text.isascii() else len(_WITHOUT_SPACES.findall(text))
     return len(_WORD.findall(text)) + unspaced // 2
 

@@ -203,14 +203,14 @@ class Task:
     outputs: tuple[str, ...] = ()
     """Traits of a multi-output task, in the release's order and spelling."""
     every_mention: bool = False
-    """Whether the answer of a span task is correct at every position where the context has it as
-    whole words. Otherwise it is correct only at the release's position."""
+    """True if the answer of a span task is correct wherever the context has it as whole words.
+    False if it is correct only at the release's position."""
     keeps: Literal["end", "beginning", "both"] = "end"
     """End of the context that is kept if an input is too long, or both ends. A target utterance is
     at the end. A task without one may lose fewer answers if the beginning is kept."""
     by_head: bool = False
-    """Whether models of all families answer with a linear head on their encoding of the context,
-    including text-to-text models."""
+    """True if models of all families, including text-to-text models, answer with a linear head on
+    their encoding of the context."""
     first: Literal["query", "context"] = "query"
     """First segment of an encoder's input. Truncation always cuts the context."""
     loss: Literal["cross_entropy", "squared_error"] = "cross_entropy"

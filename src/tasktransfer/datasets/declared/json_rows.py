@@ -151,7 +151,7 @@ class _Members:
 
     @property
     def is_by_columns(self) -> bool:
-        """Whether the members are columns: row name → value."""
+        """True if the members are columns: row name → value."""
         if self.first is None or not self.are_columns or self.count != self.objects:
             return False
         are_numbers = all(key.lstrip("-").isdecimal() for key in self.first)

@@ -160,7 +160,7 @@ class DialogueSection(Section):
 
     @property
     def by_turn(self) -> bool:
-        """Whether a row is an utterance of a dialogue that several rows make up."""
+        """True if a row is an utterance, so that several rows form a dialogue."""
         return self.turns is None and self.id is not None
 
 
