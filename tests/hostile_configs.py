@@ -89,9 +89,9 @@ def _written(key: str) -> str:
 
 COMMON: list[tuple[str, Any, str]] = [
     ("study", None, "expected text"),
-    ("results", "/proc/x", "cannot be made"),
-    ("results", f"results/{LONG}", "a name of 300 bytes, and file systems take 255"),
-    ("results", "x/" * 2000 + "x", "a path of 4,001 bytes, and file systems take 3,000"),
+    ("results", "/proc/x", "cannot be created"),
+    ("results", f"results/{LONG}", "a name of 300 bytes, but at most 255"),
+    ("results", "x/" * 2000 + "x", "a path of 4,001 bytes, but at most 3,000"),
     ("data.release", LONG, "a name of 300 bytes"),
     ("models.0.name", LONG, "100 at most"),
     ("models", [], "expected 1 or more items"),
@@ -141,7 +141,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("reduction", 10**9, "expected a number of 1024 at most"),
         ("data.few_sample", True, "no dataset of this design has a few-sample setting"),
         ("models.0.family", "decoder", "expected one of encoder"),
-        ("models.0.checkpoint", "built", "this design builds no such model"),
+        ("models.0.checkpoint", "built", "this design does not build models"),
     ],
     "probes": [
         ("probes.tasks", [], "expected 1 or more items"),
@@ -159,7 +159,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("models.0.checkpoint", "tiny", "give either an architecture or a checkpoint"),
         ("models.0.family", "encoder", "an architecture is an encoder_decoder"),
         ("models.0.revision", "main", "only hub names have revisions"),
-        ("models.0", {"name": "x", **TINY, "checkpoint": "built"}, "builds no such model"),
+        ("models.0", {"name": "x", **TINY, "checkpoint": "built"}, "does not build models"),
     ],
 }
 
@@ -167,7 +167,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     "duplicate key": ("seeds: 2\n", "seeds: duplicate key"),
     "tab": ("x:\n\ty: 1\n", "not valid YAML"),
     "alias of nothing": ("x: *nobody\n", "not valid YAML"),
-    "alias of itself": ("x: &x [*x]\n", "holds itself"),
+    "alias of itself": ("x: &x [*x]\n", "contains itself"),
     "tag": ("x: !!python/object:os.system {}\n", "cannot be used"),
     "open quote": ('x: "abc\n', "not valid YAML"),
     "null as a key": ("null: 1\n", "null: a key must be a name"),

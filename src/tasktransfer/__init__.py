@@ -1,7 +1,7 @@
 """Studies of dialogue models: task transfer, empathetic responses, response rating, probes.
 
 The Python API is ``load_results``, ``open_study``, ``plan`` and ``run`` (see ``tasktransfer.api``).
-It is imported when it is first used, so that the command line starts quickly.
+It is imported on first use, so that the command line starts quickly.
 """
 
 from __future__ import annotations

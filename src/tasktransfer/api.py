@@ -37,7 +37,7 @@ _FIRST = ("runs", "scores", "deltas", "cells", "summary", "missing")
 
 @dataclass(frozen=True, repr=False)
 class Results(Mapping[str, pd.DataFrame]):
-    """The tables of a study, by name. A table is read when it is first used.
+    """The tables of a study, by name. A table is read on first use.
 
     ``results["cells"]`` and ``results.cells`` are the same data frame. Every design has ``runs``,
     ``scores``, ``missing`` and ``problems``; docs/columns.md lists the others.
@@ -71,8 +71,11 @@ class Results(Mapping[str, pd.DataFrame]):
 
     @property
     def missing(self) -> pd.DataFrame:
-        """One row per planned run without a usable record. A transfer study has those of its
-        controls in ``control_missing``, and whatever else it planned in ``other_missing``."""
+        """One row per planned run without a usable record.
+
+        A transfer study lists only baselines and transfer runs here. Controls are in
+        ``control_missing``, all other runs in ``other_missing``.
+        """
         return self["missing"]
 
     def describe(self, table: str) -> pd.DataFrame:
@@ -158,7 +161,7 @@ def open_study(config: str | Path, changes: Mapping[str, Any] | None = None) -> 
 
     Args:
         config: path of the study's YAML file.
-        changes: values that replace those of the file, as a nested mapping:
+        changes: values that override those of the file, as a nested mapping:
             ``{"training": {"epochs": 2}}``.
 
     Raises:
@@ -172,7 +175,7 @@ def open_study(config: str | Path, changes: Mapping[str, Any] | None = None) -> 
 
 @dataclass(frozen=True, repr=False)
 class StudyPlan:
-    """The runs of a study, before any of them has started."""
+    """The planned runs of a study."""
 
     study: str
     runs: pd.DataFrame
@@ -182,14 +185,14 @@ class StudyPlan:
 
     def __repr__(self) -> str:
         lines = [f"Plan of study {self.study!r}: {len(self.runs):,} runs"]
-        lines[0] += f", {self.trainings:,} distinct trainings"
+        lines[0] += f", {self.trainings:,} distinct training runs"
         counts = self.runs["method"].value_counts(sort=False)
         lines += [f"  {method:24} {count:>8,}" for method, count in counts.items()]
         return "\n".join(lines)
 
 
 def plan(config: str | Path, changes: Mapping[str, Any] | None = None) -> StudyPlan:
-    """Return the runs that a study consists of. Arguments and errors as ``open_study``."""
+    """Return the planned runs of a study. Arguments and errors are those of ``open_study``."""
     study = open_study(config, changes)
     rows = [
         {"method": run.method, "model": run.model, "seed": run.seed, **run.about}
@@ -206,19 +209,19 @@ def run(
     gpus: int | None = None,
     profile: str = "default",
 ) -> Results:
-    """Run a study by Snakemake, as ``tasktransfer run`` does, and load its results.
+    """Run a study with Snakemake, as ``tasktransfer run`` does, and load its results.
 
     Finished jobs are not run again.
 
     Args:
         config: path of the study's YAML file.
-        changes: values that replace those of the file, as a nested mapping.
-        cores: CPU cores; None for all.
-        gpus: jobs with a GPU that run at once; None for one per GPU.
-        profile: name of a shipped Snakemake profile, or the folder of another one.
+        changes: values that override those of the file, as a nested mapping.
+        cores: number of CPU cores, None for all.
+        gpus: number of GPU jobs that run in parallel, None for one per GPU.
+        profile: name of a shipped Snakemake profile, or folder of another profile.
 
     Raises:
-        ConfigError: the config is not valid, or there is no such profile.
+        ConfigError: the config is not valid, or the profile does not exist.
         TaskTransferError: a job failed; the message has the error and the log of each.
     """
     from tasktransfer.cli.run_study import Request, run_study  # noqa: PLC0415

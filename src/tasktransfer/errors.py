@@ -1,7 +1,7 @@
-"""The errors that a user can mend, each with its own exit code.
+"""Errors that a user can fix, each with its own exit code.
 
-Every message names the file, the key or instance, the value, and the remedy.
-Anything else that escapes is a bug and keeps its traceback.
+Every message names the file, the key or instance, the value, and the remedy. Any other exception
+is a bug and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -15,37 +15,46 @@ from contextlib import suppress
 from traceback import walk_tb
 
 CONSOLE = "TASKTRANSFER_CONSOLE"
-"""The environment variable with the number of a descriptor to which an error is written that cannot
-be written to standard error: in a workflow that is a log, which a full disk takes along."""
+"""Environment variable with the number of a fallback file descriptor for errors.
+
+It is used if standard error cannot be written. In a workflow standard error is a log file, which
+cannot be written if the disk is full.
+"""
 
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-"""Control characters but for tabs and line ends, characters without a width, those that change the
-direction of text, and halves of surrogate pairs."""
+"""Characters that are escaped on a terminal.
+
+They are control characters except tabs and line ends, characters without a width, characters that
+change the text direction, and halves of surrogate pairs.
+"""
 _LINE_ENDS = {ord("\n"): "\\n", ord("\t"): "\\t"}
 
 
 def escape_text(text: str) -> str:
-    """Return a text that is safe on a terminal: what cannot be seen, or moves what can, becomes
-    ``\\x1b``. Line ends and tabs stay."""
+    """Return a text that is safe on a terminal.
+
+    Invisible characters and control sequences are escaped, as in ``\\x1b``. Line ends and tabs
+    stay.
+    """
     return _UNSAFE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def escape_line(text: str) -> str:
-    """Return a text that is safe on a terminal and stays on its line."""
+    """Return a text that is safe on a terminal and has no line ends."""
     return escape_text(text).translate(_LINE_ENDS)
 
 
 def tell_note(text: str) -> None:
-    """Print a note on standard error. It is one line, whatever file it quotes."""
+    """Print a note on standard error, in one line even if it quotes a file with line ends."""
     tell(f"note: {escape_line(text)}")
 
 
 def tell(text: str) -> None:
-    """Say something on standard error, or else on the console (``CONSOLE``)."""
+    """Print a text on standard error, or on the console (``CONSOLE``) if that fails."""
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
@@ -54,8 +63,10 @@ def tell(text: str) -> None:
 
 
 class TaskTransferError(Exception):
-    """Base of all errors that the command line prints without a traceback. Their messages quote
-    what files and configs hold, so that ``str`` escapes them for the terminal."""
+    """Base class of all errors that the command line prints without a traceback.
+
+    Messages quote files and configs, so ``str`` escapes them for the terminal.
+    """
 
     exit_code = 1
 
@@ -64,7 +75,7 @@ class TaskTransferError(Exception):
 
 
 class ConfigError(TaskTransferError):
-    """The study asked for cannot be: unknown key, unknown name, impossible number."""
+    """The config is not valid: unknown key, unknown name, or impossible number."""
 
     exit_code = 2
 
@@ -82,41 +93,48 @@ class ModelError(TaskTransferError):
 
 
 class TrainingError(TaskTransferError):
-    """A training cannot go on, for example because its loss is not a number."""
+    """A training run cannot continue, for example because its loss is NaN."""
 
     exit_code = 5
 
 
 class MemoryShortageError(TaskTransferError):
-    """A training does not fit into memory, however small its micro-batches, or a command not into
-    what its process may have. Worth another try: on a larger device or with a higher limit, or
-    once whatever else held the memory is gone."""
+    """A training run or command does not fit into memory.
+
+    A training run does not fit even with its smallest micro-batch. A command does not fit into the
+    memory limit of its process. Try again on a larger device, with a higher limit, or when other
+    processes have freed their memory.
+    """
 
     exit_code = 8
 
 
 class RecordError(TaskTransferError):
-    """A run record is damaged, of another schema, or contradicts its predictions."""
+    """A run record is damaged, has another schema, or contradicts its predictions."""
 
     exit_code = 6
 
 
 class SubmissionError(TaskTransferError):
-    """A challenge submission breaks the format. The message lists what is wrong, each finding with
-    its file and line."""
+    """A challenge submission violates the format.
+
+    The message lists all problems, each with its file and line.
+    """
 
     exit_code = 9
 
 
 class EndpointError(TaskTransferError):
-    """An endpoint does not answer, or not what it is asked. What it has answered is kept."""
+    """An endpoint does not respond, or its response is not valid. Earlier responses are kept."""
 
     exit_code = 10
 
 
 class StorageError(TaskTransferError):
-    """The disk is full, the quota used up, or a folder cannot be written. Nothing is lost: what is
-    finished stays, and the next start goes on from there."""
+    """The disk is full, the quota is exhausted, or a folder cannot be written.
+
+    Finished results are kept, and the next start resumes from them.
+    """
 
     exit_code = 7
 
@@ -127,19 +145,19 @@ _STORAGE = {
     errno.EROFS: "the file system is mounted read-only; put `results` of the config elsewhere",
     errno.EACCES: "make it writable for you, or put `results` of the config elsewhere",
     errno.EISDIR: "give the name of a file",
-    errno.EEXIST: "a file stands where a folder should be; give another place",
+    errno.EEXIST: "a file is in the place of a folder; give another path",
     errno.EFBIG: "this shell limits the size of files: raise the limit (ulimit -f unlimited)",
     errno.EMFILE: "this shell limits the number of open files: raise the limit (ulimit -n 4096)",
-    errno.ENOTDIR: "a file stands where a folder should be; give another place",
+    errno.ENOTDIR: "a file is in the place of a folder; give another path",
     errno.ENAMETOOLONG: "give a shorter name",
     errno.EPERM: "make it writable for you, or put `results` of the config elsewhere",
 }
 
 
 def storage_error(error: BaseException) -> StorageError | None:
-    """A failed write as an error with its remedy; None if ``error`` is something else.
+    """Return a failed write as an error with its remedy, or None for other errors.
 
-    Libraries that write by themselves (safetensors, torch) report the cause in their text only.
+    Libraries that write files (safetensors, torch) report the cause only in the error's text.
     """
     code = error.errno if isinstance(error, OSError) else None
     text = str(error)
@@ -147,27 +165,28 @@ def storage_error(error: BaseException) -> StorageError | None:
         if code == number or os.strerror(number) in text:
             where = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
             return StorageError(
-                f"{where}{os.strerror(number)}. Nothing that was finished is lost: {remedy} and "
-                "start again"
+                f"{where}{os.strerror(number)}. Finished results are kept: {remedy} and start again"
             )
     return None
 
 
 _MEMORY = (
     os.strerror(errno.ENOMEM),
-    "failed to map segment",  # a library that cannot be loaded
+    "failed to map segment",  # the dynamic linker, for a shared library
     "can't allocate memory",  # torch
     "can't start new thread",
     "bad_alloc",
 )
 
 LEAST_MEMORY_MB = 1024
-"""Address space below which the libraries of tables and trainings abort the process, each in its
-own way; above it they raise errors."""
+"""Address space below which torch and the table libraries abort the process.
+
+With more address space they raise errors.
+"""
 
 
 def memory_shortage(error: BaseException) -> MemoryShortageError | None:
-    """A process that got no memory, wherever it failed; None if ``error`` is something else."""
+    """Return a failed memory allocation as an error, or None for other errors."""
     cause: BaseException | None = error
     while cause is not None:
         text = str(cause)
@@ -179,7 +198,7 @@ def memory_shortage(error: BaseException) -> MemoryShortageError | None:
 
 
 def refuse_little_memory() -> None:
-    """Raise where the shell limits the memory to less than any library takes.
+    """Raise an error if the shell limits the memory to less than the libraries need.
 
     Raises:
         MemoryShortageError: the limit is below ``LEAST_MEMORY_MB``.
@@ -187,7 +206,7 @@ def refuse_little_memory() -> None:
     limit = _memory_limit_mb()
     if limit is not None and limit < LEAST_MEMORY_MB:
         raise MemoryShortageError(
-            f"out of memory: this command takes {LEAST_MEMORY_MB:,} MB at least. {_more_memory()}"
+            f"out of memory: this command needs at least {LEAST_MEMORY_MB:,} MB. {_more_memory()}"
         )
 
 
@@ -199,32 +218,31 @@ def _memory_limit_mb() -> int | None:
 def _more_memory() -> str:
     limit = _memory_limit_mb()
     if limit is not None:
-        return f"This shell limits it to {limit:,} MB: raise the limit (ulimit -v unlimited)"
-    return "End what else uses the memory, or take a machine with more, and start again"
+        return f"This shell's limit is {limit:,} MB: raise it (ulimit -v unlimited)"
+    return "Stop other processes, or use a machine with more memory, and start again"
 
 
 def mendable(error: BaseException) -> TaskTransferError | None:
-    """An error of the disk or of memory, whatever library it comes from, with its remedy; None if
-    ``error`` is something else."""
+    """Return a disk or memory error of any library with its remedy, or None for other errors."""
     return storage_error(error) or memory_shortage(error)
 
 
 PLUGIN_PREFIX = "tasktransfer_plugin_"
-"""Beginning of the module names of a study's plugins."""
+"""Prefix of the module names of a study's plugins."""
 LONGEST = 300
-"""Characters of a foreign error's text that are shown."""
+"""Maximum number of characters that are shown of a library's error text."""
 
 
 def plugin_error(error: BaseException) -> ConfigError | None:
-    """Return an error that a plugin's code raised, with its line; None for other errors."""
+    """Return an error raised by a plugin's code, with its line, or None for other errors."""
     line = find_plugin_line(error)
     if line is None:
         return None
-    return ConfigError(f"{line}: this plugin raised {describe_error(error)}. Mend it there")
+    return ConfigError(f"{line}: this plugin raised {describe_error(error)}. Fix the plugin")
 
 
 def find_plugin_line(error: BaseException) -> str | None:
-    """Return the last line of a plugin that an error came through, as ``file:line``."""
+    """Return the last line of a plugin in an error's traceback, as ``file:line``."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno or 1}"
     lines = [
@@ -236,10 +254,10 @@ def find_plugin_line(error: BaseException) -> str | None:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the type and text of an error of any library in one printable line."""
+    """Return the type and text of any error in one printable line."""
     try:
         text = error.msg if isinstance(error, SyntaxError) else str(error)
-    except Exception:  # its own __str__ is at fault
+    except Exception:  # the error's own __str__ fails
         text = "an error without a text"
     line = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
     shown = line if len(line) <= LONGEST else f"{line[:LONGEST]}..."

@@ -120,7 +120,7 @@ REFUSED: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "model name twice",
         changed("models", 1, to={"name": "TINY-bert", "family": "decoder", "checkpoint": "tiny"}),
-        ["models[1].name", "'TINY-bert' names models[0] already"],
+        ["models[1].name", "'TINY-bert' is already the name of models[0]"],
     ),
     (
         "task without brackets",

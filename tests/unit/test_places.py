@@ -137,7 +137,7 @@ def test_results_have_no_path_variables_of_snakemake(
     assert "results: " in said and "takes" in said and "name a folder without them" in said
     (tmp_path / "in<side>").mkdir()
     monkeypatch.chdir(tmp_path / "in<side>")
-    assert "takes < > in a path specially" in refusal({**SMALL, "results": "."})
+    assert "< > has a special meaning" in refusal({**SMALL, "results": "."})
     parse({**SMALL, "results": "results"})
 
 

@@ -1,8 +1,8 @@
-"""The study that a config file asks for, as typed data.
+"""The config of a study as typed data.
 
-``read`` reads a file, ``validated`` checks it and builds the config class of a design; whatever
-cannot be is refused before anything runs, all problems of a file at once. Which designs, datasets
-and tasks there are is not known here: a design's config class says it (``tasktransfer.designs``).
+``read`` reads a file; ``validated`` checks it and builds the config class of a design. All problems
+of a file are reported at once, before anything runs. The available designs, datasets and tasks are
+defined by the designs' config classes (``tasktransfer.designs``).
 """
 
 from __future__ import annotations
@@ -59,11 +59,14 @@ Study = TypeVar("Study", bound=CommonConfig)
 
 
 def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Document:
-    """Read a YAML file; ``overrides`` is a nested mapping laid over the file's
-    (``overrides.from_options``).
+    """Read a YAML file.
+
+    Args:
+        overrides: values that override those of the file, as a nested mapping
+            (``overrides.from_options``).
 
     Raises:
-        ConfigError: no such file, unreadable, or not YAML.
+        ConfigError: the file does not exist, cannot be read, or is not YAML.
     """
     document = yaml_file.read(Path(path))
     if not overrides:
@@ -81,10 +84,14 @@ def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Docume
 
 
 def validated(document: Document, cls: type[Study], kinds: Sequence[str] | None = None) -> Study:
-    """The config of a class; ``kinds`` of stages that its design has, None: any.
+    """Check a document and build the config of a class.
+
+    Args:
+        kinds: kinds of stages that the design has, None to accept any.
 
     Raises:
-        ConfigError: every problem of the file, one a line, with line, key path, value and remedy.
+        ConfigError: lists every problem of the file, one per line, with line number, key path,
+            value and remedy.
     """
     parts: dict[str, Any] = {}
     problems: list[Problem] = []
@@ -102,7 +109,7 @@ def validated(document: Document, cls: type[Study], kinds: Sequence[str] | None 
 
 
 def checked(document: Document, adapter: TypeAdapter[Any], context: Mapping[str, Any]) -> Any:
-    """A file of something else than a study, checked as ``validated`` does."""
+    """Check a file that is not a study's config, as ``validated`` does, and return its value."""
     try:
         value = adapter.validate_python(document.value, context=context)
     except ValidationError as error:
@@ -115,7 +122,7 @@ def checked(document: Document, adapter: TypeAdapter[Any], context: Mapping[str,
 def _problems(
     document: Document, error: ValidationError, make_schema: Callable[[], Schema]
 ) -> Iterator[Problem]:
-    """What is wrong, without what YAML has a problem with already."""
+    """Yield the problems of a validation, without keys for which YAML reports a problem."""
     reported = {problem.path for problem in document.problems}
     for problem in islice(problems_of(error, document.value, make_schema), MAX_PROBLEMS):
         if problem.path not in reported:
@@ -123,7 +130,7 @@ def _problems(
 
 
 def schema(cls: type[CommonConfig]) -> dict[str, Any]:
-    """The JSON schema of a config file."""
+    """Return the JSON schema of a config file."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **cls.model_json_schema(),

@@ -1,4 +1,4 @@
-"""The section ``models[].adapter``: what is trained in place of a model's own weights."""
+"""The section ``models[].adapter``: an adapter that is trained instead of a model's weights."""
 
 from __future__ import annotations
 
@@ -13,38 +13,42 @@ ALL_LINEAR: Literal["all-linear"] = "all-linear"
 
 
 class AdapterConfig(Section):
-    """An adapter that is trained while the model's own weights stay; heads of tasks are trained
-    whole and saved with it."""
+    """An adapter that is trained while the model's weights are frozen.
+
+    Task heads are fully trained and saved with the adapter.
+    """
 
     kind: Literal["lora"] = Field(
-        default="lora", description="lora: of low rank (Hu et al. 2021), by the package peft"
+        default="lora", description="lora: low-rank adapter (Hu et al. 2021), from the package peft"
     )
-    rank: int = Field(default=16, ge=1, le=4096, description="of what is added to a layer")
+    rank: int = Field(default=16, ge=1, le=4096, description="rank of the low-rank update")
     alpha: Annotated[float, Field(gt=0, le=100_000), NUMBER] = Field(
-        default=32.0, description="what is added to a layer counts alpha / rank times"
+        default=32.0, description="the update is scaled by alpha / rank"
     )
     target_modules: (
         Literal["all-linear"] | Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT]
     ) = Field(
         default=ALL_LINEAR,
-        description="the layers that get one, by the ends of their names, or all-linear: all "
-        "linear layers but the output layer",
+        description="layers that get an adapter, by the ends of their names, or all-linear: all "
+        "linear layers except the output layer",
     )
     dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] = Field(
-        default=0.05, description="of what the adapter reads"
+        default=0.05, description="dropout rate of the adapter's input"
     )
     start: AdapterStart = Field(
         default="continue",
-        description="a training that starts from another goes on training its adapter (continue), "
-        "or trains a new one: on the weights that it is merged into (merge), or beside it (stack)",
+        description="use of the source run's adapter in a run that starts from it: train it "
+        "further (continue), merge it into the weights and train a new one (merge), or train a new "
+        "one next to it (stack)",
     )
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] | None = Field(
-        default=None, description="of the adapter and the heads; null: ten times the training's"
+        default=None,
+        description="learning rate of adapter and heads; null for ten times training.learning_rate",
     )
 
     @property
     def spec(self) -> LowRank:
-        """What a model's trainings are told of it."""
+        """The section as a core spec."""
         every = self.target_modules == ALL_LINEAR
         return LowRank(
             rank=self.rank,

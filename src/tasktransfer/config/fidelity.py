@@ -1,4 +1,4 @@
-"""The switches of ``core.fidelity`` as a config writes them: a setting, and what differs."""
+"""The section ``training.fidelity``: a setting of ``core.fidelity``, and single switches."""
 
 from __future__ import annotations
 
@@ -12,50 +12,53 @@ from tasktransfer.core.fidelity import FIDELITIES, Fidelity, Setting
 
 
 class _Based(Section):
-    """A setting and the switches that are set in another way."""
+    """A setting, and switches that differ from it."""
 
     setting: Setting = Field(
-        default="default", description="what switches are set to that are not named here"
+        default="default", description="setting that gives the values of all other switches"
     )
 
 
 DESCRIPTIONS = {
-    "scoring": "how metrics count invalid labels, unanswerable texts and several right answers",
-    "multi_label": "encoders choose the labels whose sigmoid exceeds 0.5, or whose softmax "
+    "scoring": "treatment of invalid labels, unanswerable texts and several gold answers in the "
+    "metrics",
+    "multi_label": "encoders predict the labels whose sigmoid exceeds 0.5, or whose softmax "
     "exceeds 0.1",
-    "backbone_dropout": "dropout inside the pre-trained model; that before an encoder's head is "
+    "backbone_dropout": "dropout inside the pretrained model; dropout before an encoder's head is "
     "always on",
-    "head_start": "encoders' new heads: N(0, 0.02) with fixed biases, or Xavier-uniform with "
-    "torch's own",
-    "batches_per_update": "batches, drawn one by one, that make up an update; batch_size is "
+    "head_start": "initialisation of encoders' new heads: N(0, 0.02) with fixed biases, or "
+    "Xavier-uniform with torch's default biases",
+    "batches_per_update": "number of batches, sampled one by one, per update; batch_size is "
     "divided by it",
-    "leftover_batches": "batches at an epoch's end that are too few for an update",
-    "weighting_when_finetuning": "task_weighting stays on when a task is fine-tuned after several",
-    "selection_metrics": "rounds are chosen by the mean of Table 1's metrics, or of all metrics of "
-    "the release",
-    "several_answers": "which of several right answers is trained on: the first, or one drawn for "
-    "each round",
-    "lost_spans": "encoders' answers that truncation cut away: left out of the loss, or the first "
-    "token",
-    "span_choice": "encoders' spans: the best pair in the context, or the best start and the best "
-    "end of all tokens, padding included",
-    "inputs": "how context and query are joined and cut: ours, or as the toolkit does",
+    "leftover_batches": "use of batches at the end of an epoch that are too few for an update",
+    "weighting_when_finetuning": "apply task_weighting also in fine-tuning after multitask "
+    "training",
+    "selection_metrics": "the best round has the highest mean of Table 1's metrics, or of all "
+    "metrics of the release",
+    "several_answers": "gold answer to train on if there are several: the first, or one sampled "
+    "per round",
+    "lost_spans": "loss for encoders' answer spans that truncation removed: none, or that of the "
+    "first token",
+    "span_choice": "answer span of encoders: the best pair in the context, or the best start and "
+    "the best end among all tokens, including padding",
+    "inputs": "joining and truncation of context and query: ours, or that of the toolkit",
     "answers": "generated labels: words, compared without case; tlidb: personality as 0 and 1, "
-    "labels compared exactly, relations found as substrings",
-    "repetition_penalty": "divides the scores of tokens that were generated, and by decoders read",
-    "generation_length": "tokens of a generated answer at most: the longest label's, or the "
+    "labels compared exactly, relations matched as substrings",
+    "repetition_penalty": "divisor for the scores of tokens that were generated or, by decoders, "
+    "read in the prompt",
+    "generation_length": "maximum number of generated tokens: that of the longest label, or the "
     "toolkit's limits",
-    "exp3_steps": "algorithm exp3 explores the less the more steps it has taken (FLAD's paper), or "
-    "ten times as many and one (FLAD's released code)",
+    "exp3_steps": "step count t of algorithm exp3, whose exploration decreases with t: the number "
+    "of steps (FLAD's paper), or ten times that number plus one (FLAD's released code)",
 }
-"""What each switch decides."""
+"""Switch → its description."""
 
 
 def _key(kind: Any, description: str) -> Any:
-    """A switch as a key of the config; null: as the setting has it."""
+    """Return a switch as a key of the config. Null takes the setting's value."""
     if kind is float:
         kind = Annotated[float, Field(gt=0, le=100), NUMBER]
-    text = f"{description}; null: as the setting has it"
+    text = f"{description}; null for the setting's value"
     return kind | None, Field(default=None, description=text)
 
 
@@ -70,7 +73,7 @@ FidelityConfig: Any = create_model(
 
 
 def switches_of(value: Any) -> tuple[Setting, Fidelity]:
-    """The setting that a config names, and all switches."""
+    """Return the setting that a config names, and the values of all switches."""
     if isinstance(value, str):
         return value, FIDELITIES[value]  # type: ignore[index,return-value]
     switches = value.model_dump(exclude={"setting"}, exclude_none=True)

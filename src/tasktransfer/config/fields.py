@@ -1,4 +1,4 @@
-"""Types of a config's values, for the sections of every design."""
+"""Types of config values, for the sections of every design."""
 
 from __future__ import annotations
 
@@ -25,31 +25,35 @@ from tasktransfer.core.validation import STRICT, Schema, refuse, show
 MAX_SEED = 2**32 - 1
 MOST_SEEDS = 1000
 MOST = 10**9
-"""Of any number that is counted."""
+"""Maximum of any count."""
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-"""Control characters and halves of surrogate pairs: no path, title or record can hold them."""
+"""Control characters and halves of surrogate pairs, which no path, title or record can contain."""
 
 _FLOAT_TEXT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-"""A number that YAML 1.1 reads as text, because it has an exponent and no dot: ``3e-5``."""
+"""A number that YAML 1.1 reads as text because it has an exponent but no dot: ``3e-5``."""
 
 
 class Section(BaseModel):
-    """A mapping whose keys are known. Defaults are checked as if they stood in the file."""
+    """A mapping with fixed keys. Defaults are checked like values of the file."""
 
     model_config = STRICT | ConfigDict(validate_default=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Marks a string that the pattern matches as a whole; ``remedy`` says what a right one is."""
+    """A marker for strings that must match a pattern as a whole.
+
+    Attributes:
+        remedy: description of a valid string, for the error message.
+    """
 
     pattern: str
     remedy: str
 
     def check(self, value: str) -> str:
         if _UNPRINTABLE.search(value):
-            raise ValueError(f"{show(value)} holds a character that cannot be printed: remove it")
+            raise ValueError(f"{show(value)} contains an unprintable character: remove it")
         if not re.fullmatch(self.pattern, value):
             raise ValueError(f"{show(value)} cannot be used: {self.remedy}")
         return value
@@ -68,7 +72,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """Marks a float, which YAML 1.1 may have read as text."""
+    """A marker for floats, which YAML 1.1 may have read as text."""
 
     def read(self, value: Any) -> Any:
         return float(value) if isinstance(value, str) and _FLOAT_TEXT.fullmatch(value) else value
@@ -109,27 +113,27 @@ def _as_range(value: Any) -> Any:
 
 
 def _with_host(url: str) -> str:
-    """Return a URL that names a host, and no port that cannot be."""
+    """Return a URL, or raise ValueError if its host is missing or its port is not valid."""
     try:
         parts = urllib.parse.urlsplit(url)
         if parts.hostname and parts.port != 0:
             return url
-    except ValueError:  # of the port, or of an address in brackets
+    except ValueError:  # from the port, or from an address in brackets
         pass
-    raise ValueError(f"{show(url)} names no host, or a port that cannot be: mend the address")
+    raise ValueError(f"{show(url)} has no host, or its port is not valid: correct the address")
 
 
 LIST = Strict(False)
-"""Marks a tuple, which a list of YAML becomes."""
+"""Marker for a tuple that a YAML list is converted to."""
 
 DISTINCT = AfterValidator(_distinct)
-"""Marks a tuple without repetitions."""
+"""Marker for a tuple without duplicates."""
 
 NOT_EMPTY = Field(min_length=1)
-"""Marks a tuple of one item or more."""
+"""Marker for a tuple of one item or more."""
 
 FEW = Field(min_length=1, max_length=20)
-"""Marks a tuple of one item or more, all of which are tried with all of others."""
+"""Marker for a tuple of 1 to 20 items, which are combined with those of other keys."""
 
 NUMBER = _Number()
 

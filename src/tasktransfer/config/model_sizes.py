@@ -1,4 +1,4 @@
-"""How large a checkpoint is, read from its files, or known by its name."""
+"""The size of a checkpoint, read from its files or looked up by its name."""
 
 from __future__ import annotations
 
@@ -20,9 +20,18 @@ Basis = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ModelSize:
-    """``parameters`` in all; ``layers`` of encoder and decoder together; ``adapter``: parameters of
-    the adapter that is trained in their place, None: they are trained; ``written``: the share of
-    its tokens that are of answers, each of which is weighed against all words."""
+    """The size of a model.
+
+    Attributes:
+        parameters: total number of parameters.
+        hidden: hidden size.
+        layers: number of layers of encoder and decoder together.
+        vocabulary: number of tokens of the vocabulary.
+        basis: source of these numbers.
+        adapter: number of parameters of the trained adapter, None if the weights are trained.
+        written: fraction of tokens that belong to answers, for which the output layer computes
+            logits of the whole vocabulary.
+    """
 
     parameters: int
     hidden: int
@@ -34,19 +43,24 @@ class ModelSize:
 
     @property
     def trained(self) -> int:
-        """Parameters that have a gradient and moments, and are on the disk afterwards."""
+        """Number of parameters that have gradients and optimiser states, and are saved."""
         return self.parameters if self.adapter is None else self.adapter
 
     @property
     def backward(self) -> float:
-        """What the way back costs, in forward passes: one for what a layer reads, and one for its
-        weights, as far as they are trained."""
+        """Cost of the backward pass in forward passes.
+
+        It is one pass for the gradients of the inputs, and one for those of the trained weights.
+        """
         return 1 + self.trained / self.parameters
 
     def working(self, family: Family) -> float:
-        """Parameters that a token of the input is multiplied with. Embeddings are looked up only,
-        except where a decoder's output layer uses them; and an encoder-decoder's input passes its
-        first half; context and reply pass an encoder each."""
+        """Return the number of parameters that an input token is multiplied with.
+
+        Embeddings are only looked up, except in a decoder's output layer. An input of an
+        encoder-decoder passes the encoder only, about half of the model. In a dual encoder context
+        and reply pass one encoder each.
+        """
         inner = max(self.parameters - self.vocabulary * self.hidden, self.parameters * 0.3)
         return {
             "encoder": inner,
@@ -95,7 +109,7 @@ _PUBLISHED = {
     "smollm2-135m": (134_500_000, 576, 30, 49152),
     "smollm2-360m": (361_800_000, 960, 32, 49152),
 }
-"""Name on the hub, without owner and case → parameters, hidden size, layers, vocabulary."""
+"""Lower-case hub name without owner → parameters, hidden size, layers, vocabulary."""
 
 _HIDDEN = ("hidden_size", "d_model", "n_embd", "dim")
 _INNER = ("intermediate_size", "d_ff", "n_inner", "hidden_dim")
@@ -103,7 +117,7 @@ _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 
 
 def read_size(folder: Path) -> ModelSize | None:
-    """Return the size of the checkpoint in a folder; None if there are no weights to be read."""
+    """Return the size of the checkpoint in a folder, or None if it has no readable weights."""
     parameters = 0
     for file in folder.glob("*.safetensors"):
         shapes = tensor_shapes(file)
@@ -127,9 +141,9 @@ def read_size(folder: Path) -> ModelSize | None:
 
 
 def find_size(checkpoint: str) -> ModelSize:
-    """Return the size that a checkpoint is known to have by its name, else that of BERT base."""
+    """Return the published size of a checkpoint by its name, or that of BERT base if unknown."""
     short = checkpoint.rstrip("/").rsplit("/", 1)[-1].lower().removeprefix("flan-")
-    short = short.split(".q")[0].removesuffix(".gguf")  # what a file in GGUF says of its digits
+    short = short.split(".q")[0].removesuffix(".gguf")  # the quantisation in a GGUF file's name
     for ending in ("-uncased", "-cased"):
         short = short.removesuffix(ending)
     if checkpoint == "tiny":
@@ -140,7 +154,7 @@ def find_size(checkpoint: str) -> ModelSize:
 
 
 def cached_folders(name: str, revision: str) -> Iterator[Path]:
-    """Yield the folders in which the Hugging Face hub's cache has a model."""
+    """Yield the folders of a model in the Hugging Face hub's cache."""
     home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
     hub = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
     folder = hub / f"models--{name.replace('/', '--')}"

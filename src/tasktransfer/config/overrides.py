@@ -1,4 +1,4 @@
-"""Values that a command line puts in place of the file's: read once, and laid over the file."""
+"""Config values on the command line, which override those of the file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tasktransfer.errors import ConfigError
 
 
 def from_options(options: Iterable[str]) -> dict[str, Any]:
-    """``a.b=value`` texts, as ``--set`` takes them, as a nested mapping; values are YAML.
+    """Convert ``a.b=value`` texts of ``--set``, whose values are YAML, to a nested mapping.
 
     Raises:
-        ConfigError: no key or value, a key that another option has set already, or no YAML.
+        ConfigError: a key or value is missing, a key is given twice, or a value is not YAML.
     """
     result: dict[str, Any] = {}
     for option in options:
@@ -30,7 +30,7 @@ def from_options(options: Iterable[str]) -> dict[str, Any]:
                 path = _cut(".".join(names[: depth + 1]))
                 raise ConfigError(
                     f"--set {_cut(option)}: duplicate key: another --set gives {path} or "
-                    "what holds it: keep one of the two"
+                    "a section that contains it: keep one of the two"
                 )
             if depth + 1 < len(names):
                 section = section.setdefault(name, {})
@@ -39,8 +39,10 @@ def from_options(options: Iterable[str]) -> dict[str, Any]:
 
 
 def from_texts(value: Any) -> Any:
-    """What Snakemake hands over for ``--config``, where the inside of ``key={...}`` stays text:
-    texts that are YAML as their values."""
+    """Convert the values of Snakemake's ``--config``: texts that are YAML become their values.
+
+    Snakemake leaves the content of ``key={...}`` as text.
+    """
     if isinstance(value, Mapping):
         return {key: from_texts(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -54,9 +56,10 @@ def from_texts(value: Any) -> Any:
 
 
 def laid_over(base: Any, over: Mapping[str, Any], problems: list[Problem], path: str = "") -> Any:
-    """A value with some of its keys replaced. A list has no keys: it is replaced as a whole."""
+    """Return a value with some of its keys replaced. A list can only be replaced as a whole."""
     if isinstance(base, list):
-        message = f"is a list, and {show(next(iter(over), ''))} no key of it: give the whole list"
+        key = show(next(iter(over), ""))
+        message = f"is a list, and {key} is not a key of it: give the whole list"
         problems.append(Problem(path, message))
         return base
     result = dict(base) if isinstance(base, dict) else {}
@@ -67,7 +70,7 @@ def laid_over(base: Any, over: Mapping[str, Any], problems: list[Problem], path:
 
 
 def leaf_paths(value: Mapping[str, Any], path: str = "") -> list[str]:
-    """The key paths of everything in a nested mapping that is no mapping itself."""
+    """Return the key paths of all values in a nested mapping that are not mappings."""
     leaves = []
     for key, item in value.items():
         below = at(path, key)

@@ -1,8 +1,8 @@
 """Hyperparameters that ``training.recipe: auto`` fills in, by family and size of the model.
 
-The values are provisional. They are usual for such models, and benchmarks/recipe_search.py, which
-compares settings by dev scores of four tasks, has not been run to its end. No test score chose
-them.
+The values are provisional. They are common for models of this kind. benchmarks/recipe_search.py,
+which compares settings by the dev scores of four tasks, has not been run to its end. No test score
+was used to choose them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ from tasktransfer.core.specs import Family, LearningRateSchedule, Reads
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Hyperparameters by the names of the config's keys. ``round_updates``: of a round, after which
-    dev is measured. ``reads``: of an encoder's heads."""
+    """Hyperparameters, named like the config's keys.
+
+    Attributes:
+        round_updates: number of updates between two evaluations on dev.
+        reads: representation that an encoder's heads read.
+    """
 
     learning_rate: float
     batch_size: int
@@ -29,8 +33,12 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Models that a recipe is for. ``adapted``: whether an adapter is trained. ``parameters``: most
-    of a model."""
+    """A recipe and the models that it is for.
+
+    Attributes:
+        adapted: True for models with an adapter.
+        parameters: maximum number of parameters of a model.
+    """
 
     family: Family
     adapted: bool
@@ -40,7 +48,7 @@ class _Row:
 
 _NO_LIMIT = float("inf")
 _SMALL, _BASE = 5e6, 6e7
-"""Parameters up to which a model is as the built-in tiny ones, or as MiniLM."""
+"""Maximum number of parameters of models like the built-in tiny ones, and of models like MiniLM."""
 
 # An adapter's learning rate is RATE_OF_ADAPTERS times that of its row.
 _ROWS = (
@@ -61,8 +69,8 @@ def find_recipe(family: Family, parameters: int, *, adapted: bool) -> Recipe:
     """Return the recipe of a model.
 
     Args:
-        parameters: of the whole model.
-        adapted: whether a low-rank adapter is trained in place of its weights.
+        parameters: total number of the model's parameters.
+        adapted: True if a low-rank adapter is trained instead of the weights.
     """
     rows = (row for row in _ROWS if (row.family, row.adapted) == (family, adapted))
     return next(row.recipe for row in rows if parameters <= row.parameters)

@@ -1,6 +1,7 @@
-"""The sections that every design's config has. A key is declared here once: its type, its default
-and its description. To add one, add it to its section's class, with a comment to
-``config.yaml``, and with another value than its default to ``tests/contract/every_key_studies.py``.
+"""Config sections that every design has, with type, default and description of each key.
+
+To add a key, add it to its section's class, add it with a comment to ``config.yaml``, and add it
+with a value other than its default to ``tests/contract/every_key_studies.py``.
 """
 
 from __future__ import annotations
@@ -40,30 +41,42 @@ ALL: Literal["all"] = "all"
 
 
 class TinyWorldConfig(Section):
-    """What the tiny world is generated from."""
+    """Parameters of the generator of the tiny world."""
 
     seed: Seed = Field(default=0, description="seed of the generator")
-    dialogues: int = Field(default=240, ge=120, le=100_000, description="dialogues per dataset")
+    dialogues: int = Field(
+        default=240, ge=120, le=100_000, description="number of dialogues per dataset"
+    )
 
 
 class ArchitectureConfig(Section):
-    """A Transformer that is built here, its weights drawn from the training's seed: post-norm
-    layers, ReLU, sines for positions, one embedding for all that reads and writes words."""
+    """A Transformer that is built from scratch, with weights initialised from the run's seed.
 
-    layers: int = Field(default=4, ge=1, le=100, description="layers of an encoder")
-    decoder_layers: int = Field(default=4, ge=1, le=100, description="layers of the decoder")
-    hidden: int = Field(default=300, ge=8, le=8192, description="width of a layer")
-    heads: int = Field(default=6, ge=1, le=128, description="attention heads")
-    feed_forward: int = Field(default=1200, ge=8, le=65_536, description="width inside a layer")
-    positions: int = Field(default=1000, ge=16, le=100_000, description="longest input that fits")
+    It has post-norm layers, ReLU, sinusoidal positions, and one embedding shared by encoder input,
+    decoder input and output layer.
+    """
+
+    layers: int = Field(default=4, ge=1, le=100, description="number of layers of an encoder")
+    decoder_layers: int = Field(
+        default=4, ge=1, le=100, description="number of layers of the decoder"
+    )
+    hidden: int = Field(default=300, ge=8, le=8192, description="hidden size")
+    heads: int = Field(default=6, ge=1, le=128, description="number of attention heads")
+    feed_forward: int = Field(
+        default=1200, ge=8, le=65_536, description="inner size of the feed-forward layers"
+    )
+    positions: int = Field(
+        default=1000, ge=16, le=100_000, description="maximum sequence length in tokens"
+    )
     words: int = Field(
         default=250_000,
         ge=10,
         le=10_000_000,
-        description="most frequent words of the training texts",
+        description="maximum vocabulary size: the most frequent words of the training texts",
     )
     vectors: UserPath | None = Field(
-        default=None, description="text file of word vectors that words start from; null: none"
+        default=None,
+        description="text file of word vectors that initialise the embedding; null for none",
     )
 
     @field_validator("heads")
@@ -76,87 +89,96 @@ class ArchitectureConfig(Section):
 
 
 class DataConfig(Section):
-    """Which dialogues are studied."""
+    """The dialogues of a study."""
 
     release: UserPath = Field(
         default=TINY_WORLD,
-        description="tiny_world, or the folder that holds TLiDB_<Set>/ or TLiDB_<Set>.zip",
+        description="tiny_world, or the folder with TLiDB_<Set>/ or TLiDB_<Set>.zip",
     )
-    few_sample: bool = Field(default=True, description="the benchmark's 10 % of train and dev")
+    few_sample: bool = Field(
+        default=True, description="use the benchmark's few-sample setting: 10 % of train and dev"
+    )
     tiny_world: TinyWorldConfig = Field(
-        default=TinyWorldConfig(), description="how the built-in tiny world is generated"
+        default=TinyWorldConfig(), description="parameters of the built-in tiny world"
     )
 
     def release_of(self, dataset: str) -> str:
-        """Where the release of a dataset is looked for."""
+        """Return the path of a dataset's release."""
         return self.release
 
     def generates(self, dataset: str) -> bool:
-        """Whether the study generates the dialogues of a dataset itself."""
+        """Return whether the study generates the dialogues of a dataset."""
         return self.generated
 
     @property
     def generated(self) -> bool:
-        """Whether the study generates its dialogues itself. Those of a folder may be generated too:
-        that is for the release's metadata to say (``data.prepared``)."""
+        """True if the study generates its dialogues.
+
+        Dialogues from a folder may be synthetic, too; the release's metadata record that
+        (``data.prepared``).
+        """
         return self.release == TINY_WORLD
 
 
 class WholeData(DataConfig):
-    """Which dialogues are studied, by a design whose datasets have no few-sample setting."""
+    """The dialogues of a study whose design has no few-sample setting."""
 
-    few_sample: bool = Field(default=False, description="of no use here: there is no such setting")
+    few_sample: bool = Field(
+        default=False, description="not available in this design; leave it false"
+    )
 
     @field_validator("few_sample")
     @classmethod
     def _of_no_use(cls, few_sample: bool) -> bool:
         if few_sample:
             raise ValueError(
-                "found true, and no dataset of this design has a few-sample setting: remove it, "
-                "and cut with training.limit_train"
+                "found true, but no dataset of this design has a few-sample setting: remove it, "
+                "and use training.limit_train instead"
             )
         return few_sample
 
 
 class ModelConfig(Section):
-    """A model as the config names it; ``study`` finds out what its weights are."""
+    """A model of the config; ``results.study`` resolves the revision of its weights."""
 
-    name: ModelName = Field(description="what tables, figures and paths call the model")
+    name: ModelName = Field(description="name of the model in tables, figures and paths")
     family: Family = Field(
         description="encoder, decoder or encoder_decoder",
         json_schema_extra={"enum": list(FAMILIES)},
     )
     checkpoint: Checkpoint = Field(
-        description="'tiny' (built in), a local folder (./path), a file in GGUF (./path.gguf) or a "
+        description="'tiny' (built in), a local folder (./path), a GGUF file (./path.gguf) or a "
         "name on the Hugging Face hub"
     )
     revision: Revision | None = Field(
-        default=None, description="branch, tag or commit of a hub name; null means main"
+        default=None, description="branch, tag or commit of a hub name; null for main"
     )
-    max_length: int = Field(default=512, ge=16, le=1_000_000, description="longest input in tokens")
-    # A check of the tokenizer: it changes no number, and so no digest.
+    max_length: int = Field(
+        default=512, ge=16, le=1_000_000, description="maximum sequence length in tokens"
+    )
+    # A check of the tokenizer. It changes no number, so it is not part of the digest.
     max_unknown_words: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
         default=0.05,
         exclude=True,
-        description="the largest share of the study's words that its tokenizer may not know",
+        description="maximum fraction of the study's words that the tokenizer maps to unknown",
     )
     adapter: AdapterConfig | None = Field(
         default=None,
-        description="what is trained in place of the model's weights; null: they are trained",
+        description="adapter to train instead of the model's weights; null to train the weights",
     )
 
     families: ClassVar[tuple[Family, ...]] = FAMILIES
-    """Those that models of the design have."""
+    """Families that the design supports."""
     may_be_built: ClassVar[bool] = False
-    """Whether the design says what a model of checkpoint ``built`` is made of."""
+    """True if the design defines an architecture for the checkpoint ``built``."""
     may_be_adapted: ClassVar[bool] = True
-    """Whether the design trains adapters in place of a model's weights."""
+    """True if the design can train adapters instead of a model's weights."""
 
     @field_validator("checkpoint")
     @classmethod
     def _can_be_built(cls, checkpoint: str) -> str:
         if checkpoint == BUILT and not cls.may_be_built:
-            raise ValueError(f"{BUILT!r}: this design builds no such model: name a checkpoint")
+            raise ValueError(f"{BUILT!r}: this design does not build models: give a checkpoint")
         return checkpoint
 
     @field_validator("adapter")
@@ -165,11 +187,11 @@ class ModelConfig(Section):
         cls, adapter: AdapterConfig | None, info: ValidationInfo
     ) -> AdapterConfig | None:
         if adapter is not None and not cls.may_be_adapted:
-            raise ValueError("this design trains its models another way: remove it")
+            raise ValueError("this design does not train adapters: remove it")
         if adapter is not None and info.data.get("checkpoint") == BUILT:
             raise ValueError(
-                "an adapter leaves the model's own weights as they are, and those of a built model "
-                "are drawn: remove it, or name a checkpoint"
+                "an adapter needs pretrained weights, but the weights of a built model are "
+                "initialised at random: remove it, or give a checkpoint"
             )
         return adapter
 
@@ -182,38 +204,43 @@ class ModelConfig(Section):
 
     @property
     def recipe(self) -> str | None:
-        """What the model is built from, where it is none of a checkpoint; the weights' name."""
+        """Recipe that the model is built from, which also names its weights.
+
+        None if the model has a checkpoint.
+        """
         return None
 
     @property
     def is_made(self) -> bool:
-        """Whether the study makes the model's folder: by pre-training, from an architecture, or by
-        dequantising a file."""
+        """True if the study creates the model's folder.
+
+        It does so by pre-training, from an architecture, or by dequantising a GGUF file.
+        """
         return self.checkpoint in (TINY, BUILT) or is_gguf(self.checkpoint)
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether its weights come from elsewhere, and have to be checked before they are used."""
+        """True if the weights are given by the user, so that they are checked before use."""
         return self.recipe is None and self.checkpoint not in (TINY, BUILT)
 
     @property
     def is_only_prompted(self) -> bool:
-        """Whether the study prompts the model as it was released, and does not train it."""
+        """True if the study prompts the released model and does not train it."""
         return False
 
     @property
     def loaded_as(self) -> Family:
-        """The family of its checkpoint: a dual encoder begins as two copies of an encoder."""
+        """Family of the checkpoint: a dual encoder starts as two copies of an encoder."""
         return "encoder" if self.family == "dual_encoder" else self.family
 
     @property
     def built(self) -> ArchitectureConfig | None:
-        """The Transformer that a folder is made of, whose weights a training draws; None: none."""
+        """Architecture of a model that each run initialises at random, None for other models."""
         return None
 
     @property
     def second(self) -> str | None:
-        """The model of the study whose encoder reads beside this one; None: none does."""
+        """Name of the model that is the second encoder next to this one, None for no model."""
         return None
 
     @field_validator("revision")
@@ -224,44 +251,48 @@ class ModelConfig(Section):
             return revision
         if checkpoint in (TINY, BUILT) or not may_be_on_the_hub(checkpoint):
             raise ValueError(
-                f"found {revision!r}, but only hub names have revisions and the checkpoint is "
+                f"found {revision!r}, but only hub names have revisions, and the checkpoint is "
                 f"{checkpoint!r}: remove it"
             )
         return revision
 
 
 class EndpointConfig(Section):
-    """Where a language model is prompted that runs elsewhere, by OpenAI's protocol. Only ``served``
-    changes numbers."""
+    """An endpoint with OpenAI's protocol for a language model that runs on a server.
+
+    Of these keys only ``served`` can change scores.
+    """
 
     endpoint: Url | None = Field(
         default=None,
-        description="address of an OpenAI-compatible API, such as http://localhost:8000/v1, where "
-        "the model runs; null: it is one of models, and runs here",
+        description="address of an OpenAI-compatible API that serves the model, such as "
+        "http://localhost:8000/v1; null for a model of `models`, which runs on this machine",
     )
     served: Title | None = Field(
-        default=None, description="what the endpoint calls the model; null: as `model` does"
+        default=None, description="name of the model at the endpoint; null for the name in `model`"
     )
     key_variable: KeyVariable | None = Field(
         default="OPENAI_API_KEY",
-        description="environment variable that holds the key, which nothing else ever has; its "
-        "name ends in _API_KEY and is listed in TASKTRANSFER_KEY_VARIABLES (OPENAI_API_KEY need "
-        "not be for this machine and api.openai.com); null: no key is sent",
+        description="environment variable with the API key, which is stored nowhere else; its "
+        "name ends in _API_KEY and must be listed in TASKTRANSFER_KEY_VARIABLES (except "
+        "OPENAI_API_KEY for this machine and api.openai.com); null to send no key",
     )
-    concurrency: int = Field(default=4, ge=1, le=1000, description="requests at a time")
+    concurrency: int = Field(
+        default=4, ge=1, le=1000, description="number of requests sent in parallel"
+    )
     retries: int = Field(
-        default=6, ge=0, le=100, description="how often a request is sent once more that failed"
+        default=6, ge=0, le=100, description="number of times a failed request is repeated"
     )
     timeout: Annotated[float, Field(gt=0, le=86_400), NUMBER] = Field(
-        default=120.0, description="seconds that a request with its whole answer may take"
+        default=120.0, description="time limit in seconds for a request and its complete response"
     )
 
 
 class CheckpointConfig(Section):
-    """What stays on disk beside records and predictions."""
+    """Checkpoints that stay on disk, in addition to records and predictions."""
 
     keep: Literal["all"] | Annotated[tuple[str, ...], LIST, DISTINCT] = Field(
-        default=(), description="kinds of stages whose checkpoints stay on disk, or all"
+        default=(), description="kinds of stages whose checkpoints are kept, or all"
     )
 
     @field_validator("keep")
@@ -275,74 +306,77 @@ class CheckpointConfig(Section):
 
 
 def named_once(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
+    """Return the models, or raise ValueError if two of them have the same name."""
     first: dict[str, int] = {}
     repeated = []
     for index, model in enumerate(models):
-        # Without case: the names are folders, and some file systems do not tell them apart.
+        # Names are folders, and some file systems ignore case.
         earlier = first.setdefault(model.name.casefold(), index)
         if earlier != index:
-            message = f"{model.name!r} names models[{earlier}] already: give each its own name"
+            message = f"{model.name!r} is already the name of models[{earlier}]: give another name"
             repeated.append((f"[{index}].name", message))
     refuse(repeated)
     return models
 
 
 class CommonConfig(Section):
-    """What a study of any design says. A design's own config adds its keys."""
+    """Config keys of every study. Each design adds its own keys."""
 
-    study: Title = Field(description="the study's name, shown in titles and records")
+    study: Title = Field(description="name of the study, shown in titles and records")
     results: Annotated[Folder, AfterValidator(for_results)] = Field(
         default="results", description="folder of all results"
     )
     design: Title = Field(
         default="transfer",
-        description="what is studied: which trainings, tables and figures there are",
+        description="kind of study, which defines its training runs, tables and figures",
     )
     plugins: Annotated[tuple[UserPath, ...], LIST, DISTINCT] = Field(
         default=(), description="Python files or packages (folders) that add datasets or a design"
     )
-    data: DataConfig = Field(default=DataConfig(), description="which dialogues are studied")
+    data: DataConfig = Field(default=DataConfig(), description="dialogues of the study")
     models: Annotated[
         tuple[ModelConfig, ...], LIST, Field(min_length=1), AfterValidator(named_once)
-    ] = Field(description="the models, each a checkpoint with its family")
-    seeds: Seeds = Field(default=(0,), description="a list of seeds, or n for 0 to n-1")
+    ] = Field(description="models, each with its checkpoint and family")
+    seeds: Seeds = Field(default=(0,), description="list of seeds, or n for seeds 0 to n-1")
     training: TrainingConfig = Field(default=TrainingConfig(), description="hyperparameters")
     checkpoints: CheckpointConfig = Field(
-        default=CheckpointConfig(), description="what stays on disk beside records and predictions"
+        default=CheckpointConfig(), description="checkpoints that stay on disk"
     )
 
     @field_validator("*")
     @classmethod
     def _keep(cls, part: Any, info: ValidationInfo) -> Any:
-        """Hand on the parts that are right, for ``contradictions`` of a config that is not."""
+        """Collect the valid parts, for ``contradictions`` of a config with other problems."""
         if info.context is not None:
             info.context["parts"][info.field_name] = part
         return part
 
     @classmethod
     def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
-        """What does not fit together; of the common parts nothing.
+        """Yield contradictions between parts of the config. The common parts have none.
 
         Args:
-            parts: key → validated part, without those that have problems: so one slip gives one
-                message.
+            parts: key → validated part. Parts with problems are omitted, so that one mistake gives
+                one message.
         """
         yield from ()
 
     @classmethod
     def forbidden(cls, document: Any) -> Mapping[str, str]:
-        """Key path → message, for keys that this study may not have though another may. Told
-        instead of anything else about the same keys."""
+        """Return key path → message for keys that this study, unlike others, must not have.
+
+        The message replaces all other messages about the key.
+        """
         return {}
 
     @property
     def dataset_names(self) -> tuple[str, ...]:
-        """The datasets that are studied; a design's config says which."""
+        """Names of the study's datasets, which a design's config defines."""
         return ()
 
     @property
     def needs_model_sizes(self) -> bool:
-        """Whether hyperparameters depend on the number of a model's parameters."""
+        """True if hyperparameters depend on a model's number of parameters."""
         return False
 
     @property
@@ -352,35 +386,40 @@ class CommonConfig(Section):
 
     @property
     def endpoints(self) -> Mapping[str, EndpointConfig]:
-        """Where the models are prompted that this study does not run, by their names."""
+        """Endpoints of prompted models that run on a server, by model name."""
         return {}
 
     def how_to_leave_out(self, dataset: str, task: str) -> str:
-        """What to change so that a task of a dataset is not read, for messages."""
+        """Return the change that excludes a task from the study, for messages."""
         content = self.model_dump()
         for name in (task, dataset):
             if keys := dict.fromkeys(_keys(content, name)):
                 return f"remove {name!r} from {', '.join(keys)}"
-        return f"leave out what reads {task!r}"
+        return f"remove the keys that use {task!r}"
 
     def vocabulary_of(self, model: str) -> tuple[str, ...]:
-        """The datasets whose training texts give a built model its words: those that it is trained
-        on, so that what else is studied changes no model."""
+        """Return the datasets whose training texts give a built model its vocabulary.
+
+        They are the datasets that it is trained on, so that other datasets do not change the model.
+        """
         return self.dataset_names
 
     @property
     def known_labels(self) -> tuple[str, ...]:
-        """Labels whose words a built model has besides."""
+        """Labels whose words are added to a built model's vocabulary."""
         return ()
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the whole study as asked for, for the records' provenance."""
+        """SHA-256 of the complete config, for the provenance of records."""
         return digest_of(self.content())
 
     def content(self) -> dict[str, Any]:
-        """What the digest is taken of. Keys that came later are left out at their default, so that
-        older studies keep their digests."""
+        """Return the content of the digest.
+
+        Keys that were added later are omitted at their default, so that older studies keep their
+        digests.
+        """
         content = self.model_dump()
         for key in ("design", "plugins"):
             if content[key] == type(self).model_fields[key].default:
@@ -397,7 +436,7 @@ class CommonConfig(Section):
 
 
 def _keys(value: Any, name: str, key: str = "") -> Iterator[str]:
-    """The keys under which something is named in plain values."""
+    """Yield the key paths whose value is a name."""
     if isinstance(value, Mapping):
         for inner, item in value.items():
             yield from _keys(item, name, f"{key}.{inner}" if key else str(inner))

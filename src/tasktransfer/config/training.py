@@ -1,4 +1,4 @@
-"""The section ``training``, as every design has it."""
+"""The section ``training`` of every design."""
 
 from __future__ import annotations
 
@@ -20,20 +20,24 @@ FIDELITY_OF_FETA = tuple(
         *("generation_length", "exp3_steps"),
     )
 )
-"""Switches for spans, sets of labels, generated labels, prompts of the toolkit's and bandits: a
-transfer study alone has these."""
-OF_FETA = "remove it, as only a transfer study has what it changes"
+"""Switches that affect transfer studies only.
+
+They concern spans, sets of labels, generated labels, the toolkit's prompts, and bandits.
+"""
+OF_FETA = "remove it, as it has an effect in transfer studies only"
 
 OF_ROUNDS = ("round_updates", "patience")
-"""Keys that say what a round is and when a training ends early, in designs that have them."""
+"""Keys for the length of a round and for early stopping, in designs that have them."""
 
 
 class TrainingConfig(Section):
-    """Hyperparameters (paper, Appendix B). How long to train is for the design to say."""
+    """Hyperparameters (paper, Appendix B). The designs define the length of training."""
 
     without_effect: ClassVar[Mapping[str, str]] = {}
-    """Key → remedy, for keys that change no number in a design. They would still rename its
-    results, so they are refused if they are set."""
+    """Key → remedy, for keys that change no number in a design.
+
+    They would still change the digests of its results, so setting them is an error.
+    """
     later: ClassVar[tuple[str, ...]] = (
         "deterministic",
         "optimiser_bits",
@@ -43,79 +47,81 @@ class TrainingConfig(Section):
         "head_learning_rate",
         "weight_decay",
     )
-    """Keys that came later, and are left out of a study's digest at their default."""
+    """Keys that were added later, and are omitted from a study's digest at their default."""
     decays: ClassVar[Decays] = "matrices"
     """Parameters that weight decay is applied to."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
-        default=3e-5, description="Adam's learning rate, at its highest"
+        default=3e-5, description="peak learning rate of Adam"
     )
     schedule: LearningRateSchedule = Field(
         default="constant",
-        description="course of the learning rate after its warm-up: constant, or a linear or "
-        "cosine decay to zero over the planned updates",
+        description="learning rate schedule after the warm-up: constant, or a linear or cosine "
+        "decay to zero over the planned updates",
     )
     warmup: Annotated[float, Field(ge=0, lt=1), NUMBER] = Field(
         default=0.0,
         description="fraction of the planned updates in which the learning rate rises from zero",
     )
     head_learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] | None = Field(
-        default=None, description="learning rate of task heads; null: as all other parameters"
+        default=None,
+        description="learning rate of task heads; null for that of all other parameters",
     )
     weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
-        default=0.0, description="of AdamW, on all parameters but biases and norms; 0: plain Adam"
+        default=0.0,
+        description="weight decay of AdamW, for all parameters except biases and norms; 0 for Adam",
     )
-    batch_size: BatchSize = Field(default=60, description="instances per step")
+    batch_size: BatchSize = Field(default=60, description="number of instances per update")
     max_grad_norm: Annotated[float, Field(gt=0), NUMBER] = Field(
-        default=1.0, description="gradients are clipped to this norm"
+        default=1.0, description="maximum gradient norm for clipping"
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto",
-        description="auto: bfloat16 where GPU or CPU has units for it and gains by it, else "
+        description="auto: bfloat16 if the GPU or CPU has units for it and is faster with it, else "
         "float32",
     )
     task_weighting: Literal["auto", "none", "inverse_sqrt"] = Field(
         default="auto",
-        description="how a task's loss is weighted when several are trained together; auto: as "
-        "fidelity's setting says, inverse_sqrt by default",
+        description="weighting of the tasks' losses in multitask training; auto: the value of "
+        "fidelity's setting, inverse_sqrt by default",
     )
     loss_on: Literal["auto", "answer", "sequence"] = Field(
         default="auto",
-        description="decoders: loss on the answer only, or on prompt and answer; auto: as "
-        "fidelity's setting says, answer by default",
+        description="tokens with a loss, for decoders: the answer, or prompt and answer; auto: the "
+        "value of fidelity's setting, answer by default",
     )
     fidelity: Setting | FidelityConfig = Field(
         default="default",
-        description="what is done where the paper and its toolkit differ: a setting (default, "
-        "paper or tlidb), or a setting with single switches",
+        description="behaviour if the paper and its toolkit differ: a setting (default, paper or "
+        "tlidb), or a setting with single switches",
     )
     dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] | None = Field(
         default=None,
-        description="replaces every dropout rate of the model; null keeps the checkpoint's own",
+        description="value for every dropout rate of the model; null for the checkpoint's values",
     )
     limit_train: Count | None = Field(
-        default=None, description="training instances per task at most; null means all"
+        default=None, description="maximum number of training instances per task; null for all"
     )
     limit_dev: Count | None = Field(
-        default=None, description="dev instances per task at most; null means all"
+        default=None, description="maximum number of dev instances per task; null for all"
     )
     limit_test: Count | None = Field(
-        default=None, description="test instances per task at most; null means all"
+        default=None, description="maximum number of test instances per task; null for all"
     )
     deterministic: bool = Field(
         default=False,
-        description="equal seeds give equal numbers on a GPU too, by slower kernels; without it "
-        "they agree there to rounding only. A CPU repeats itself always",
+        description="use deterministic, slower GPU kernels, so that equal seeds give equal "
+        "numbers; otherwise they agree only to rounding. A CPU is always deterministic",
     )
     optimiser_bits: Literal[32, 8] = Field(
         default=32,
-        description="bits of a number of Adam's moments; 8 needs the package bitsandbytes (pip "
-        "install 'tasktransfer[eight-bit]') and spares 6 bytes a trained parameter",
+        description="number of bits of Adam's moments; 8 needs the package bitsandbytes (pip "
+        "install 'tasktransfer[eight-bit]') and saves 6 bytes per trained parameter",
     )
     gradient_checkpointing: bool = Field(
         default=False,
-        description="compute each layer once more on the way back, in place of keeping it: less "
-        "memory, a third more time, the same numbers to rounding. Needs fidelity's "
+        description="recompute each layer in the backward pass instead of storing its activations: "
+        "less memory, a third more time, equal numbers to rounding. Needs fidelity's "
         "backbone_dropout",
     )
 
@@ -125,15 +131,15 @@ class TrainingConfig(Section):
         fidelity = info.data.get("fidelity")
         if wanted and fidelity is not None and not switches_of(fidelity)[1].backbone_dropout:
             raise ValueError(
-                "found true, and fidelity.backbone_dropout is false: a model is then trained as it "
-                "is evaluated, and nothing is computed once more; set one of the two otherwise"
+                "found true, but fidelity.backbone_dropout is false: the model then trains in "
+                "evaluation mode, in which layers are not recomputed; change one of the two"
             )
         return wanted
 
     @model_validator(mode="after")
     def _has_effect(self) -> Self:
         refuse(
-            (f".{key}", f"found {show(value)}, which changes nothing in this design: {remedy}")
+            (f".{key}", f"found {show(value)}, which has no effect in this design: {remedy}")
             for key, remedy, value in self._keys_without_effect()
         )
         return self
@@ -150,13 +156,13 @@ class TrainingConfig(Section):
 
     @property
     def cuts(self) -> str:
-        """The limits on instances, by name and in numbers, for captions; empty: none."""
+        """Limits on the number of instances, for captions. Empty if there are none."""
         names = ("limit_train", "limit_dev", "limit_test")
         limits = {name: getattr(self, name) for name in names}
         return ", ".join(f"{name} {limit}" for name, limit in limits.items() if limit is not None)
 
     def resolved(self) -> dict[str, Any]:
-        """The fields of ``core.specs.Training``, without ``auto`` and with every switch set."""
+        """Return the fields of ``core.specs.Training``, with ``auto`` and switches resolved."""
         setting, switches = switches_of(self.fidelity)
         values = self.model_dump(exclude={*OF_ROUNDS, "recipe"})
         for key, value in TRAINING[setting].items():

@@ -1,9 +1,9 @@
-"""Read YAML strictly, and within limits: nothing is taken for something else, nothing explodes.
+"""Read YAML strictly and within limits.
 
-PyYAML by itself silently takes the last of two equal keys, so that half of a study could go
-missing unnoticed. It reads 010 as 8 and 1:30 as 90. And a few lines of aliases that hold aliases
-become gigabytes, lists within lists exhaust Python's stack: so the events of a text, which come one
-by one, are counted before anything is built from them.
+PyYAML silently keeps the last of two equal keys, so that half of a study could be lost unnoticed.
+It reads 010 as 8 and 1:30 as 90. A few lines of nested aliases can expand to gigabytes, and nested
+lists can exhaust Python's stack. This module therefore counts the parser's events, one by one,
+before it builds any value from them.
 """
 
 from __future__ import annotations
@@ -23,21 +23,25 @@ from tasktransfer.files.regular import open_regular
 
 MAX_BYTES = 2**20
 MAX_VALUES = 50_000
-"""Most values of a text with its aliases written out; a study of every subset of sources has
-30,000."""
+"""Maximum number of values of a text with its aliases expanded.
+
+A study of every subset of sources has 30,000.
+"""
 MAX_DEPTH = 50
 MAX_KEY = 200
 MAX_DIGITS = 30
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The parser in C is ten times as fast; not every installation of PyYAML has it."""
+"""The parser in C, which is ten times as fast but not part of every PyYAML installation."""
 
 UNREADABLE = object()
-"""The value of a number that has a problem: of no type that anything expects."""
+"""Placeholder for a number with a problem. No key accepts its type."""
 
 _TWO_READINGS = re.compile(r"[-+]?0[0-9_xb].*|.*[_:].*")
-"""Numbers in YAML 1.1 that are other numbers, or text, in YAML 1.2: octal, hexadecimal, binary,
-with underscores, and times of day in base 60."""
+"""Numbers of YAML 1.1 that are other numbers, or text, in YAML 1.2.
+
+They are octal, hexadecimal or binary numbers, numbers with underscores, and base-60 times of day.
+"""
 _INTEGER, _FLOAT, _MERGE, _TEXT = (
     f"tag:yaml.org,2002:{name}" for name in ("int", "float", "merge", "str")
 )
@@ -45,8 +49,14 @@ _INTEGER, _FLOAT, _MERGE, _TEXT = (
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A config before it is checked: its value, the name that messages give it, the line of each
-    key path, and what YAML itself is wrong with."""
+    """A config before it is checked.
+
+    Attributes:
+        value: content of the file.
+        file: name of the file in messages.
+        lines: key path → line number.
+        problems: problems that the YAML reader has found.
+    """
 
     value: Any
     file: str
@@ -54,12 +64,11 @@ class Document:
     problems: tuple[Problem, ...] = ()
 
     def get(self, key: str) -> Any:
-        """The value at a key of the top level; None if there is none."""
+        """Return the value of a top-level key, or None if it is missing."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
     def error(self, problems: Iterable[Problem]) -> ConfigError:
-        """All problems in one message, each with its line, in the order of the lines."""
-
+        """Return one error with all problems, each with its line, sorted by line."""
         distinct = dict.fromkeys([*self.problems, *problems])
         ordered = sorted(distinct, key=lambda problem: self.lines.get(problem.path, math.inf))
         lines = {path: f":{line}" for path, line in self.lines.items()}
@@ -71,7 +80,7 @@ class Document:
 
 
 class _UnreadableError(Exception):
-    """Why a text is refused, and on which line (from 1; None: as a whole)."""
+    """A text is refused, with the reason and line number (from 1; None for the whole text)."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason)
@@ -79,10 +88,11 @@ class _UnreadableError(Exception):
 
 
 def read(path: Path) -> Document:
-    """Read a YAML file; duplicate keys and numbers with two readings are its ``problems``.
+    """Read a YAML file. Duplicate keys and ambiguous numbers are its ``problems``.
 
     Raises:
-        ConfigError: no such file, unreadable, not YAML (with the line), or beyond the limits.
+        ConfigError: the file does not exist, cannot be read, is not YAML (with the line), or
+            exceeds the limits.
     """
     try:
         return _document(_text(path), str(path))
@@ -92,10 +102,10 @@ def read(path: Path) -> Document:
 
 
 def value_of(text: str, source: str) -> Any:
-    """The value of a YAML text that ``source``, for example an option, gives.
+    """Return the value of a YAML text from ``source``, for example an option.
 
     Raises:
-        ConfigError: as ``read``, and for the ``problems`` there.
+        ConfigError: as in ``read``, and if the document has ``problems``.
     """
     try:
         document = _document(text, source)
@@ -115,7 +125,9 @@ def _text(path: Path) -> str:
     except (OSError, ValueError) as error:
         raise _UnreadableError(f"cannot be read ({error})") from error
     if len(content) > MAX_BYTES:
-        raise _UnreadableError(f"is larger than {MAX_BYTES:,} bytes; is it a study?")
+        raise _UnreadableError(
+            f"is larger than {MAX_BYTES:,} bytes; check that it is the config of a study"
+        )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -137,7 +149,7 @@ def _document(text: str, source: str) -> Document:
     except yaml.YAMLError as error:
         raise _UnreadableError(f"not valid YAML: {error}") from error
     except ValueError as error:
-        # PyYAML lets impossible dates (2022-99-99) escape as a bare ValueError.
+        # PyYAML raises a bare ValueError for impossible dates (2022-99-99).
         raise _UnreadableError(f"a value cannot be read ({error}); put it in quotes") from error
     finally:
         if loader is not None:
@@ -149,7 +161,7 @@ def _document(text: str, source: str) -> Document:
 
 @dataclass(slots=True)
 class _Extent:
-    """How much a value is: values in it, itself included, and levels, aliases written out."""
+    """The size of a value with aliases expanded: number of values (with itself) and of levels."""
 
     anchor: str | None
     values: int = 1
@@ -161,9 +173,9 @@ class _Extent:
 
 
 def _measure(events: Iterator[Any]) -> None:
-    """Refuse a text by its events: too deep, too many values with aliases written out, or a tag.
+    """Raise an error if a text is too deep, has too many values with aliases expanded, or a tag.
 
-    Counted from the events, one by one, so that the refusal comes before the harm.
+    Events are counted one by one, so that the error comes before memory or stack are exhausted.
     """
     anchored: dict[str | None, _Extent] = {}
     around = [_Extent(None)]
@@ -174,12 +186,12 @@ def _measure(events: Iterator[Any]) -> None:
             part = around.pop()
         elif isinstance(event, yaml.AliasEvent):
             if any(outer.anchor == event.anchor for outer in around):
-                raise _UnreadableError(f"not valid YAML: *{event.anchor} holds itself", line)
+                raise _UnreadableError(f"not valid YAML: *{event.anchor} contains itself", line)
             part = anchored.get(event.anchor, _Extent(None))
             total += part.values
         elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
             if event.tag is not None:
-                remedy = "write the value alone, text in quotes"
+                remedy = "write the value without a tag, text in quotes"
                 tag = show(event.tag)
                 raise _UnreadableError(f"the tag {tag} cannot be used: {remedy}", line)
             part = _Extent(event.anchor)
@@ -195,7 +207,7 @@ def _measure(events: Iterator[Any]) -> None:
             raise _UnreadableError(f"is nested more than {MAX_DEPTH} levels deep", line)
         if total > MAX_VALUES:
             raise _UnreadableError(
-                f"holds more than {MAX_VALUES:,} values with its aliases written out", line
+                f"contains more than {MAX_VALUES:,} values with its aliases expanded", line
             )
 
 
@@ -203,7 +215,7 @@ def _measure(events: Iterator[Any]) -> None:
 
 
 class _Builder:
-    """The values of a text's nodes, the line (from 1) of each key path, and what is wrong."""
+    """A builder of values from YAML nodes, which collects line numbers (from 1) and problems."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -211,7 +223,7 @@ class _Builder:
         self.problems: list[Problem] = []
 
     def value(self, node: yaml.Node, path: str = "") -> Any:
-        """The value of a node that stands at a key path."""
+        """Return the value of a node at a key path."""
         self.lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
@@ -239,17 +251,17 @@ class _Builder:
         return result
 
     def _key(self, node: yaml.Node) -> str:
-        """As it is written: keys are names, and null, dates and numbers are refused."""
+        """Return the text of a key. Only names are valid, not null, dates and numbers."""
         line = node.start_mark.line + 1
         if not isinstance(node, yaml.ScalarNode):
             raise _UnreadableError("not valid YAML: a key must be a name", line)
         if len(node.value) > MAX_KEY:
-            text = f"the key {show(node.value)} is longer than any of a study"
+            text = f"the key {show(node.value)} is longer than any key of a study"
             raise _UnreadableError(text, line)
         return str(node.value)
 
     def _scalar(self, node: yaml.Node, path: str) -> Any:
-        """A value that is no collection; a number only if everybody reads it as the same number."""
+        """Return a scalar value. A number that YAML versions read differently is a problem."""
         text, is_number = node.value, node.tag in (_INTEGER, _FLOAT)
         if is_number and len(text) > MAX_DIGITS:
             message = f"found {show(text)}, a number of {len(text):,} digits: write fewer"
@@ -259,7 +271,7 @@ class _Builder:
             return self._refuse(
                 path,
                 f"found {text}, which YAML reads as {show(value)}: write a number in decimal "
-                "digits alone, without leading zeros, '_' or ':', and text in quotes",
+                "digits only, without leading zeros, '_' or ':', and text in quotes",
             )
         return value
 

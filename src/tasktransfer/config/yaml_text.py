@@ -1,8 +1,8 @@
-"""Write YAML that reads back as what was written, whatever texts are in it.
+"""Write YAML that reads back unchanged, whatever texts it contains.
 
 Names of fields, files and labels come from a user's data and become keys and values of a config.
-PyYAML quotes what needs quotes; characters that a terminal or an editor does not show are escaped
-here, and comments stay on their line.
+PyYAML quotes texts that need quotes. This module escapes characters that a terminal or an editor
+does not show, and keeps comments on one line.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ WIDTH = 100
 
 
 class _Dumper(yaml.SafeDumper):
-    """A dumper without anchors and aliases, whose texts are texts to every reader."""
+    """A dumper without anchors and aliases, whose texts are read as texts by every parser."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Quote what YAML 1.2 reads as a number (``1e3``) and what has characters to escape."""
+    """Quote texts that YAML 1.2 reads as numbers (``1e3``) or that have characters to escape."""
     style = "'" if _is_number(text) else None
     if text != escape_line(text):
         style = '"'
@@ -47,10 +47,10 @@ def write_yaml(value: Any) -> str:
     """Return plain data as YAML in block style.
 
     Raises:
-        ConfigError: a reader would take the text for something else; names the key.
+        ConfigError: the text does not read back as the same value.
     """
     text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
-    # Within double quotes, where alone such characters are: Python's escapes are YAML's.
+    # Such characters occur only in double quotes, in which YAML has Python's escapes.
     text = escape_text(text)
     if yaml_file.value_of(text, "generated YAML") != value:
         raise ConfigError("generated YAML: does not read back as it was written. Report this bug")
