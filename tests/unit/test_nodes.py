@@ -257,7 +257,7 @@ def test_a_stage_with_several_selections() -> None:
     assert (every.measured_on, every.tested) == ((B, A), (B, A))
     assert [number for number in range(4) if every.keeps(number)] == [0, 2]
     assert with_all_selections(every, [BASE]) is every
-    with pytest.raises(ConfigError, match="do not say with which round"):
+    with pytest.raises(ConfigError, match="undefined which of them is tested"):
         with_all_selections(replace(BASE, tests=(A,)), [other])
 
 
@@ -399,7 +399,7 @@ def test_defaults_stay_out_of_json() -> None:
 def test_what_is_no_stage_is_refused_by_key(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         node_json.from_json(Stage, node_json.to_json(BASE) | changes, "--stage")
-    assert str(caught.value).startswith("--stage: no stage: ")
+    assert str(caught.value).startswith("--stage: not a stage: ")
     assert said in str(caught.value)
     assert "node_json.to_json" in str(caught.value)
 

@@ -1,4 +1,4 @@
-"""What a node needs before it can be made."""
+"""Ancestors of nodes: everything that has to be computed before them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage,
 
 
 def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Nodes and all that they use, directly or not, each once, what is used before what uses it.
-    Data that are only read are no nodes of a plan."""
+    """Return nodes with all their ancestors, each once, in topological order.
+
+    Data that are read from a release are omitted: they are not nodes of a plan.
+    """
     ordered: dict[str, Node] = {}
 
     def visit(node: Node) -> None:
@@ -25,8 +27,13 @@ def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def stages_asked_for(nodes: Iterable[Node], but: Container[int] = ()) -> dict[int, Stage]:
-    """The stages among nodes and all that they use, as each of these asks for them, by object: one
-    stage may be asked for with several selections. ``but``: objects that need not be looked at."""
+    """Return all stages among nodes and their ancestors, by the id of the object.
+
+    Equal stages that are requested with several selections are several objects.
+
+    Args:
+        but: ids of objects to skip.
+    """
     asked: dict[int, Stage] = {}
 
     def visit(node: Node) -> None:
@@ -43,7 +50,7 @@ def stages_asked_for(nodes: Iterable[Node], but: Container[int] = ()) -> dict[in
 
 
 def starts_of(node: Node) -> tuple[Start, ...]:
-    """The rounds of stages whose parameters a node reads."""
+    """Return the rounds of stages whose parameters a node reads."""
     if isinstance(node, Stage):
         return node.starts
     if isinstance(node, Data):

@@ -1,5 +1,7 @@
-"""Encoder-decoders that are built from a recipe instead of a checkpoint (Parthasarathi et al. 2021,
-section 4.2 and Appendix A). Read at every start: no torch here.
+"""Encoder-decoders that are built from a recipe instead of a checkpoint.
+
+Source: Parthasarathi et al. 2021, section 4.2 and Appendix A. Every command imports this module, so
+it does not import torch.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from tasktransfer.errors import ModelError
 from tasktransfer.files import json_text
 
 RECIPE = "recipe:"
-"""What the weights of a model begin with that is built: its architecture follows, as JSON."""
+"""Prefix of the weights' name of a built model. Its architecture follows as JSON."""
 
 FILE = "architecture.json"
 
@@ -27,10 +29,17 @@ _OF_TRANSFORMERS = ("heads", "feed_forward", "dropout")
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """``units``: of the hidden states. ``layers``: of the encoder and as many of the decoder.
-    ``heads`` and ``feed_forward``: of a Transformer. ``dropout``: between layers. ``embedding``: of
-    words; a Transformer's is as wide as its states. ``least_count``: how often a word is seen in
-    training to be in the vocabulary."""
+    """The architecture of a built encoder-decoder.
+
+    Attributes:
+        embedding: size of word embeddings. A Transformer uses its hidden size.
+        units: hidden size.
+        layers: number of layers of the encoder, and of the decoder.
+        heads: number of attention heads of a Transformer.
+        feed_forward: inner size of a Transformer's feed-forward layers.
+        dropout: dropout rate between layers.
+        least_count: minimum count of a word in the training texts to be in the vocabulary.
+    """
 
     kind: ArchitectureKind
     embedding: int = 128
@@ -43,13 +52,15 @@ class Architecture:
 
     @property
     def weights(self) -> str:
-        """What names the base model, see ``core.specs.ModelSpec``. What its kind does not read
-        stands there at its default: it changes no number."""
+        """Name of the base model's weights (see ``core.specs.ModelSpec``).
+
+        Fields that its kind does not use have their default there, because they change no number.
+        """
         return RECIPE + canonical_json(plain_fields(self._as_read))
 
     @property
     def has_dropout(self) -> bool:
-        """Whether its kind has any."""
+        """True if models of its kind have dropout."""
         return self.kind == "transformer"
 
     @property
@@ -60,7 +71,7 @@ class Architecture:
         return replace(self, **unread)  # type: ignore[arg-type]
 
     def parameters(self, vocabulary: int) -> int:
-        """How many numbers are trained, embeddings and output untied."""
+        """Return the number of trained parameters. Embeddings and output layer are not tied."""
         words = vocabulary * (2 * self.embedding + self.units + 1)
         if self.kind == "transformer":
             return words + _transformer(self)
@@ -69,23 +80,23 @@ class Architecture:
             "bilstm_attention": _bilstm(self.embedding, self.units, self.layers),
             "hred": stack + _lstm(self.units, self.units, self.layers),
         }.get(self.kind, stack)
-        # Additive attention: two maps and a vector; and the map of state and what was attended to.
+        # Additive attention: two matrices and a vector, and a matrix for state and context vector.
         attention = 0 if self.kind == "lstm" else (4 * self.units + 2) * self.units
         return words + encoder + stack + attention
 
 
 def is_recipe(base: str) -> bool:
-    """Whether a base model is built."""
+    """Return whether a base model is built from a recipe."""
     return base.startswith(RECIPE)
 
 
 def of_weights(weights: str) -> Architecture:
-    """The architecture that weights name."""
+    """Return the architecture in the name of weights."""
     return Architecture(**json.loads(weights.removeprefix(RECIPE)))
 
 
 def saved_in(folder: Path) -> dict[str, object] | None:
-    """What a folder says of the built model in it; None: it holds another kind of checkpoint.
+    """Return the metadata of the built model in a folder, or None for other checkpoints.
 
     Raises:
         ModelError: the file is damaged.
@@ -100,19 +111,19 @@ def saved_in(folder: Path) -> dict[str, object] | None:
 
 
 def refuse_other(folder: Path, weights: str) -> None:
-    """Raise ModelError if a folder holds a snapshot of another architecture than ``weights``."""
+    """Raise ModelError if a folder contains a snapshot of another architecture than ``weights``."""
     saved = saved_in(folder)
     wanted = plain_fields(of_weights(weights))
     if saved is None or saved["architecture"] != wanted:
         found = "no architecture" if saved is None else canonical_json(saved["architecture"])
         raise ModelError(
-            f"{folder / FILE}: found {found}, expected {canonical_json(wanted)}: a snapshot of "
+            f"{folder / FILE}: found {found}, expected {canonical_json(wanted)}: the snapshot has "
             "another architecture; remove the folder and train the stage again"
         )
 
 
 def _lstm(inputs: int, units: int, layers: int) -> int:
-    """torch's LSTM: four gates, each with two biases."""
+    """Return the number of parameters of torch's LSTM: four gates, each with two biases."""
     first = 4 * units * (inputs + units + 2)
     return first + (layers - 1) * 4 * units * (2 * units + 2)
 

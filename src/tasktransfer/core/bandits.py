@@ -1,8 +1,9 @@
-"""Which source an update trains on beside its target, learnt while training: FLAD (Albalak et al.
-2023, "Improving Few-Shot Generalization by Exploring and Exploiting Auxiliary Data"). Pure.
+"""Bandits that choose the source of each update during training: FLAD.
 
-A turn is an update on a batch of the target and one of a source; its reward is the cosine of the
-two batches' gradients. EXP3 draws the source, UCB1 takes the one that may be the best.
+Source: Albalak et al. 2023, "Improving Few-Shot Generalization by Exploring and Exploiting
+Auxiliary Data". A turn is an update on one batch of the target and one batch of a source. Its
+reward is the cosine similarity of the two batches' gradients. EXP3 samples the source; UCB1 takes
+the source with the highest upper confidence bound.
 """
 
 from __future__ import annotations
@@ -21,18 +22,25 @@ Rule = Literal["exp3", "ucb1"]
 RULES: tuple[Rule, ...] = ("exp3", "ucb1")
 
 KEPT = 0.9
-"""Of UCB1's mean reward, what stays of it when a new reward comes: an exponential moving average.
-The paper leaves it to be chosen."""
+"""Decay of UCB1's exponential moving average of rewards. The paper gives no value."""
 
 
 @dataclass(slots=True)
 class Bandit:
-    """What has been learnt of the sources so far, as plain values: a training that is interrupted
-    goes on with it.
+    """The state of a bandit as plain values, which an interrupted run resumes from.
 
-    ``rewards``: of each source, for EXP3 the sum of rewards over the probabilities that they were
-    drawn with, for UCB1 their moving average. ``explored``: EXP3's share of exploration in the turn
-    before. ``drawn``: of each turn since ``take_weights``, the sources' probabilities.
+    Attributes:
+        rule: exp3 or ucb1.
+        target: name of the target task.
+        sources: names of the source tasks.
+        seed: seed of EXP3's sampling.
+        exp3_steps: definition of EXP3's step count (``config.fidelity``).
+        turns: number of finished turns.
+        pulls: number of turns per source.
+        rewards: value per source: for EXP3 the sum of its rewards divided by their sampling
+            probabilities, for UCB1 their moving average.
+        explored: EXP3's exploration rate in the previous turn.
+        drawn: probabilities of the sources in each turn since the last ``take_weights``.
     """
 
     rule: Rule
@@ -48,10 +56,11 @@ class Bandit:
 
     @staticmethod
     def of(stage: Stage) -> Bandit | None:
-        """The untrained one of a stage; None: its sampler learns nothing.
+        """Return the initial bandit of a stage, or None if its sampler is not a bandit.
 
         Raises:
-            ConfigError: it has no target, the one task that selects its round, or no source.
+            ConfigError: the stage has no source, or no target: a single task on which it is
+                selected.
         """
         rule = next((rule for rule in RULES if rule == stage.sampler), None)
         if rule is None:
@@ -74,28 +83,28 @@ class Bandit:
 
     @property
     def exploration(self) -> float:
-        """EXP3's share of exploration in this turn, for each source."""
+        """EXP3's exploration rate in this turn, per source."""
         arms = len(self.sources)
         tau = self.turns + 1 if self.exp3_steps == "taken" else 10 * self.turns + 1
         return min(1 / arms, math.sqrt(math.log(arms) / (arms * tau)))
 
     @property
     def probabilities(self) -> list[float]:
-        """Of each source, to be taken in this turn."""
+        """Probability of each source in this turn."""
         if self.rule == "exp3":
             return exp3(self.rewards, self.explored, self.exploration)
         best = ucb1(self.rewards, self.pulls)
         return [float(index == best) for index in range(len(self.sources))]
 
     def choose(self) -> tuple[str, str]:
-        """The target, and the source of this turn."""
+        """Return the target, and the source chosen for this turn."""
         shares = self.probabilities
         (source,) = Random(f"{self.seed} {self.turns}").choices(self.sources, shares)
         self.drawn.append(shares)
         return self.target, source
 
     def learn(self, source: str, reward: float) -> None:
-        """End a turn with its reward."""
+        """End a turn by updating the state with its reward."""
         index = self.sources.index(source)
         if self.rule == "exp3":
             self.rewards[index] += reward / self.drawn[-1][index]
@@ -108,18 +117,20 @@ class Bandit:
         self.turns += 1
 
     def take_weights(self) -> dict[str, float]:
-        """Source → its mean probability over the turns since this was asked last."""
+        """Return source → its mean probability since the last call, and reset the means."""
         means = [fmean(of_source) for of_source in zip(*self.drawn, strict=True)]
         self.drawn.clear()
         return dict(zip(self.sources, means, strict=True))
 
 
 def exp3(rewards: Sequence[float], before: float, now: float) -> list[float]:
-    """Probabilities of some arms: (1 − K now) exp(before R) / Σ exp(before R) + now.
+    """Return the arms' probabilities: (1 − K now) exp(before R) / Σ exp(before R) + now.
 
     Args:
-        rewards: R, each arm's sum of rewards over their probabilities.
-        before, now: shares of exploration in the turn before and in this one.
+        rewards: R, each arm's sum of rewards divided by their probabilities; K is the number of
+            arms.
+        before: exploration rate of the previous turn.
+        now: exploration rate of this turn.
     """
     highest = max(rewards)
     shares = [math.exp(before * (reward - highest)) for reward in rewards]
@@ -127,8 +138,11 @@ def exp3(rewards: Sequence[float], before: float, now: float) -> list[float]:
 
 
 def ucb1(means: Sequence[float], pulls: Sequence[int]) -> int:
-    """The arm with the largest mean + sqrt(2 ln t / n), after t turns, of which it has had n; each
-    of them once before that, in their order."""
+    """Return the arm with the largest mean + sqrt(2 ln t / n).
+
+    t is the total number of turns, n the number of turns of the arm. Before that each arm has one
+    turn, in order.
+    """
     if 0 in pulls:
         return pulls.index(0)
     turns = math.log(sum(pulls))

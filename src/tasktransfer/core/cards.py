@@ -1,4 +1,4 @@
-"""Nodes with other digests of their tasks' cards."""
+"""Replacement of the digests of task cards in nodes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ AnyNode = TypeVar("AnyNode", bound=Data | Stage | Fit | Evaluation)
 
 
 def with_cards(nodes: Sequence[AnyNode], cards_of: CardsOf) -> tuple[AnyNode, ...]:
-    """The same nodes in the same order, all of whose data have these cards."""
+    """Return copies of nodes, in the same order, whose data have these cards."""
     done: dict[int, Any] = {}
-    """id of an object → what it became: parts that nodes share stay shared."""
+    """id of an object → its copy, so that shared parts stay shared."""
 
     def changed(part: Any) -> Any:
         if isinstance(part, tuple):

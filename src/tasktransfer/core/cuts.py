@@ -1,4 +1,4 @@
-"""Limits that a node's identity says: what was cut of the data that it could have had."""
+"""Limits on the data of a node, read from its identity."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 
 def cuts_of(identity: Any) -> dict[str, int]:
-    """Key path → limit, of every key that begins with ``limit`` and is set: numbers of a node with
-    any are of less than the whole data."""
+    """Return key path → limit for every key that begins with ``limit`` and is set.
+
+    A node with such limits uses subsampled data.
+    """
     return dict(_cuts(identity, ""))
 
 

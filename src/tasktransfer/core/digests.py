@@ -1,4 +1,4 @@
-"""Content digests: one spelling of a JSON value, and its SHA-256."""
+"""Content digests: canonical JSON and its SHA-256."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fal
 
 
 def canonical_json(value: Any) -> str:
-    """The one spelling of a JSON value: sorted keys, no spaces, ASCII. Digests are taken of it."""
+    """Return the canonical text of a JSON value, for digests: sorted keys, no spaces, ASCII."""
     return _ENCODER.encode(value)
 
 
 def digest_of(value: Any) -> str:
-    """SHA-256, in hex, of a JSON value's canonical spelling."""
+    """Return the SHA-256 in hex of a JSON value's canonical text."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Where the paper and its toolkit (TLiDB) differ, one named switch each.
+"""Differences between the paper and its toolkit (TLiDB), with one named switch for each.
 
-A setting names a value for every switch; a config may override single ones. ``docs/fidelity.md``
-has a row for each difference. Pure, standard library only: the Snakefile imports this.
+A setting has a value for every switch; a config may override single switches. ``docs/fidelity.md``
+has one row per difference. The Snakefile imports this module: it uses the standard library only.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 Scoring = Literal["default", "tlidb"]
-"""How metrics count what the paper's toolkit counts in another way (``metrics``)."""
+"""Variants of metrics that the paper's toolkit computes in another way (``metrics``)."""
 
 Setting = Literal["default", "paper", "tlidb"]
 
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """What a training and its evaluation do where paper and toolkit differ.
+    """Behaviour of training and evaluation for each difference between paper and toolkit.
 
-    Every switch changes numbers. At their defaults they stay out of a stage's identity. What each
-    decides is said where the config has it, in ``config.fidelity``.
+    Every switch changes numbers. Switches at their defaults are not part of a stage's identity.
+    ``config.fidelity`` describes each switch.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -45,8 +45,8 @@ class Fidelity:
 
     @property
     def identity(self) -> str | dict[str, Any]:
-        """What stands for it in an identity: its name where records have always had one, else the
-        switches that are not at their default."""
+        """Representation in an identity: the name of a setting that records have always had, else
+        the switches that differ from their default."""
         for name, switches in _NAMED.items():
             if self == switches:
                 return name
@@ -54,12 +54,12 @@ class Fidelity:
 
     @property
     def of_encoding(self) -> dict[str, Any]:
-        """The changed switches that token ids depend on."""
+        """Switches that affect token ids and differ from their default."""
         return {name: value for name, value in self.changed.items() if name in _OF_ENCODING}
 
     @property
     def changed(self) -> dict[str, Any]:
-        """The switches that are not at their default."""
+        """Switches that differ from their default."""
         return {
             each.name: value
             for each in fields(self)
@@ -73,7 +73,7 @@ _OF_ENCODING = ("several_answers", "lost_spans", "inputs", "answers", "generatio
 
 _NAMED = {
     "default": DEFAULT,
-    # What ``tlidb`` meant before the other switches came: trainings of then keep their digest.
+    # The meaning of ``tlidb`` before the other switches were added: old stages keep their digests.
     "tlidb": Fidelity(scoring="tlidb", multi_label="softmax"),
 }
 
@@ -104,11 +104,11 @@ TRAINING: Mapping[Setting, Mapping[str, str]] = {
     "paper": {"task_weighting": "none", "loss_on": "answer"},
     "tlidb": {"task_weighting": "inverse_sqrt", "loss_on": "sequence"},
 }
-"""What a setting says of keys of the training section that are ``auto``."""
+"""Setting → values for keys of the training section that are ``auto``."""
 
 
 def scoring_of(identity: Any) -> Scoring:
-    """How a stage was scored, read off the ``fidelity`` of its identity."""
+    """Return how a stage was scored, from the ``fidelity`` of its identity."""
     if isinstance(identity, Mapping):
         return "tlidb" if identity.get("scoring") == "tlidb" else "default"
     return "tlidb" if identity == "tlidb" else "default"

@@ -1,8 +1,8 @@
-"""Identities as they were before schema 4 of the records, so that older results are found.
+"""Identities from before schema 4 of the records, which let older results be found.
 
-What changed since (CHANGELOG): by whose dev splits a training chooses its round is no part of its
-identity, so that two former trainings may be one, and what starts from it says which round; and the
-cards of its tasks are part of it.
+Two things changed since then (CHANGELOG). The tasks that select a stage's best round are no longer
+part of its identity, so two former stages may be one now, and a node that starts from it names the
+round. The cards of a stage's tasks are now part of its identity.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 
 SINCE = ("parent_selected_on", "cards")
-"""Keys that former identities had not."""
+"""Keys that former identities do not have."""
 
 
 class Former:
-    """The former identities of a plan's nodes; each is made once."""
+    """The former identities of a plan's nodes, each computed once."""
 
     def __init__(self) -> None:
         self._digests: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def digests(self, node: Node) -> dict[str, tuple[str, ...]]:
-        """Former digest → the selecting tasks, of a stage; one for each of its selections."""
+        """Return former digest → selecting tasks, one for each selection of a stage."""
         if not isinstance(node, Stage):
             return {self.digest(node): ()}
         alone = (
@@ -36,14 +36,14 @@ class Former:
         return {self.digest(stage): stage.select_on for stage in alone}
 
     def digest(self, node: Node) -> str:
-        """The former digest of a node, of a stage by its own selection."""
+        """Return the former digest of a node, for a stage with its own selection."""
         key = node.digest, node.select_on if isinstance(node, Stage) else ()
         if key not in self._digests:
             self._digests[key] = digest_of(self.identity(node))
         return self._digests[key]
 
     def identity(self, node: Node) -> dict[str, Any]:
-        """The former identity of a node, of a stage by its own selection."""
+        """Return the former identity of a node, for a stage with its own selection."""
         identity = {key: value for key, value in node.identity.items() if key not in SINCE}
         data = node if isinstance(node, Data) else node.data
         if data.recipe:
@@ -84,8 +84,11 @@ class Former:
 
 
 def changed_cards(node: Node) -> list[str]:
-    """The tasks of a node, with their dataset, whose cards are not what they were. Former records
-    do not say what they were: they are taken for those of the last release that was so."""
+    """Return the tasks of a node, with their dataset, whose cards have changed.
+
+    Former records do not contain the cards. They are compared with those of the last release before
+    schema 4.
+    """
     data = node if isinstance(node, Data) else node.data
     identity = node.identity.get("derived", {}) if isinstance(node, Data) else node.identity
     then, cards = _cards_then().get(data.name, {}), identity.get("cards", {})
@@ -94,6 +97,6 @@ def changed_cards(node: Node) -> list[str]:
 
 @cache
 def _cards_then() -> dict[str, dict[str, str]]:
-    """Dataset → task → digest of its card, when cards became part of identities."""
+    """Return dataset → task → digest of its card, as of when cards became part of identities."""
     text = resources.files("tasktransfer.core").joinpath("former_cards.json").read_text("utf-8")
     return cast(dict[str, dict[str, str]], json.loads(text))

@@ -1,8 +1,8 @@
-"""A node as JSON, as a job is told it: checked before anything is computed.
+"""Nodes as JSON for jobs, which check it before they compute anything.
 
-What is at its default is left out, so that command lines stay short and old JSON stays readable.
-So are the digests of cards, which are in every data of a node: a job has the cards themselves, and
-where they are not those of the plan, its node has another digest than the folder that it is given.
+Fields at their default are omitted, so that command lines stay short and old JSON stays readable.
+The digests of cards, which all data of a node contain, are omitted, too: a job has the cards
+themselves. If they differ from those of the plan, the node's digest differs from the folder's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage
 from tasktransfer.errors import ConfigError
 
 MOST_LEVELS = 40
-"""Nodes and their parts may be nested so deeply: more than any method has steps."""
+"""Maximum nesting of nodes and their parts. No method has as many steps."""
+
+_REMEDY = "give JSON that node_json.to_json has written"
 
 AnyNode = TypeVar("AnyNode", Data, Stage, Fit, Evaluation)
 
@@ -33,7 +35,7 @@ _NOUNS: dict[type[Any], str] = {
 
 
 def to_json(node: Any) -> Any:
-    """A node, or any part of one, with everything that it uses, as plain JSON values."""
+    """Convert a node, or a part of one, with everything that it uses to plain JSON values."""
     kind = type(node)
     if kind in (str, int, float, bool, type(None)):
         return node
@@ -50,7 +52,7 @@ def to_json(node: Any) -> Any:
 
 @cache
 def _fields(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
-    """Name and default of each field; once a class, since thousands of stages are told."""
+    """Return name and default of each field. Cached, because there are thousands of stages."""
     return tuple(
         (f.name, f.default if f.default_factory is MISSING else f.default_factory())
         for f in fields(kind)
@@ -61,44 +63,43 @@ def _fields(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
 def from_json(
     kind: type[AnyNode], value: Any, source: str, cards_of: CardsOf | None = None
 ) -> AnyNode:
-    """The node that ``to_json`` gave.
+    """Convert the JSON values of ``to_json`` back to a node.
 
     Args:
-        source: names it in messages.
-        cards_of: as ``datasets.card_digests``; None: the node has the cards of the JSON, or none.
+        source: name of the JSON in messages.
+        cards_of: function like ``datasets.card_digests``; None to take the cards from the JSON.
 
     Raises:
-        ConfigError: it is none; the message names key and value.
+        ConfigError: the values are not a node; the message names key and value.
     """
     from pydantic import ValidationError  # noqa: PLC0415  # the Snakefile imports this module
 
     noun = _NOUNS[kind]
     if not isinstance(value, dict):
         raise ConfigError(
-            f"{source}: no {noun}: found a {type(value).__name__}, expected an object; "
-            "give what node_json.to_json made"
+            f"{source}: not a {noun}: found a {type(value).__name__}, expected an object; {_REMEDY}"
         )
     if _depth(value) > MOST_LEVELS:
-        raise ConfigError(f"{source}: no {noun}: it is nested more than {MOST_LEVELS} levels deep")
+        raise ConfigError(
+            f"{source}: not a {noun}: nested more than {MOST_LEVELS} levels deep; {_REMEDY}"
+        )
     try:
         node: AnyNode = _adapter(noun).validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(str(part) for part in problem["loc"])
         raise ConfigError(
-            f"{source}: no {noun}: {key}: {problem['msg']}, found {str(problem['input'])[:80]!r}; "
-            "give what node_json.to_json made"
+            f"{source}: not a {noun}: {key}: {problem['msg']}, found "
+            f"{str(problem['input'])[:80]!r}; {_REMEDY}"
         ) from error
     for stage in with_ancestors((node,)):
         if isinstance(stage, Stage) and (impossible := _impossible(stage)):
-            raise ConfigError(
-                f"{source}: no {noun}: {impossible}; give what node_json.to_json made"
-            )
+            raise ConfigError(f"{source}: not a {noun}: {impossible}; {_REMEDY}")
     return node if cards_of is None else with_cards((node,), cards_of)[0]
 
 
 def _impossible(stage: Stage) -> str | None:
-    """What of the values cannot be, though each is of the right type."""
+    """Return a problem of values that have the right type but are out of range, or None."""
     numbers = {
         "model.max_length": stage.model.max_length,
         "training.epochs": stage.training.epochs,
@@ -121,15 +122,15 @@ def _impossible(stage: Stage) -> str | None:
 def _adapter(noun: str) -> Any:
     from pydantic import TypeAdapter  # noqa: PLC0415
 
-    # Nodes use one another across their modules, where these names are known to type checkers
-    # alone: pydantic looks them up where an adapter is made.
+    # The nodes' modules import each other for type checking only. pydantic looks the names up in
+    # the scope where an adapter is made.
     from tasktransfer.core.nodes import Node  # noqa: F401, PLC0415
 
     return TypeAdapter(next(kind for kind, name in _NOUNS.items() if name == noun))
 
 
 def _depth(value: Any) -> int:
-    """Levels of objects and lists, counted to just beyond what is allowed."""
+    """Return the nesting depth of objects and lists, counted to just above the maximum."""
     level, depth = [value], 0
     while level and depth <= MOST_LEVELS:
         inner: list[Any] = []

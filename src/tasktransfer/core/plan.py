@@ -1,6 +1,6 @@
 """A plan: the runs of a study and the distinct nodes that they share.
 
-Pure and standard library only, since the Snakefile imports it at every start.
+It uses the standard library only, because the Snakefile imports it at every start.
 """
 
 from __future__ import annotations
@@ -29,18 +29,22 @@ from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.errors import ConfigError
 
 MOST_NODES = 50_000
-"""Of a plan, eight times the largest paper's: opening one takes some 10 s, and Snakemake takes 30 s
-and 0.5 GB for 20,000."""
+"""Maximum number of nodes of a plan, eight times that of the largest paper.
+
+Opening such a plan takes about 10 s. Snakemake needs 30 s and 0.5 GB for 20,000 nodes.
+"""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice that is made once, from the results of some nodes, and adds runs to the plan, or
-    further choices.
+    """A selection that is made once from the results of nodes, and adds runs or further choices.
 
-    ``name``: letters, digits, ``_`` and ``-``. ``after``: the nodes whose records it is made from.
-    ``like``: stages like those that it adds, or that a choice adds which follows from it: what
-    each kind of stage leaves has to be known before it is made.
+    Attributes:
+        name: letters, digits, ``_`` and ``-``.
+        after: nodes whose records the choice is made from.
+        made: True if the choice is made.
+        like: examples of the stages that this choice, or choices that follow from it, add. The
+            output files of each kind of stage have to be known before the choice is made.
     """
 
     name: str
@@ -50,17 +54,20 @@ class Choice:
 
 
 def choice_file(name: str) -> str:
-    """Where a choice is written down, relative to the results folder. No table is a JSON file: the
-    workflow takes every such name for a choice's."""
+    """Return the path of a choice's file, relative to the results folder.
+
+    Tables are never JSON files: the workflow takes every such name for a choice.
+    """
     return f"tables/{name}.json"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs of a study and its distinct nodes, those that others use before these.
+    """The runs of a study and its distinct nodes, in topological order.
 
-    ``choices``: what some of the runs follow from, as far as they are known; one may become known
-    when another is made. Empty: the config alone says all runs.
+    Attributes:
+        choices: choices that some runs depend on, as far as they are known. A choice may become
+            known when another is made. Empty if the config alone determines all runs.
     """
 
     runs: tuple[Run, ...]
@@ -97,42 +104,46 @@ class Plan:
         return judged
 
     def group_of(self, stage: Stage) -> str:
-        """The method that a stage's own record gives the score of, the first of several; a kind of
-        stage in parentheses where others only start from it."""
+        """Return the method whose score is in a stage's record, the first if there are several.
+
+        For a stage that only serves as a start of others, return its kind in parentheses.
+        """
         return self._method_of.get(stage.digest, f"({stage.kind})")
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
-        """The values of ``group_of``: methods in the order of the runs, then kinds of stages."""
+        """Values of ``group_of``: methods in the order of the runs, then kinds of stages."""
         kinds = (self.group_of(stage) for stage in self.stages)
         return tuple(dict.fromkeys([*self._method_of.values(), *kinds]))
 
     def counts(self) -> dict[str, int]:
-        """Runs per method, variants apart."""
+        """Return the number of runs per method, with separate counts for variants."""
         return dict(Counter(", ".join(filter(None, (r.method, r.variant))) for r in self.runs))
 
 
 def refuse_large(count: int) -> None:
-    """Refuse a plan of so many runs or nodes, before memory and time do.
+    """Raise an error if a plan has too many runs or nodes, before it exhausts memory or time.
 
     Raises:
         PlanTooLargeError: they are more than ``MOST_NODES``.
     """
     if count > MOST_NODES:
-        raise PlanTooLargeError(f"asks for {count:,} runs or more, and a plan holds {MOST_NODES:,}")
+        raise PlanTooLargeError(
+            f"asks for {count:,} runs or more, but the maximum of a plan is {MOST_NODES:,}"
+        )
 
 
 class PlanTooLargeError(ConfigError):
-    """A config asks for more than a plan holds."""
+    """A config asks for more runs or nodes than a plan may have."""
 
 
 class PlanBuilder:
-    """Collects runs and their nodes, so that equal nodes are one object.
+    """A builder that collects runs and their nodes, so that equal nodes are one object.
 
     Args:
-        name_of: kind and label of a step's stage, for paths and people.
-        recipe_of: the recipe of trainings with some tasks of a dataset, for a family; that of all
-            where none is given.
+        name_of: function that returns kind and label of a step's stage, for paths and people.
+        recipe_of: function that returns the recipe version of a training run with some tasks of a
+            dataset, for a family; None for the general version.
     """
 
     def __init__(
@@ -143,14 +154,14 @@ class PlanBuilder:
         self._name_of = name_of
         self._recipe_of = recipe_of or (lambda dataset, tasks, family: RECIPE_VERSION)
         self._stages: dict[str, list[Stage]] = defaultdict(list)
-        """Digest → the stage as steps ask for it: they differ in their selections."""
+        """Digest → the stage's variants that steps request, with different selections."""
         self._nodes: dict[str, Node] = {}
         self._asked: dict[int, Stage] = {}
-        """The stages as runs and nodes of the plan ask for them, by the object."""
+        """Stages that runs and nodes of the plan request, by the id of the object."""
         self._runs: list[Run] = []
 
     def add(self, run: Run) -> None:
-        """A run, with its outcome and evaluations and all that they use."""
+        """Add a run with its outcome and evaluations and all their ancestors."""
         self._runs.append(run)
         refuse_large(max(len(self._runs), len(self._nodes)))
         for node in with_ancestors((*run.judged, *run.evaluations)):
@@ -158,8 +169,11 @@ class PlanBuilder:
         self._asked.update(stages_asked_for((*run.judged, *run.evaluations), self._asked))
 
     def expect(self, stage: Stage) -> None:
-        """A stage that a choice may ask for, whose result it must not wait for: if it is in the
-        plan for another selection, it chooses a round for this one too."""
+        """Register a stage that a choice may request later.
+
+        If the stage is already in the plan with another selection, it selects a round for this one,
+        too.
+        """
         self._asked[id(stage)] = stage
 
     def stages(
@@ -171,8 +185,13 @@ class PlanBuilder:
         seed: int,
         rounds: Rounds = OPEN,
     ) -> dict[Step, Stage]:
-        """The stage of each step of a method, on a run's data, model, hyperparameters and seed.
-        The plan has those that a run is added for. ``rounds``: for steps that leave theirs open."""
+        """Return the stage of each step of a method for a run's data, model, settings and seed.
+
+        The stages enter the plan when a run with them is added.
+
+        Args:
+            rounds: defaults for steps that do not define their rounds.
+        """
         stages: dict[Step, Stage] = {}
         before: Step | None = None
         for step in steps:
@@ -208,8 +227,11 @@ class PlanBuilder:
         return stages
 
     def _known(self, stage: Stage) -> Stage:
-        """The stage that was made for the same question; another selection of one that is there
-        takes its name, as it is the same training."""
+        """Return the known stage that equals a stage, or register the stage.
+
+        A stage that differs from a known stage in its selection only is the same training run, and
+        gets its name.
+        """
         equal = self._stages[stage.digest]
         for known in equal:
             if known.selection == stage.selection:
@@ -220,8 +242,10 @@ class PlanBuilder:
         return stage
 
     def plan(self, choices: Sequence[Choice] = ()) -> Plan:
-        """Everything that was added, nodes before those that use them; a stage with the selections
-        of all that ask for it."""
+        """Return the plan of all added runs, with nodes in topological order.
+
+        Each stage has the selections of all nodes that request it.
+        """
         asked: dict[str, list[Stage]] = defaultdict(list)
         for stage in self._asked.values():
             asked[stage.digest].append(stage)

@@ -1,4 +1,4 @@
-"""A run: what a method comes to on a model and a seed."""
+"""A run: one method applied to one model with one seed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from tasktransfer.core.nodes import Evaluation, Fit, Node, Outcome, Stage
 
 @dataclass(frozen=True)
 class Run:
-    """A method on a model and a seed, with what it is about and what is judged of it.
+    """A method applied to a model with a seed, and its outcome and evaluations.
 
-    ``about`` is the design's: source and target, domain, probe. It is ordered, and so are lists in
-    it: what comes first is trained first. ``variant``: what is special about it, where runs of a
-    method are counted apart.
+    Attributes:
+        about: keys of the design, such as source and target, domain, or probe. The mapping and its
+            lists are ordered: what comes first is trained first.
+        outcome: the model or fit that is evaluated.
+        variant: name of a variant of the method, whose runs are counted separately.
     """
 
     method: str
@@ -30,17 +32,19 @@ class Run:
 
     @property
     def results_in(self) -> tuple[Node, ...]:
-        """The nodes whose records have its numbers: its fit, its evaluations; a training that is
-        judged in its own process where it has none of them."""
+        """Nodes whose records have the run's numbers: its fit and its evaluations.
+
+        A run without them has its numbers in the record of its last stage.
+        """
         fitted = (self.outcome,) if isinstance(self.outcome, Fit) else ()
         return (*fitted, *self.evaluations) or self.judged
 
     @property
     def judged(self) -> tuple[Node, ...]:
-        """The fit, or the stages whose parameters its outcome has."""
+        """The fit, or the stages whose parameters the outcome consists of."""
         return (self.outcome,) if isinstance(self.outcome, Fit) else self.outcome.stages
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """Its trainings, those that others start from before these."""
+        """Stages of the run, in topological order."""
         return tuple(node for node in with_ancestors(self.judged) if isinstance(node, Stage))

@@ -1,7 +1,7 @@
-"""What a selector is: a value for each source of a target, higher is better.
+"""Selectors: functions that give each source of a target a value; higher is better.
 
-Plans name selectors, so that this imports nothing; what computes them is imported when it is
-called.
+Plans contain the names of selectors, so this module imports little. The code that computes their
+values is imported when it is called.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ Reads = Literal[
     "transfers",
     "probe",
 ]
-"""What a selector may read, see ``Selector``."""
+"""Inputs that a selector may read, see ``Selector``."""
 
 SELECTOR = "selector"
-"""The learner of a fit that is a selector's values."""
+"""Learner of fits that compute a selector's values."""
 
 MEASUREMENTS = ("embeddings", "features", "gradients", "fisher", "losses")
-"""Learners of fits that leave what a model makes of training instances, for all selectors."""
+"""Learners of fits that measure training instances with a model, for use by all selectors."""
 
 COST, TOKENS = "cost", "tokens"
-"""Where the record of a measurement says how many tokens a model has read; that of a selector's
-values has the values there, by target and source."""
+"""Keys of the number of tokens that a model has read, in the record of a measurement.
+
+The record of a selector's values has the values at this place, by target and source.
+"""
 
 SINGLE_LABEL = ("utterance_classification", "dialogue_classification")
 """Kinds of tasks whose instances have one class."""
@@ -44,11 +46,11 @@ SINGLE_LABEL = ("utterance_classification", "dialogue_classification")
 class Selector:
     """A ranking of sources.
 
-    ``values``: from a ``fits.asked.Asked``, a target with its sources, to the value of each source
-    by name; None where it has none. A selector that reads ``probe`` has no function: its value is
-    that training's dev score.
+    ``values`` maps a ``fits.asked.Asked`` (a target with its sources) to the value of each source
+    by name, or to None for a source without value. A selector that reads ``probe`` has no function:
+    its value is the dev score of that training run.
 
-    ``reads``: what it asks for, computed once for all selectors:
+    ``reads`` names its inputs, which are computed once for all selectors:
 
     ================== =========================================================================
     texts              training inputs of any task
@@ -63,8 +65,9 @@ class Selector:
     probe              one epoch of the transfer itself
     ================== =========================================================================
 
-    ``of_labels``: whether the target needs one class an instance; ``source_labels``: the source
-    too. ``families``: of models that it is of. ``version``: raise it with the code.
+    ``of_labels`` is True if the target needs one class per instance, ``source_labels`` if the
+    source does. ``families`` are the supported families of models. Increase ``version`` when the
+    code changes values.
     """
 
     name: str
@@ -77,27 +80,29 @@ class Selector:
 
     @property
     def is_fit(self) -> bool:
-        """Whether its values are a node of their own. Those that read nothing, or what transfers
-        left, are computed from records."""
+        """True if its values are a node.
+
+        Values of selectors that read nothing, or results of transfers, are computed from records.
+        """
         return bool(self.reads) and not {"transfers", "probe"} & {*self.reads}
 
     def lacks(self, source_kind: str, target_kind: str, family: Family) -> str | None:
-        """Why it has no value for a pair of tasks of these kinds; None: it has."""
+        """Return why it has no value for a pair of tasks of these kinds, or None if it has one."""
         if family not in self.families:
             return f"{self.name} is not defined for the family {family}"
         if self.of_labels and target_kind not in SINGLE_LABEL:
-            return f"{self.name} needs one class an instance, and the target is {target_kind}"
+            return f"{self.name} needs one class per instance, but the target is {target_kind}"
         if self.source_labels and source_kind not in SINGLE_LABEL:
-            return f"{self.name} needs one class an instance, and the source is {source_kind}"
+            return f"{self.name} needs one class per instance, but the source is {source_kind}"
         return None
 
 
 def selector_named(name: str, selectors: Mapping[str, Selector]) -> Selector:
-    """The selector of a name.
+    """Return the selector with a name.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: no selector has this name.
     """
     if name not in selectors:
-        raise ConfigError(f"no selector is named {name!r}; there are {', '.join(selectors)}")
+        raise ConfigError(f"unknown selector {name!r}; use one of {', '.join(selectors)}")
     return selectors[name]

@@ -1,4 +1,4 @@
-"""What a stage is told besides its tasks: the model that it trains, and how."""
+"""Specifications of a stage's model, hyperparameters and selection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasktransfer.core.versions import raised
 
 Family = Literal["encoder", "decoder", "encoder_decoder", "dual_encoder"]
 FAMILIES: tuple[Family, ...] = ("encoder", "decoder", "encoder_decoder")
-"""Those that have a built-in tiny model."""
+"""Families that have a built-in tiny model."""
 
 Sampler = Literal[
     "task_batches",
@@ -23,58 +23,69 @@ Sampler = Literal[
     "exp3",
     "ucb1",
 ]
-"""How updates are made of the training tasks' instances, see ``training.samplers``."""
+"""Sampling of the training tasks' instances for updates, see ``training.samplers``."""
 
 Keep = Literal["best", "every"]
 
 Pooling = Literal["mean", "pooler"]
-"""A text's encoding: the mean over its tokens, or what the pooler makes of the first one."""
+"""Encoding of a text: the mean over its tokens, or the pooler's output for the first token."""
 
 
 Reads = Literal["pooler", "own_pooler", "first_token", "mean", "pair"]
-"""What an encoder's heads read of a sequence: what the pooler makes of its first token, which is
-drawn at random where the checkpoint lacks one, or is refused then (``own_pooler``); the first
-token's last state as it is; the mean of the last states over all tokens; or the two segments, each
-read by itself (``models.pairs``)."""
+"""Representation of a sequence that an encoder's heads read.
+
+- ``pooler``: the pooler's output for the first token. A pooler that the checkpoint lacks is
+  initialised at random.
+- ``own_pooler``: the same, but a checkpoint without pooler is an error.
+- ``first_token``: the last hidden state of the first token.
+- ``mean``: the mean of the last hidden states over all tokens.
+- ``pair``: the two segments, encoded separately (``models.pairs``).
+"""
 
 LearningRateSchedule = Literal["constant", "linear", "cosine"]
-"""Course of the learning rate after its warm-up, over the planned updates of a training: constant,
-or a decay to zero."""
+"""Learning rate schedule after the warm-up over the planned updates: constant, or decay to zero."""
 
 Decays = Literal["all", "matrices"]
-"""Parameters that weight decay is applied to: all, or all but biases and norms."""
+"""Parameters that weight decay is applied to: all, or all except biases and norms."""
 
 SERVED = "served:"
-"""Begins the weights of a model that an endpoint serves."""
+"""Prefix of the weights' name of a model that an endpoint serves."""
 
 REFUSE_UNKNOWN = {"extra": "forbid"}
-"""How pydantic reads a node from JSON (``node_json``): a key that no field has is an error."""
+"""Pydantic config for nodes in JSON (``node_json``): an unknown key is an error."""
 
 
 def plain_fields(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass that holds plain values only: ``asdict`` copies each of them
-    deeply, which shows where it is called for thousands of stages."""
+    """Return the fields of a dataclass with plain values.
+
+    ``asdict`` makes deep copies, which is slow for thousands of stages.
+    """
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 AdapterStart = Literal["continue", "merge", "stack"]
-"""What a training makes of the adapter that it starts from: it goes on training it; it puts it into
-the weights and trains a new one; or it trains a new one beside it, which stays as it is."""
+"""Use of the source run's adapter: train it further; merge it into the weights and train a new one;
+or freeze it and train a new one next to it."""
 
 RATE_OF_ADAPTERS = 10
-"""An adapter's learning rate is so many times that of whole models, where it has none of its
-own."""
+"""Default ratio of an adapter's learning rate to that of fully trained models."""
 
 
 @dataclass(frozen=True, slots=True)
 class LowRank:
-    """An adapter that is trained in place of the model's own weights (Hu et al. 2021, LoRA): to a
-    linear layer W (out, in) it adds ``alpha / rank`` times B (out, rank) A (rank, in).
+    """A LoRA adapter that is trained instead of the model's weights (Hu et al. 2021).
 
-    ``target_modules``: the layers that get one, by the ends of their names; none: all linear layers
-    but the output layer. ``dropout``: of what A reads. ``start``: see ``AdapterStart``; it is part
-    of the identity of stages that start from others. ``learning_rate``: None:
-    ``RATE_OF_ADAPTERS`` times that of the training, whose identity has it.
+    It adds ``alpha / rank`` times B (out, rank) A (rank, in) to a linear layer W (out, in).
+
+    Attributes:
+        rank: rank of the update.
+        alpha: numerator of the update's scale.
+        target_modules: layers that get an adapter, by the ends of their names. Empty for all linear
+            layers except the output layer.
+        dropout: dropout rate of A's input.
+        start: see ``AdapterStart``. It is part of the identity of stages that start from others.
+        learning_rate: None for ``RATE_OF_ADAPTERS`` times ``Training.learning_rate``. The value is
+            part of the identity of the training.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -88,7 +99,7 @@ class LowRank:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What of it changes the numbers of every training."""
+        """Fields that change the numbers of every training run."""
         named = sorted(self.target_modules) or "all-linear"
         own = {"kind": "lora", "rank": self.rank, "alpha": self.alpha, "dropout": self.dropout}
         return {**own, "target_modules": named}
@@ -98,16 +109,24 @@ class LowRank:
 class ModelSpec:
     """A checkpoint with its family.
 
-    ``weights`` names the content, never a path: ``<hub name>@<revision>`` for the Hugging Face
-    hub, ``sha256:<digest>`` of the files for a local folder, ``tiny:<digest>`` of the recipe for
-    the built-in tiny models, ``built:<digest>`` of the recipe of an architecture whose weights are
-    drawn, ``served:<name>`` for what an endpoint serves by this name. ``name`` is how the study
-    calls it; it stands in paths and tables and is not part of the identity. ``beside``: an encoder
-    that reads the same text beside it. ``beside_reads``: its encoding of a text, the mean over
-    tokens or what a classifier's head reads, the pooled first token. ``adapter_reduction``: an
-    adapter for each task, whose bottleneck is so many times narrower than the hidden states
-    (``models.adapters``); None: none. ``reads``: what its heads read. ``adapter``: what is trained
-    in place of its weights; None: they are.
+    ``weights`` names the content, never a path:
+
+    - ``<hub name>@<revision>`` for the Hugging Face hub,
+    - ``sha256:<digest>`` of the files for a local folder,
+    - ``tiny:<digest>`` of the recipe for the built-in tiny models,
+    - ``built:<digest>`` of the recipe of an architecture with randomly initialised weights,
+    - ``served:<name>`` for a model that an endpoint serves under this name.
+
+    Attributes:
+        name: name of the model in paths and tables, which is not part of the identity.
+        max_length: maximum sequence length in tokens.
+        beside: second encoder that reads the same text.
+        adapter_reduction: ratio of hidden size to bottleneck size of one bottleneck adapter per
+            task (``models.adapters``), None for no such adapters.
+        beside_reads: the second encoder's encoding of a text: the mean over tokens, or the pooled
+            first token, which a classifier's head reads.
+        reads: representation that the model's heads read.
+        adapter: adapter that is trained instead of the weights, None to train the weights.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -123,7 +142,7 @@ class ModelSpec:
     adapter: LowRank | None = None
 
     def trained_by(self, training: Training) -> Training:
-        """The hyperparameters with the learning rate of what is trained of it."""
+        """Return the hyperparameters with the learning rate of the adapter, if there is one."""
         if self.adapter is None:
             return training
         rate = self.adapter.learning_rate or training.learning_rate * RATE_OF_ADAPTERS
@@ -131,12 +150,12 @@ class ModelSpec:
 
     @property
     def served(self) -> bool:
-        """Whether it is behind an endpoint, and runs on no device of ours."""
+        """True if an endpoint serves the model, so that it needs no device here."""
         return self.weights.startswith(SERVED)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What of the model changes numbers."""
+        """Fields that change numbers."""
         own: dict[str, Any] = {
             "family": self.family,
             "weights": self.weights,
@@ -168,27 +187,41 @@ _LATER = (
     "head_learning_rate",
     "decays",
 )
-"""Fields of ``Training`` that are no part of older identities."""
+"""Fields of ``Training`` that are not part of older identities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The hyperparameters of one training (paper, Appendix B). Everything here changes numbers, but
-    for ``gradient_checkpointing``: what the backward pass needs is computed once more, not kept.
+    """The hyperparameters of one training run (paper, Appendix B).
 
-    Units: ``batch_size`` in instances, ``epochs`` in passes over the training set,
-    ``learning_rate`` per Adam step (its highest value), ``limit_*`` in instances per task (null:
-    all). ``dropout`` replaces every dropout rate of the model (null: the checkpoint's own).
-    ``fidelity``: what is done where the paper and its toolkit differ. ``deterministic``: equal
-    seeds give equal numbers on a GPU too, which takes other and slower kernels there.
-    ``optimiser``: Adam or its variant with the infinity norm. ``cosine_scale``: two encodings are
-    compared by so many times their cosine; null: by their dot product. ``weight_decay``: of AdamW,
-    per step and unit of the learning rate; 0: plain Adam. ``optimiser_bits``: of a number of the
-    optimiser's moments. ``updates``: budget in steps of the optimiser for each training task, in
-    place of ``epochs``; ``min_updates``: least budget where ``epochs`` is the budget. ``schedule``
-    and ``warmup``: course of the learning rate, which rises from zero in the first ``warmup``
-    (fraction) of the updates. ``head_learning_rate``: of task heads; None: ``learning_rate``.
-    ``decays``: parameters that ``weight_decay`` is applied to.
+    All fields change numbers, except ``gradient_checkpointing``: it recomputes activations in the
+    backward pass instead of storing them.
+
+    Attributes:
+        learning_rate: peak learning rate, per Adam step.
+        batch_size: number of instances per update.
+        epochs: number of passes over the training set.
+        max_grad_norm: maximum gradient norm for clipping.
+        precision: number format of the computation.
+        task_weighting: weighting of the tasks' losses in multitask training.
+        loss_on: tokens with a loss, for decoders.
+        fidelity: behaviour if the paper and its toolkit differ.
+        dropout: value for every dropout rate of the model, None for the checkpoint's values.
+        limit_train: maximum number of training instances per task, None for all; ``limit_dev`` and
+            ``limit_test`` likewise.
+        deterministic: use deterministic, slower GPU kernels, so that equal seeds give equal
+            numbers.
+        optimiser: Adam, or its variant with the infinity norm.
+        cosine_scale: factor of the cosine similarity that compares two encodings, None to compare
+            them by their dot product.
+        weight_decay: weight decay of AdamW, per step and unit of the learning rate; 0 for Adam.
+        optimiser_bits: number of bits of the optimiser's moments.
+        updates: budget in optimiser steps per training task, which replaces ``epochs``.
+        min_updates: minimum budget in updates if ``epochs`` is the budget.
+        schedule: learning rate schedule after the warm-up.
+        warmup: fraction of the updates in which the learning rate rises from zero.
+        head_learning_rate: learning rate of task heads, None for ``learning_rate``.
+        decays: parameters that ``weight_decay`` is applied to.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -220,20 +253,20 @@ class Training:
 
     @property
     def budget(self) -> str:
-        """Length of the training for names: ``60_epochs`` or ``1200_updates``."""
+        """Length of the training run, for names: ``60_epochs`` or ``1200_updates``."""
         if self.updates is not None:
             return f"{self.updates}_updates"
         return f"{self.epochs}_epochs"
 
     def planned_updates(self, sampler: Sampler, tasks: int, in_epoch: int) -> int:
-        """Return the updates of a training, if nothing ends it before.
+        """Return the number of updates of a training run without early stopping.
 
-        A budget in updates is meant for each training task, as epochs are: a training on several
-        tasks has a multiple of it, divided by the batches that an update of its sampler reads.
+        A budget in updates is per training task, as epochs are. A run on several tasks has a
+        multiple of it, divided by the number of batches that one update of its sampler reads.
 
         Args:
             tasks: number of training tasks.
-            in_epoch: updates of an epoch.
+            in_epoch: number of updates per epoch.
         """
         batches = {"together": tasks, "random_weights": tasks, "exp3": 2, "ucb1": 2}.get(sampler, 1)
         least = self.min_updates or 0
@@ -250,12 +283,12 @@ class Training:
         )
 
     def limit_to_epochs(self, epochs: int) -> Training:
-        """Return the hyperparameters with a budget of epochs alone."""
+        """Return the hyperparameters with a budget in epochs only."""
         return replace(self, epochs=epochs, updates=None, min_updates=None)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All of it as plain values, for an identity; what came later, where it is set."""
+        """Plain values for an identity. Fields that were added later are omitted if at default."""
         values = {**plain_fields(self), "fidelity": self.fidelity.identity}
         del values["gradient_checkpointing"]
         if self.updates is not None:
@@ -268,39 +301,43 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Rounds of a training if its step does not say otherwise, see ``Selection``."""
+    """Default rounds of a training run, for steps that do not define them, see ``Selection``."""
 
     every: int | None = None
     patience: int | None = None
 
     def apply_to(self, selection: Selection) -> Selection:
-        """Return a selection with these values in place of those that it leaves open."""
+        """Return a selection whose undefined fields have these values."""
         every = self.every if selection.every is None else selection.every
         patience = self.patience if selection.patience is None else selection.patience
         return replace(selection, every=every, patience=patience)
 
 
 OPEN = Rounds()
-"""Rounds as a selection has them."""
+"""Rounds without defaults."""
 
 
 _OF_DISK = ("keep", "rounds")
-"""Fields of ``Selection`` that say what is left on the disk and change no number."""
+"""Fields of ``Selection`` that define which checkpoints are kept and change no number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What chooses a stage's best round.
+    """Selection of a stage's best round.
 
-    ``tasks``: whose dev splits are measured; the mean over them decides. Trainings that differ in
-    them alone are one (``nodes.Stage``). ``measure``: a name in
-    ``metrics.MEASURES``, which also says whether more is better. ``every``: updates in a round;
-    None: a round is an epoch. ``patience``: the training ends after so many rounds without a
-    better one; None: never before its last epoch. ``keep``: ``every`` leaves the parameters of all
-    rounds on the disk, those of round 0 too, the untrained model, which is never the best.
-    ``rounds``: those of them that are left; none: all. Which rounds are left changes no number and
-    is no part of an identity: a finished training that lacks one which is asked for is made once
-    more and leaves those too that were there (ADR 0023).
+    The rounds that are kept change no number and are not part of an identity. If a finished stage
+    lacks a requested round, it is trained again, and keeps the earlier rounds, too (ADR 0023).
+
+    Attributes:
+        tasks: tasks whose mean score on dev decides. Training runs that differ only in these tasks
+            are one stage (``nodes.Stage``).
+        measure: name in ``metrics.MEASURES``, which also defines whether higher is better.
+        every: number of updates per round, None if a round is an epoch.
+        patience: number of rounds without improvement after which training stops, None for no early
+            stopping.
+        keep: ``every`` keeps the parameters of all rounds on the disk, including round 0, the
+            untrained model, which is never the best.
+        rounds: rounds to keep, empty for all.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -313,11 +350,11 @@ class Selection:
     rounds: tuple[int, ...] = ()
 
     def keeps(self, number: int) -> bool:
-        """Whether the parameters of a round are left."""
+        """Return whether the parameters of a round are kept."""
         return self.keep == "every" and (not self.rounds or number in self.rounds)
 
     def with_rounds_of(self, other: Selection) -> Selection:
-        """The same choice, leaving the rounds that either keeps."""
+        """Return the same selection, keeping the rounds that either selection keeps."""
         both = [selection for selection in (self, other) if selection.keep == "every"]
         if not both:
             return self
@@ -327,8 +364,10 @@ class Selection:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What of it changes numbers, without ``tasks``; defaults are left out too, so that a new
-        field leaves an identity alone."""
+        """Fields that change numbers, except ``tasks``.
+
+        Defaults are omitted, so that a new field does not change existing identities.
+        """
         values = {
             field.name: value
             for field in fields(self)

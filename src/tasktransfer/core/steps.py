@@ -1,4 +1,4 @@
-"""The steps of a method: its stages before model, data and seed are known."""
+"""Steps of a method: its stages without model, data and seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasktransfer.core.specs import ModelSpec, Sampler, Selection, Training
 
 @dataclass(frozen=True, eq=False)
 class From:
-    """A step's parameters as a start, see ``nodes.Start``."""
+    """The parameters of a step as a start, see ``nodes.Start``."""
 
     step: Step
     at: Round = "best"
@@ -22,16 +22,19 @@ class From:
 
 
 Begin = From | Start
-"""A step of the method, or a stage of a method that was planned before."""
+"""A step of the method, or a stage of a method that is already planned."""
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One training of a method.
+    """One training run of a method. Undocumented fields are those of ``nodes.Stage``.
 
-    ``start``: the step that it starts from, or several with what is taken of each; ``previous``:
-    the step before, and of the first one the base model; None: the base model. ``data``, ``model``
-    and ``training``: None is the run's. The other fields as in ``nodes.Stage``.
+    Attributes:
+        start: step that it starts from, or several starts with the parts to use. ``previous`` is
+            the previous step, or the base model for the first step. None is the base model.
+        data: None for the run's data.
+        model: None for the run's model.
+        training: None for the run's hyperparameters.
     """
 
     train_tasks: tuple[str, ...]
@@ -45,7 +48,11 @@ class Step:
     training: Training | None = None
 
     def starts(self, before: Step | None) -> tuple[Begin, ...]:
-        """What it starts from; ``before`` is the step before it in its method."""
+        """Return the step's starts.
+
+        Args:
+            before: previous step of the method, None for the first step.
+        """
         start = before if self.start == "previous" else self.start
         if start is None:
             return ()

@@ -1,7 +1,7 @@
-"""What pydantic finds wrong with a value, in words: key path, value, what is expected, remedy.
+"""Readable messages for pydantic's errors: key path, value, expected value, remedy.
 
-pydantic tells where and of what kind a problem is; the keys that there are, with their
-descriptions, are read off the JSON schema that it makes of the same types.
+Pydantic reports the place and kind of a problem. The valid keys and their descriptions come from
+the JSON schema that pydantic generates for the same types.
 """
 
 from __future__ import annotations
@@ -23,18 +23,22 @@ Schema = dict[str, Any]
 KeyPath = tuple[str | int, ...]
 
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-"""No unknown key, no value of another type, no NaN. ``frozen`` is of models only."""
+"""No unknown keys, no values of other types, no NaN. ``frozen`` has an effect on models only."""
 
 MAX_PROBLEMS = 100
-"""A file of something else is wrong in every line; nobody reads more."""
+"""Maximum number of problems in a message. In a file of another kind every line is a problem."""
 
 _SEVERAL = "several_problems"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong: where (a key path such as ``datasets.Friends.tasks[1]``) and what,
-    with the value and the remedy."""
+    """A problem of a value.
+
+    Attributes:
+        path: key path, such as ``datasets.Friends.tasks[1]``.
+        message: description with value and remedy.
+    """
 
     path: str
     message: str
@@ -44,14 +48,14 @@ class Problem:
 
 
 def at(path: str, key: str | int) -> str:
-    """The path of an item (number) or key below ``path``."""
+    """Return the path of an item (number) or key below ``path``."""
     if isinstance(key, int):
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key
 
 
 def show(value: Any) -> str:
-    """A value as a message shows it, in YAML's words and cut to a readable length."""
+    """Return a value for a message, in YAML's notation and truncated to a readable length."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     text = str(value) if isinstance(value, date) else repr(value)
@@ -59,30 +63,44 @@ def show(value: Any) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)``, or nothing. Compared without case: "friends" is a likely slip."""
+    """Return `` (did you mean 'x'?)`` or an empty text.
+
+    The comparison ignores case, because "friends" for "Friends" is a likely mistake.
+    """
     by_casefold = {each.casefold(): each for each in names}
     close = get_close_matches(name.casefold(), by_casefold, n=1, cutoff=0.5)
     return f" (did you mean {by_casefold[close[0]]!r}?)" if close else ""
 
 
 def unknown(what: str, name: Any, names: Sequence[str], hint: str | None = None) -> str:
-    """The message about a name that is none of ``names``; ``hint`` instead of the nearest one."""
+    """Return the message about a name that is not in ``names``.
+
+    Args:
+        what: kind of thing that has the name.
+        hint: text that replaces the suggestion of the nearest name.
+    """
     meant = nearest(name, names) if isinstance(name, str) else ""
     advice = f" ({hint})" if hint else meant
     return f"unknown {what} {show(name)}{advice}; expected one of {', '.join(names)}"
 
 
 def refuse(problems: Iterable[tuple[str, str]]) -> None:
-    """For validators: raise if there are problems, each a path below the validated value (``.key``
-    or ``[0]``) and a message, in which ``{path}`` is the path of the value."""
+    """Raise an error if there are problems. To be called by validators.
+
+    Args:
+        problems: paths below the validated value (``.key`` or ``[0]``) with messages, in which
+            ``{path}`` stands for the path of the value.
+    """
     listed = list(problems)
     if listed:
         raise PydanticCustomError(_SEVERAL, "several problems", {"problems": listed})
 
 
 def wrong_type(adapter: TypeAdapter[Any], value: Any) -> str | None:
-    """The first thing that is wrong with a value or its parts, with its key path; None if nothing
-    is. The value itself stays as it is."""
+    """Return the first problem of a value or its parts with its key path, or None if it is valid.
+
+    The value is not changed.
+    """
     try:
         adapter.validate_python(value)
     except ValidationError as error:
@@ -93,14 +111,14 @@ def wrong_type(adapter: TypeAdapter[Any], value: Any) -> str | None:
 def problems_of(
     error: ValidationError, value: Any, schema: Callable[[], Schema], path: str = ""
 ) -> Iterator[Problem]:
-    """What is wrong with ``value``, each thing once.
+    """Yield the problems of ``value``, each once.
 
     Args:
-        error: as pydantic raised it. Of a value that may be of several types it tells what is wrong
-            with it as each of them: kept is what is said of the type that the value has.
-        value: what was validated.
-        schema: makes the JSON schema of the type, for its keys and their descriptions.
-        path: of the value itself.
+        error: pydantic's error. For a union it has the problems of each type; only those of the
+            type that the value has are kept.
+        value: the validated value.
+        schema: function that returns the JSON schema of the type, with keys and descriptions.
+        path: key path of the value.
     """
     by_key_path: dict[KeyPath, list[ErrorDetails]] = {}
     for details in error.errors(include_url=False, include_input=False):
@@ -114,7 +132,7 @@ def problems_of(
 
 
 def _key_path(details: ErrorDetails, value: Any) -> KeyPath:
-    """Keys and indices, without the names of types that pydantic puts between them."""
+    """Return keys and indices, without the names of types that pydantic puts between them."""
     key_path: list[str | int] = []
     for part in details["loc"]:
         if part in (value if isinstance(value, dict) else _indices(value)):
@@ -182,7 +200,7 @@ _WORDS = _OF_ANOTHER_TYPE | {
     "union_tag_not_found": "a mapping with the key {discriminator}",
     "union_tag_invalid": "a mapping whose {discriminator} is one of {expected_tags}",
 }
-"""Kind of pydantic's error → what was expected, with the values of its context."""
+"""Kind of pydantic's error → text of the expected value, with fields of the error's context."""
 
 
 def _expected(details: ErrorDetails) -> str:
@@ -201,7 +219,7 @@ def _advice(several: list[ErrorDetails], value: Any) -> str:
 
 
 def _nodes(root: Schema, key_path: KeyPath) -> list[Schema]:
-    """What the JSON schema says of a key: a node for each type that is allowed there."""
+    """Return the JSON schema's nodes for a key, one for each type that is allowed there."""
     nodes = _alternatives(root, root)
     for part in key_path:
         children = [node.get("properties", {}).get(part) for node in nodes]

@@ -1,4 +1,4 @@
-"""Versions of the code that makes numbers; each is part of the digests of what it makes."""
+"""Versions of the code that computes numbers; each is part of the digests of its results."""
 
 from __future__ import annotations
 
@@ -6,34 +6,48 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 RECIPE_VERSION = 3
-"""Raise this when a change in the code changes the numbers of a training (not for comments,
-speed or logging): every stage then gets a new digest, and old results stay beside the new. What
-changes for some tasks and families alone is raised in their cards (``Task.recipes``), what changes
-for a family on all tasks in ``FAMILY_RECIPES``."""
+"""Version of the training code.
+
+Increase it when a change in the code changes the numbers of a training run (not for comments, speed
+or logging). Every stage then gets a new digest, and old results stay next to the new ones. For a
+change that affects some tasks and families only, increase the version in their cards
+(``Task.recipes``). For a family on all tasks, increase it in ``FAMILY_RECIPES``.
+"""
 
 FAMILY_RECIPES: Mapping[str, int] = {"decoder": 4, "encoder_decoder": 4}
-"""The recipe of a family's trainings, where it is a later one. 4: tanh-GELU is one operation."""
+"""Version of a family's training code, if it is later. 4: tanh-GELU is one operation."""
 
 LIBRARY_VERSION = 1
-"""The same for derived data, fits and evaluations, all of them. What changes for those alone that
-use a measure, a learner or a recipe by its name is raised in ``VERSIONS``."""
+"""Version of the code of all derived data, fits and evaluations.
+
+For a change that affects only users of a measure, a learner or a recipe, increase its version in
+``VERSIONS``.
+"""
 
 Registry = Literal["measure", "learner", "recipe"]
-"""What is used by its name: measures (``metrics.MEASURES``), learners of fits (``fits``), recipes
-of derived data (``data.recipes``). The recipe of trainings is ``RECIPE_VERSION``."""
+"""Registries of code that is used by name.
+
+They are measures (``metrics.MEASURES``), learners of fits (``fits``), and recipes of derived data
+(``data.recipes``). The version of training code is ``RECIPE_VERSION``.
+"""
 
 Entry = tuple[Registry, str]
 """A registry and a name in it."""
 
 VERSIONS: dict[Entry, int] = {("learner", "embeddings"): 2}
-"""The versions of entries; 1 of one that is not here. Raise an entry's when a change in its code
-changes a number: whatever uses it, and nothing else, gets a new digest. They are here and not
-beside the code, as plans are made without importing it. Those of what a design brings are added
-with it (``Design.versions``). 2 of ``embeddings``: until then they were of empty texts."""
+"""Entry of a registry → its version, 1 if it is not listed.
+
+Increase an entry's version when a change in its code changes a number. Only nodes that use the
+entry then get new digests. The versions are here and not next to the code, because plans are built
+without importing it. A design adds the versions of its own entries (``Design.versions``). Version 2
+of ``embeddings``: before it, embeddings were computed from empty texts.
+"""
 
 
 def raised(registry: Registry, names: Iterable[str]) -> dict[str, int]:
-    """Name → version of those that are above 1: the others are in no identity, so that old digests
-    stay."""
+    """Return name → version for versions above 1.
+
+    Version 1 is not part of identities, so that old digests stay.
+    """
     versions = {name: VERSIONS.get((registry, name), 1) for name in names}
     return {name: version for name, version in versions.items() if version > 1}

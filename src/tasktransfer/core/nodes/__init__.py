@@ -1,9 +1,9 @@
-"""The nodes of a plan: data, stages, fits and evaluations, and what combines them.
+"""The nodes of a plan: data, stages, fits and evaluations, and the types that connect them.
 
-A node's identity is the digest of what changes its numbers, and of nothing else: no paths, no
-machine, no micro-batch size. Equal nodes are one node, whatever study asks for them. A field at its
-default stays out of the identity, so that a new field leaves old digests alone. ``kind`` and
-``label`` are for paths and people. Pure, standard library only: the Snakefile imports this.
+A node's digest covers everything that changes its numbers and nothing else: no paths, no machine,
+no micro-batch size. Studies share equal nodes. A field at its default is not part of the identity,
+so that a new field does not change old digests. ``kind`` and ``label`` are for paths and people.
+The Snakefile imports these modules: they use the standard library only.
 """
 
 from tasktransfer.core.nodes.data import Data

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 class Data:
     """Instances by task and split: read from a release, or derived from other nodes by a recipe.
 
-    ``revision`` is the content digest of the release that is read, also where the instances are
-    then derived. ``settings`` are plain values; ``uses`` are the nodes that a recipe reads: data,
-    fits, and the stages of trained models. ``cards``: task → digest of its card, of all tasks of
-    the dataset; whatever reads the data has those of its own tasks in its identity, and derived
-    data have those of the tasks that their settings name. JSON leaves them out (``node_json``).
+    Attributes:
+        name: name of the dataset.
+        revision: content digest of the release, also for derived data.
+        settings: plain values.
+        recipe: name of the recipe of derived data.
+        uses: nodes that the recipe reads: data, fits, and the stages of trained models.
+        cards: task → digest of its card, for all tasks of the dataset. A node that reads the data
+            has the digests of its own tasks in its identity. Derived data have those of the tasks
+            in their settings. They are not part of the JSON (``node_json``).
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -38,7 +42,7 @@ class Data:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The data by themselves; nodes that read them have ``identity_for`` their tasks."""
+        """Identity of the data alone. Nodes that read them use ``identity_for`` their tasks."""
         read = {"dataset": self.name, "data_revision": self.revision}
         if not self.recipe:
             return {**read, **self.settings}
@@ -53,11 +57,11 @@ class Data:
         return {**read, "derived": derived}
 
     def identity_for(self, tasks: Iterable[str]) -> dict[str, Any]:
-        """What stands for the data in the identity of a node that reads these tasks."""
+        """Return the data's part of the identity of a node that reads these tasks."""
         return {**self.identity, **stated({"cards": self.cards_of(tasks)})}
 
     def cards_of(self, tasks: Iterable[str]) -> dict[str, str]:
-        """The digests of the cards of those that are tasks of the dataset."""
+        """Return the digests of the cards of tasks. Names that are not tasks are ignored."""
         return {task: self.cards[task] for task in tasks if task in self.cards}
 
     @cached_property
@@ -66,21 +70,24 @@ class Data:
 
     @property
     def reference(self) -> Any:
-        """What stands for it in the identity of a node that reads it."""
+        """Reference to the data in the identity of a node that reads them."""
         return self.digest
 
     @property
     def longer_by(self) -> int:
-        """How many tokens more than a model's ``max_length`` its inputs may have: those of words
-        that a recipe has put before them, as its setting ``longer_by`` says."""
+        """Number of tokens by which inputs may exceed a model's ``max_length``.
+
+        These are words that a recipe prepends to the inputs, according to its setting
+        ``longer_by``.
+        """
         return int(self.settings.get("longer_by", 0))
 
     @property
     def path(self) -> str:
-        """Where derived data lie, relative to the results folder; what is read lies elsewhere."""
+        """Folder of derived data, relative to the results folder."""
         return f"data/derived/{self.recipe}/{self.name}-{self.digest[:SHORT]}"
 
     @property
     def label(self) -> str:
-        """A readable name."""
+        """Readable name."""
         return f"{self.name} ({self.recipe})" if self.recipe else self.name

@@ -1,4 +1,4 @@
-"""What is fitted by a library, what is judged, and how it is judged."""
+"""Fits, outcomes and evaluations."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fit:
-    """What a library fits in one call, one model per task: a fastText classifier, linear probes.
+    """Models fitted by a library, one per task: a fastText classifier, or linear probes.
 
-    ``learner``: a name in ``fits.LEARNERS`` or of the design. ``on``: the model whose
-    representations are the features; None: the instances' texts. ``reads``: other fits, whose
-    numbers it is made of, and trainings, whose best rounds it reads.
+    Attributes:
+        learner: name in ``fits.LEARNERS`` or of the design.
+        on: model whose representations are the features, None to use the instances' texts.
+        reads: other fits from whose numbers it is computed, and stages whose best rounds it reads.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -38,7 +39,7 @@ class Fit:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that changes its numbers."""
+        """Content that changes its numbers."""
         return {
             "library": LIBRARY_VERSION,
             "learner": self.learner,
@@ -57,12 +58,12 @@ class Fit:
 
     @property
     def reference(self) -> Any:
-        """What stands for it in the identity of a node that reads it."""
+        """Reference to the node in the identity of a node that reads it."""
         return self.digest
 
     @property
     def label(self) -> str:
-        """A readable name."""
+        """Readable name."""
         if selector := self.settings.get("selector"):
             return f"{selector}_of_{joined(self.tasks)}"
         of = f"{self.on.stage.label}@{self.on.at}" if self.on and self.on.stage else "texts"
@@ -70,7 +71,7 @@ class Fit:
 
     @property
     def uses(self) -> tuple[Node, ...]:
-        """The nodes that have to be there before it."""
+        """Nodes that have to be finished before it."""
         on = (self.on.stage,) if self.on and self.on.stage else ()
         return (*([self.data] if self.data.recipe else []), *on, *self.reads)
 
@@ -82,12 +83,16 @@ class Fit:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is judged: one stage's model, or several combined without training.
+    """The model that is evaluated: one stage's model, or several combined without training.
 
-    ``combine``: None for one start; ``mean`` of several models' answers; ``route``: each instance
-    goes to the model of its domain, the n-th start to the n-th of ``domains``. Merged parameters
-    are starts with ``merged``. ``model``: the base model that is judged as it was released; there
-    are no starts then.
+    Merged parameters are starts with ``merged``.
+
+    Attributes:
+        starts: starts that give the parameters. Empty for a released model.
+        combine: None for one start, ``mean`` for the mean of several models' answers, ``route`` to
+            send each instance to the model of its domain.
+        domains: domain of each start, for ``route``.
+        model: base model that is evaluated as released.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -112,12 +117,12 @@ class Outcome:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages whose parameters it has, each once."""
+        """Stages whose parameters it has, each once."""
         return stages_of(self.starts)
 
     @property
     def label(self) -> str:
-        """A readable name."""
+        """Readable name."""
         released = f"{self.model.name}_as_released" if self.model else "base"
         text = joined(tuple(stage.label for stage in self.stages)) or released
         how = self.combine or (self.starts[0].merged if self.starts else None)
@@ -126,7 +131,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Pool:
-    """Training instances of a task, whose right answers are answers to choose from."""
+    """Training instances of a task, whose gold answers are candidates to choose from."""
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
 
@@ -136,9 +141,10 @@ class Pool:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Numbers of an outcome or a fit on a split of a task: a row an instance, and the measures.
+    """Results of an outcome or a fit on a split of a task: one row per instance, and the measures.
 
-    ``pools``: where answers are looked for.
+    Attributes:
+        pools: pools of candidate answers.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -153,7 +159,7 @@ class Evaluation:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that changes its numbers."""
+        """Content that changes its numbers."""
         pools = [[pool.data.digest, pool.task] for pool in self.pools]
         cards = self.data.cards_of((self.task,))
         for pool in self.pools:
@@ -177,20 +183,22 @@ class Evaluation:
 
     @property
     def reference(self) -> Any:
-        """What stands for it in the identity of a node that reads it."""
+        """Reference to the node in the identity of a node that reads it."""
         return self.digest
 
     @property
     def asked(self) -> Settings | None:
-        """How a model as released is asked by a prompt (``evaluation.prompting``): ``shots``,
-        ``wording`` (its place in the card) and ``prompt`` (its digest), ``seed`` of the shots, and
-        what is not at its default. None: nothing is asked by a prompt."""
+        """Settings of a prompted model (``evaluation.prompting``), None for other outcomes.
+
+        They are ``shots``, ``wording`` (its index in the card), ``prompt`` (its digest), ``seed``
+        of the shots, and settings that differ from their default.
+        """
         settings: Settings | None = self.settings.get("asked")
         return settings
 
     @property
     def label(self) -> str:
-        """A readable name."""
+        """Readable name."""
         if self.asked is not None and isinstance(self.of, Outcome) and self.of.model is not None:
             how = f"asked-{self.asked['wording']}-with-{self.asked['shots']}-shots"
             return f"{self.task}-{self.split}_of_{self.of.model.name}_{how}"
@@ -198,18 +206,18 @@ class Evaluation:
 
     @property
     def uses(self) -> tuple[Node, ...]:
-        """The nodes that have to be there before it."""
+        """Nodes that have to be finished before it."""
         of: tuple[Node, ...] = (self.of,) if isinstance(self.of, Fit) else self.of.stages
         return (*(data for data in self.read if data.recipe), *of)
 
     @property
     def read(self) -> tuple[Data, ...]:
-        """The data that it reads."""
+        """Data that it reads."""
         return (self.data, *(pool.data for pool in self.pools))
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """The models, as the study names them, whose token ids it reads."""
+        """Names of the study's models whose token ids it reads."""
         if isinstance(self.of, Fit) or self.asked is not None:
             return ()
         released = (self.of.model.name,) if self.of.model else ()
@@ -217,5 +225,5 @@ class Evaluation:
 
     @cached_property
     def path(self) -> str:
-        """Where its results live, relative to the results folder; ends in the digest."""
+        """Folder of its results, relative to the results folder; ends in the digest."""
         return f"evaluations/{self.data.name}/{self.label}/{self.digest[:SHORT]}"

@@ -1,4 +1,4 @@
-"""What identities of nodes are made of. Pure, standard library only."""
+"""Helpers for the identities of nodes, with the standard library only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 SHORT = 12
-"""Hex digits of a digest that stand in paths."""
+"""Number of hex digits of a digest in paths."""
 
 Settings = Mapping[str, Any]
 
@@ -17,17 +17,17 @@ class _Referred(Protocol):
 
 
 def references(nodes: Iterable[_Referred]) -> list[Any]:
-    """What stands for nodes in the identity of a node that reads them."""
+    """Return the references to nodes for the identity of a node that reads them."""
     return [node.reference for node in nodes]
 
 
 def stated(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What of some values is part of an identity: none that is empty or None."""
+    """Return the values that are part of an identity: all that are neither empty nor None."""
     return {name: value for name, value in values.items() if value}
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every text among plain values, however deep."""
+    """Yield every text in nested plain values."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -38,6 +38,6 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def joined(names: tuple[str, ...]) -> str:
-    """Names for a path: the first ones, and how many more, as a folder's name has a limit."""
+    """Join names for a path: the first four, and the number of the others, to limit its length."""
     shown = "+".join(names[:4])
     return f"{shown}+{len(names) - 4}more" if len(names) > 4 else shown

@@ -1,4 +1,4 @@
-"""Trainings, and the parameters that they and what is judged begin with."""
+"""Stages: training runs, and the parameters that stages and outcomes start from."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ Merge = Literal["mean", "max", "min", "ties"]
 
 @dataclass(frozen=True)
 class Start:
-    """Parameters that a stage or an outcome begins with.
+    """Parameters that a stage or an outcome starts from.
 
-    ``stage``: where they come from; None: the base model. ``at``: which of its rounds. ``parts``:
-    the named parts that are taken (``family.parts``); none: all that both models have. ``into``:
-    what they are called here; none: the same. ``merged``: several starts that lead into the same
-    parts are merged element by element.
+    Attributes:
+        stage: stage that they come from, None for the base model.
+        at: round of the stage.
+        parts: named parts to use (``family.parts``), empty for all parts that both models have.
+        into: names of the parts in the new model, empty for the same names.
+        merged: element-wise merge of several starts that have the same parts.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -50,8 +52,8 @@ class Start:
     def __post_init__(self) -> None:
         if self.stage and self.at != "best" and not self.stage.keeps_rounds:
             raise ConfigError(
-                f"start from {self.stage.label} at {self.at}: this stage keeps its best round "
-                "alone; give its selection keep: every, or start at best"
+                f"start from {self.stage.label} at {self.at}: this stage keeps only its best "
+                "round; give its selection keep: every, or start at best"
             )
         if self.stage and isinstance(self.at, int) and not self.stage.keeps(self.at):
             raise ConfigError(
@@ -61,13 +63,15 @@ class Start:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is all of a stage's best round."""
+        """True if it is the complete best round of a stage."""
         return (self.at, self.parts, self.into, self.merged) == ("best", (), (), None)
 
     @property
     def selected_on(self) -> tuple[str, ...]:
-        """The tasks by which its round was chosen, where these are not the stage's training tasks:
-        they name one of the several rounds that such a stage may leave."""
+        """Tasks that selected its round, if they are not the stage's training tasks.
+
+        They identify one of several best rounds that the stage may have.
+        """
         if self.stage is None or self.at != "best":
             return ()
         return self.stage.told_apart(self.stage.selection)
@@ -89,17 +93,20 @@ class Start:
 
 @dataclass(frozen=True)
 class Stage:
-    """One training: what to train on, what selects the best round, and where to start.
+    """One training run: its tasks, the selection of its best round, and its starts.
 
-    ``train_tasks`` and the selecting tasks are sets and sorted. ``starts``: none is the base model.
-    ``trains``: the named parts that move; none: all. ``tests``: the tasks whose test splits are
-    predicted and scored with the best round, in the training's own process; None: the selecting
-    task where there is one, and none where there are several. ``recipe``: the latest of its
-    tasks' recipes.
+    The tasks that select the best round change no update, so training runs that differ only in them
+    are one stage. ``selection`` is that of the requesting node, ``also_selected`` those of other
+    nodes of the plan. The run saves a best round for each of them (ADR 0029).
 
-    By whose dev splits a round is chosen changes no update, so trainings that differ in it alone
-    are one: ``selection`` is that of who asks for the stage, ``also_selected`` those of others in
-    the same plan, and the training leaves a best round for each (ADR 0029).
+    Attributes:
+        train_tasks: training tasks, a sorted set, as are the selecting tasks.
+        starts: starts, empty for the base model.
+        trains: named parts that are trained, empty for all.
+        tests: tasks whose test splits are predicted and scored with the best round by the training
+            process. None for the selecting task if there is one, and for no task if there are
+            several.
+        recipe: version of the training code, the latest of its tasks' versions.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -122,32 +129,32 @@ class Stage:
     def __post_init__(self) -> None:
         if self.tests and self.also_selected:
             raise ConfigError(
-                f"{self.label}: its best round is chosen by several sets of tasks, and tests on "
-                f"{', '.join(self.tests)} do not say with which round; ask for an evaluation"
+                f"{self.label}: several sets of tasks select a best round, so it is undefined "
+                f"which of them is tested on {', '.join(self.tests)}; use an evaluation instead"
             )
         if self.starts and (problem := self._unfit_adapter):
             raise ConfigError(f"{self.label}: {problem}")
 
     @property
     def _unfit_adapter(self) -> str | None:
-        """What keeps it from starting with the adapters of its starts."""
+        """Problem of its starts' adapters that prevents it from starting, None if there is none."""
         own = self.model.adapter
         others = [start.stage for start in self.starts if start.stage is not None]
         if strange := [other.label for other in others if other.model.adapter != own]:
             return (
-                f"starts from {strange[0]}, which is trained with another adapter, or with one "
-                "alone of the two; give both the same models[].adapter"
+                f"starts from {strange[0]}, but only one of the two has an adapter, or their "
+                "adapters differ; give both the same models[].adapter"
             )
         if own is not None and own.start != "continue" and others and not self.starts_whole:
             return (
-                f"an adapter is started by {own.start} from all of one training's best round, and "
-                "parts or other rounds are asked for; set models[].adapter.start: continue"
+                f"adapter.start {own.start} needs the complete best round of one training run, but "
+                "parts or other rounds are requested; set models[].adapter.start: continue"
             )
         return None
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that changes this stage's numbers; those it starts from by their digests."""
+        """Content that changes the stage's numbers, with the digests of stages it starts from."""
         return {
             "recipe": self.recipe,
             **self.data.identity_for(self._read),
@@ -161,23 +168,26 @@ class Stage:
 
     @property
     def _read(self) -> tuple[str, ...]:
-        """The tasks whose cards change its numbers: of training, its own selection, and tests."""
+        """Tasks whose cards change its numbers: those of training, its own selection, and tests."""
         return (*self.train_tasks, *self.selection.tasks, *(self.tests or ()))
 
     @property
     def starts_whole(self) -> bool:
-        """Whether it goes on from all of another stage's best round, and from nothing else."""
+        """True if it starts from the complete best round of one other stage."""
         return len(self.starts) == 1 and self.starts[0].is_plain
 
     @property
     def reads_base(self) -> bool:
-        """Whether it reads the released model: where it begins with it, or trains an adapter, whose
-        checkpoints have nothing of the model under it."""
+        """True if it reads the released model.
+
+        It does if it starts from it, or if it trains an adapter, whose checkpoints do not contain
+        the model's weights.
+        """
         return not self.starts_whole or self.model.adapter is not None
 
     @property
     def adapter_start(self) -> AdapterStart | None:
-        """What becomes of the adapter that it starts from, where it does not just go on."""
+        """Use of the adapter that it starts from, None if it is trained further."""
         adapter = self.model.adapter
         if adapter is None or adapter.start == "continue" or not self.starts_whole:
             return None
@@ -185,7 +195,7 @@ class Stage:
 
     @property
     def _set(self) -> dict[str, Any]:
-        """What is not at its default."""
+        """Parts of the identity that differ from their default."""
         values = {
             "parent_selected_on": list(self.starts[0].selected_on) if self.starts_whole else [],
             "selection": self.selection.identity,
@@ -204,76 +214,77 @@ class Stage:
 
     @property
     def reference(self) -> Any:
-        """What stands for it in the identity of a node that reads it: its digest, and also what
-        chose its round, where that does not follow from its training tasks."""
+        """Reference to the stage in the identity of a node that reads it.
+
+        It is the digest, with the selecting tasks if they are not the training tasks.
+        """
         start = Start(self)
         return start.identity if start.selected_on else self.digest
 
     @property
     def dataset(self) -> str:
-        """The dataset whose instances are read."""
+        """Name of the dataset."""
         return self.data.name
 
     @property
     def select_on(self) -> tuple[str, ...]:
-        """The tasks whose dev splits select the round that is asked for here."""
+        """Tasks whose dev splits select the requested round."""
         return self.selection.tasks
 
     @property
     def selections(self) -> tuple[Selection, ...]:
-        """All that choose a round of it, sorted by their tasks."""
+        """All selections of a round, sorted by their tasks."""
         return tuple(
             sorted((self.selection, *self.also_selected), key=lambda selection: selection.tasks)
         )
 
     @property
     def measured_on(self) -> tuple[str, ...]:
-        """The tasks whose dev splits are measured after every round, sorted."""
+        """Tasks whose dev splits are measured after every round, sorted."""
         return tuple(sorted({task for selection in self.selections for task in selection.tasks}))
 
     @property
     def tested(self) -> tuple[str, ...]:
-        """The tasks whose test splits are scored, sorted."""
+        """Tasks whose test splits are scored, sorted."""
         return tuple(task for selection in self.selections for task in self.tested_by(selection))
 
     def tested_by(self, selection: Selection) -> tuple[str, ...]:
-        """The tasks whose test splits are scored with the round that a selection has chosen."""
+        """Return the tasks whose test splits are scored with the round of a selection."""
         if self.tests is not None:
             return self.tests
         return selection.tasks if len(selection.tasks) == 1 else ()
 
     def told_apart(self, selection: Selection) -> tuple[str, ...]:
-        """What names the round that a selection has chosen: its tasks, or nothing where these are
-        the training tasks."""
+        """Return the tasks that identify a selection's round: none for the training tasks."""
         return () if selection.tasks == self.train_tasks else selection.tasks
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Every task that is trained, selects or is tested, sorted."""
+        """All tasks for training, selection and test, sorted."""
         return tuple(sorted({*self.train_tasks, *self.measured_on, *self.tested}))
 
     def keeps(self, number: int) -> bool:
-        """Whether the parameters of a round are left, whatever was best."""
+        """Return whether the parameters of a round are kept, whether or not it is the best."""
         return any(selection.keeps(number) for selection in self.selections)
 
     @property
     def keeps_rounds(self) -> bool:
-        """Whether parameters of other rounds than the best are left."""
+        """True if parameters of rounds other than the best are kept."""
         return any(selection.keep == "every" for selection in self.selections)
 
     @property
     def parents(self) -> tuple[Stage, ...]:
-        """The stages that it starts from, each once."""
+        """Stages that it starts from, each once."""
         return stages_of(self.starts)
 
     @property
     def uses(self) -> tuple[Node, ...]:
-        """The nodes that have to be there before it."""
+        """Nodes that have to be finished before it."""
         return (*([self.data] if self.data.recipe else []), *self.parents)
 
     @cached_property
     def path(self) -> str:
-        """Where its results live, relative to the results folder; ends in the digest."""
+        """Folder of its results, relative to the results folder; ends in the digest."""
         return (
             f"stages/{self.kind}/{self.data.name}/{self.model.name}/{self.label}"
             f"/seed{self.seed}-{self.digest[:SHORT]}"
@@ -281,11 +292,12 @@ class Stage:
 
 
 def stages_of(starts: tuple[Start, ...]) -> tuple[Stage, ...]:
+    """Return the stages of starts, each once."""
     return tuple({start.stage.digest: start.stage for start in starts if start.stage}.values())
 
 
 def with_all_selections(stage: Stage, others: Iterable[Stage]) -> Stage:
-    """A stage that leaves what it and equal stages are asked for."""
+    """Return a stage with the selections of all equal stages."""
     selections = {selection.tasks: selection for selection in stage.selections}
     for other in (selection for equal in others for selection in equal.selections):
         same = selections.get(other.tasks)
