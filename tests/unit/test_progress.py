@@ -30,8 +30,8 @@ def test_nothing_is_said_of_what_takes_less_than_two_seconds() -> None:
 
 def test_a_terminal_has_one_line_with_the_time_left() -> None:
     lines = spoken(Terminal(), 1.0).split("\r\x1b[K")
-    assert lines[1] == "reading: 2 of 8, 0:02 gone, 0:06 left"
-    assert lines[-2:] == ["reading: 7 of 8, 0:07 gone, 0:01 left", ""]
+    assert lines[1] == "reading: 2 of 8, 0:02 elapsed, 0:06 left"
+    assert lines[-2:] == ["reading: 7 of 8, 0:07 elapsed, 0:01 left", ""]
 
 
 def test_a_log_has_a_line_every_ten_seconds() -> None:

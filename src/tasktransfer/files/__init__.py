@@ -1,7 +1,7 @@
-"""Files and folders written whole: atomic replacement, and which folders may be replaced.
+"""Atomic replacement of files and folders, with a check that a folder may be replaced.
 
-A folder is ours if it holds the file that its maker writes into it. Anything else is somebody's
-work, whatever it is called, and is left alone. Standard library only.
+A folder may be replaced if it contains the file that its maker writes into it. Any other folder is
+a user's work, whatever its name, and is not touched. Standard library only.
 """
 
 from __future__ import annotations
@@ -25,15 +25,20 @@ from tasktransfer.files.regular import open_regular
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """How the folders of one command are known: ``file`` in them is a JSON object with ``key``.
-    ``what`` such a folder is, for messages."""
+    """A command that writes folders, and the file by which its folders are recognised.
+
+    Attributes:
+        what: description of such a folder, for messages.
+        file: name of a JSON file in the folder.
+        key: key that the JSON object has.
+    """
 
     what: str
     file: str
     key: str
 
     def said_of(self, folder: Path) -> dict[str, Any] | None:
-        """What the maker wrote of a folder; None if it is not of this maker."""
+        """Return the maker's JSON object in a folder, or None if the folder is not the maker's."""
         try:
             value = json_text.read(folder / self.file)
         except (OSError, ValueError):
@@ -43,16 +48,16 @@ class Maker:
 
 @contextmanager
 def replacing_folder(folder: Path, maker: Maker) -> Iterator[Path]:
-    """Give an empty folder to fill, and put it in the place of ``folder`` when the block ends well.
+    """Yield an empty folder to fill, which replaces ``folder`` when the block succeeds.
 
-    When the block raises, ``folder`` stays as it was. Parent folders are made.
+    If the block raises, ``folder`` stays unchanged. Parent folders are created.
 
     Raises:
-        DataError: ``folder`` is neither empty nor of this maker; asked before the block begins.
+        DataError: ``folder`` is neither empty nor of this maker; checked before the block begins.
     """
     _refuse_others_work(folder, maker)
     part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    shutil.rmtree(part, ignore_errors=True)  # of a process that had this number before
+    shutil.rmtree(part, ignore_errors=True)  # from an earlier process with the same id
     try:
         fresh = part / "new"
         fresh.mkdir(parents=True)
@@ -63,7 +68,7 @@ def replacing_folder(folder: Path, maker: Maker) -> Iterator[Path]:
 
 
 def sweep_parts(folder: Path) -> None:
-    """Remove what killed processes left beside a folder that nobody else makes now."""
+    """Remove temporary folders of killed processes, if no other process writes ``folder`` now."""
     for part in folder.parent.glob(f".{folder.name}.*.part"):
         shutil.rmtree(part, ignore_errors=True)
 
@@ -74,13 +79,13 @@ def _refuse_others_work(folder: Path, maker: Maker) -> None:
     if folder.is_dir() and (not any(folder.iterdir()) or maker.said_of(folder) is not None):
         return
     raise DataError(
-        f"{folder}: exists and holds no {maker.file} of a {maker.what}, so it is left alone; name "
+        f"{folder}: exists without the {maker.file} of a {maker.what}, so it is not replaced; give "
         "another folder, or remove this one"
     )
 
 
 def _swap(fresh: Path, folder: Path, old: Path) -> None:
-    """Rename ``fresh`` to ``folder``; what was there goes to ``old``, and comes back on failure."""
+    """Rename ``fresh`` to ``folder`` after moving the old one to ``old``; undo this on failure."""
     if not folder.exists():
         fresh.replace(folder)
         return
@@ -97,8 +102,7 @@ _synced = ContextVar("synced", default=True)
 
 @contextmanager
 def without_sync() -> Iterator[None]:
-    """Files that are replaced in this block are not waited for to be on the disk: for a folder that
-    is removed in the end, whatever happens to the machine."""
+    """Replace files in this block without fsync, for a folder that is removed in the end."""
     before = _synced.set(False)
     try:
         yield
@@ -108,10 +112,10 @@ def without_sync() -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a path beside ``path`` to write to, and move it there when the block ends well.
+    """Yield a temporary path next to ``path``, which replaces it when the block succeeds.
 
-    The move is atomic and follows an fsync; when the block raises, ``path`` stays as it was and
-    the part is removed. Parent folders are made.
+    The move is atomic and follows an fsync. If the block raises, ``path`` stays unchanged and the
+    temporary file is removed. Parent folders are created.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -130,14 +134,14 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def private_folder(folder: Path, remedy: str) -> Path:
-    """Make a folder in a place where everybody may write.
+    """Create a folder with private permissions in a world-writable place.
 
     Args:
-        remedy: what to do if somebody else has it.
+        remedy: remedy for the message if another user owns the folder.
 
     Raises:
-        StorageError: it is another user's, a link, or others can write to it: files in it could
-            lead anywhere.
+        StorageError: the folder belongs to another user, is a link, or is writable by others, so
+            that its files could be links to any place.
     """
     folder.mkdir(mode=0o700, exist_ok=True)
     seen = folder.lstat()
@@ -153,7 +157,7 @@ def sha256_of(file: Path) -> str:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed processes left half-written in a folder that nobody else writes to now."""
+    """Remove partial files of killed processes, if no other process writes to the folder now."""
     for half in folder.glob(".*.part"):
         if half.is_dir():
             shutil.rmtree(half, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""Let a library take only so much memory while it unpacks what others wrote.
+"""A memory limit for libraries while they decompress untrusted files.
 
-A few kilobytes of Parquet or Arrow can become gigabytes, and no library has a limit of its own.
+A few kilobytes of Parquet or Arrow can become gigabytes, and the libraries have no limit.
 Standard library only.
 """
 
@@ -14,10 +14,10 @@ from pathlib import Path
 
 @contextmanager
 def bounded_memory(more: int) -> Iterator[None]:
-    """Let this process take at most ``more`` bytes of data on top of what it has.
+    """Limit this process to ``more`` additional bytes of data in the block.
 
-    What takes more raises MemoryError. The limit is that of the whole process (RLIMIT_DATA), so
-    that nothing else should run in the block. Only Linux keeps it.
+    A larger allocation raises MemoryError. The limit is that of the whole process (RLIMIT_DATA), so
+    no other work should run in the block. Only Linux enforces it.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     taken = _taken()
@@ -34,7 +34,7 @@ def bounded_memory(more: int) -> Iterator[None]:
 
 
 def _taken() -> int:
-    """Return the bytes that count now; 0 if the system does not tell."""
+    """Return the bytes that currently count towards the limit, or 0 if unknown."""
     try:
         pages = Path("/proc/self/statm").read_text().split()[5]
     except (OSError, IndexError):

@@ -1,4 +1,4 @@
-"""What the columns of a CSV file hold, to tell names from data and rows from texts.
+"""Profiles of CSV columns, which distinguish names from data and rows from texts.
 
 Standard library only.
 """
@@ -13,9 +13,12 @@ from tasktransfer.files.csv_records import QUOTE
 
 PROFILE_ROWS = 10_000
 MAX_VALUES, MAX_VALUE = 1000, 200
-"""Different values of a column that are remembered, and characters of one."""
+"""Maximum number of distinct values that are stored per column, and of characters of a value."""
 MANY_ROWS, FEW_LABELS = 200, 60
-"""A column of so many rows with so few different values holds labels, and all of them are known."""
+"""Minimum number of rows and maximum number of distinct values of a label column.
+
+All labels of such a column are assumed to be known.
+"""
 LONG_NAME_WORDS, LONG_NAME_CHARACTERS = 8, 80
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
@@ -24,7 +27,11 @@ _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 class Column:
     """The values of one column in the first ``PROFILE_ROWS`` rows.
 
-    ``enclosed``: how many values begin and end with quotation marks that are text.
+    Attributes:
+        count: number of values.
+        values: distinct values, truncated.
+        longest: length of the longest value.
+        enclosed: number of values that begin and end with quotation marks that are text.
     """
 
     count: int = 0
@@ -41,19 +48,19 @@ class Column:
 
     @property
     def repeats(self) -> bool:
-        """Whether values come back, as those of labels and of names of dialogues do."""
+        """True if values are repeated, like labels and names of dialogues."""
         is_short = self.longest <= MAX_VALUE
         return is_short and len(self.values) <= MAX_VALUES and 2 * len(self.values) <= self.count
 
     def may_hold(self, value: str) -> bool:
-        """Return whether a value looks like one of the column's and not like a piece of text."""
+        """Return whether a value looks like a value of the column and not like part of a text."""
         if self.count >= MANY_ROWS and len(self.values) <= FEW_LABELS:
             return value in self.values
-        return value == value.strip()  # in texts a blank follows most commas
+        return value == value.strip()  # in texts a space follows most commas
 
 
 class Columns:
-    """All columns of a file, by its header."""
+    """The columns of a file, with the names in its header."""
 
     def __init__(self, header: Sequence[str]) -> None:
         self.header = [name.strip() for name in header]
@@ -66,7 +73,7 @@ class Columns:
         self._last, self._jumps = -1, 0
 
     def add(self, cells: Sequence[str], *, is_sample: bool = True) -> None:
-        """Take note of a row that has a cell for each column; ``is_sample``: of its values, too."""
+        """Count a row that has a cell for each column; profile its values if ``is_sample``."""
         self._rows += 1
         if is_sample and self._rows <= PROFILE_ROWS:
             for column, cell in zip(self.columns, cells, strict=True):
@@ -78,7 +85,7 @@ class Columns:
             self._count(cells[0])
 
     def _count(self, cell: str) -> None:
-        """Take note of a cell of a first column without a name."""
+        """Count a cell of a first column without a name."""
         self._is_counted = _INTEGER.fullmatch(cell) is not None
         if self._is_counted:
             self._jumps += int(cell) != self._last + 1
@@ -87,13 +94,15 @@ class Columns:
             self._numbers.add(cell)
 
     def are_rows(self, lines: Sequence[Sequence[str]], separator: str) -> bool:
-        """Return whether the lines of one record look like rows of their own, so that stray
-        quotation marks may have joined them."""
+        """Return whether the lines of one record look like separate rows.
+
+        Stray quotation marks may then have joined them.
+        """
         if any(len(cells) != len(self.columns) for cells in lines):
             return False
         return (
             separator == "\t"
-            or all(  # tabs are in no text
+            or all(  # texts contain no tabs
                 column.may_hold(cell)
                 for cells in lines
                 for column, cell in zip(self.columns, cells, strict=True)
@@ -102,29 +111,29 @@ class Columns:
         )
 
     def index_column(self) -> int | None:
-        """Return the place of an unnamed column that numbers the rows, as pandas writes it.
+        """Return the position of an unnamed column that numbers the rows, as pandas writes it.
 
-        Its numbers differ, or count on but where tables were joined.
+        Its numbers are distinct, or consecutive except at places where tables were joined.
         """
         differ = 2 * len(self._numbers) > min(self._rows, PROFILE_ROWS)
         counts_on = 10 * self._jumps <= self._rows
         return 0 if self._is_counted and (differ or counts_on) else None
 
     def empty_columns(self) -> list[int]:
-        """Return the places of columns without a name and without any value."""
+        """Return the positions of columns without a name and without values."""
         return [place for place in self._unnamed if place not in self._filled]
 
     def data_in_header(self) -> str | None:
-        """Return a name that is a value below as well: the header is data then."""
+        """Return a name that is also a repeated value of its column: the header is data then."""
         if self.header == list(map(str, range(len(self.header)))):
-            return None  # the names that pandas gives
+            return None  # default names of pandas
         for name, column in zip(self.header, self.columns, strict=True):
             if name and column.repeats and name in column.values:
                 return name
         return None
 
     def long_names(self) -> list[str]:
-        """Return names so long that they may be texts of a first dialogue."""
+        """Return names that are long enough to be texts of a first dialogue."""
         return [
             name
             for name in self.header
@@ -132,5 +141,5 @@ class Columns:
         ]
 
     def has_enclosed_labels(self) -> bool:
-        """Return whether values that come back are enclosed in quotation marks."""
+        """Return whether repeated values are enclosed in quotation marks."""
         return any(column.enclosed and column.repeats for column in self.columns)

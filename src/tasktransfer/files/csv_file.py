@@ -1,12 +1,11 @@
-"""Read CSV and TSV strictly: the one reader of every such file that a user gives.
+"""The strict reader of all CSV and TSV files of users.
 
-The dialect is decided from the header and the rows. The separator is a comma, semicolon, tab or
-bar. Quotation marks enclose cells (RFC 4180: a text with a separator, a line end or a quotation
-mark is enclosed, and quotation marks in it are doubled); between tabs they may be characters like
-others, if no row can be read otherwise. A file is looked through once before its first row is
-given, so that no row is read in a dialect which a later row contradicts. What can be read in
-several ways, or in none, raises DataError with line, column, dialect and remedy. Standard library
-only.
+The header and the rows determine the dialect. The separator is a comma, semicolon, tab or bar.
+Quotation marks enclose cells (RFC 4180: a text with a separator, a line end or a quotation mark is
+enclosed, and quotation marks in it are doubled). In a file with tabs they may be plain characters,
+if the rows cannot be read otherwise. A file is scanned once before its first row is returned, so
+that no row is read in a dialect which a later row contradicts. A file that is ambiguous or not
+readable raises DataError with line, column, dialect and remedy. Standard library only.
 """
 
 from __future__ import annotations
@@ -35,24 +34,26 @@ from tasktransfer.files.text_stream import TextLines, format_numbers
 SAMPLE_LINES = 500
 SAMPLE_CHARACTERS = 2**18
 ENOUGH_ROWS = 1000
-"""Rows after which it is known what the columns hold."""
+"""Number of rows after which the columns' profiles are reliable."""
 SUSPECT_LINES, MAX_SUSPECT_SIZE = 20, 20 * 2**20
-"""Lines of a record that are looked at, and characters of all that wait for it."""
+"""Maximum number of lines of a suspect record to check, and of characters of waiting records."""
 _NAMED_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?[\r\n]*')
-"""The first line by which Excel is told the separator."""
+"""A first line that gives the separator, for Excel."""
 _ESCAPED = re.compile(r'"[^"]*(?:""|\\").*"', re.DOTALL)
-"""An enclosed cell with quotation marks in it that were escaped."""
+"""An enclosed cell that contains escaped quotation marks."""
 
 
 @dataclass(frozen=True)
 class CsvFile:
-    """A file that was looked through.
+    """A scanned file.
 
-    ``columns``: names in the header, in order. ``notes``: what a user should know of how the file
-    is read, its dialect first. ``places``: the places of the columns in a record of ``width``
-    cells. ``header_line``: the line of the header. ``is_plain``: whether the header alone tells how
-    the file is read: its most frequent separator is that of all rows, quotation marks enclose
-    cells, and every column has a name.
+    Attributes:
+        columns: names in the header, in order.
+        places: positions of the columns in a record of ``width`` cells.
+        header_line: line number of the header.
+        is_plain: True if the header alone determines the dialect: its most frequent separator is
+            that of all rows, quotation marks enclose cells, and every column has a name.
+        notes: notes for the user about the way the file is read, its dialect first.
     """
 
     path: Path
@@ -65,11 +66,10 @@ class CsvFile:
     notes: tuple[str, ...]
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the line on which each row begins, and its cells by column. Rows without any text
-        are passed over.
+        """Yield the line on which each row begins, and its cells by column. Skip empty rows.
 
         Raises:
-            DataError: the file has changed since it was looked through, and cannot be read.
+            DataError: the file has changed since it was scanned, and cannot be read.
         """
         lines = TextLines(self.path, "")
         try:
@@ -90,17 +90,17 @@ class CsvFile:
 
 
 def open_csv(path: Path) -> CsvFile:
-    """Look a CSV or TSV file through, and decide how it is read.
+    """Scan a CSV or TSV file, and determine its dialect.
 
     Raises:
-        DataError: it cannot be read, has no header, or its rows do not fit the header; names line,
-            column, dialect and remedy.
+        DataError: the file cannot be read, has no header, or its rows do not fit the header; names
+            line, column, dialect and remedy.
     """
     try:
         state = path.stat()
         key = (state.st_ino, state.st_size, state.st_mtime_ns)
     except (OSError, ValueError):
-        key = (0, 0, 0)  # opening it says what is wrong
+        key = (0, 0, 0)  # opening the file raises the right error
     return _open_csv(path, key)
 
 
@@ -122,7 +122,7 @@ def _open_csv(path: Path, _state: tuple[int, int, int]) -> CsvFile:
 
 
 class _Look:
-    """What one look through a file finds, in one dialect."""
+    """The result of scanning a file in one dialect."""
 
     def __init__(self, path: Path, dialect: Dialect, header_line: int) -> None:
         self.path, self.dialect, self.header_line = path, dialect, header_line
@@ -173,7 +173,7 @@ class _Look:
                 self.escaped += sum(map(bool, map(_ESCAPED.fullmatch, cells)))
 
     def _suspect(self, record: Record) -> None:
-        """Look whether stray quotation marks joined rows, at the end if too few rows are known."""
+        """Check whether stray quotation marks joined rows, later if too few rows are known."""
         separator, width = self.dialect.separator, len(self.header)
         if width < 2 or any(text.count(separator) < width - 1 for text in record.lines):
             return
@@ -185,7 +185,7 @@ class _Look:
             self.joined.add(few.line)
 
     def _joins_rows(self, record: Record) -> bool:
-        """Whether each line of a record looks like a row of its own."""
+        """Return whether each line of a record looks like a separate row."""
         lines, separator = record.lines, self.dialect.separator
         if self.begin_enclosed and not all(text.startswith(QUOTE) for text in lines[1:]):
             return False
@@ -199,12 +199,12 @@ class _Look:
 
     @property
     def can_be_literal(self) -> bool:
-        """Whether no enclosed cell shows that a program wrote quotation marks around cells."""
+        """True if no cell shows that a program has enclosed cells in quotation marks."""
         return not self.escaped and not self.columns.has_enclosed_labels()
 
     @property
     def contradiction(self) -> str:
-        """What is wrong in this dialect, in a few words."""
+        """Short description of the problem in this dialect."""
         if self.broken is not None:
             return f"line {self.broken.line}, column {self.broken.column}: {self.broken.problem}"
         if self.wrong.count:
@@ -212,7 +212,7 @@ class _Look:
         return f"line {self.joined.first[0]} would take the rows below it into one cell"
 
     def error(self) -> DataError:
-        """Say what is wrong, with line, dialect and remedy."""
+        """Return the error with line, dialect and remedy."""
         if self.wrong.count and (self.broken is None or self.wrong.first[0] <= self.broken.line):
             return self._wrong_width()
         if self.broken is not None:
@@ -244,7 +244,7 @@ class _Look:
         """Return the file in this dialect.
 
         Raises:
-            DataError: the header names no columns, or is none.
+            DataError: the header does not name columns, or is missing.
         """
         index = self.columns.index_column()
         passed = {*self.columns.empty_columns(), *(() if index is None else (index,))}
@@ -323,7 +323,7 @@ class _Look:
 
 @dataclass
 class _Places:
-    """Lines of a kind: how many there are, and the first."""
+    """Line numbers of one kind: their count, and the first five."""
 
     count: int = 0
     first: list[int] = field(default_factory=list)
@@ -338,7 +338,7 @@ class _Places:
 
 
 def _read_records(lines: TextLines, dialect: Dialect, header_line: int) -> Iterator[Record]:
-    """The records from a line on. Empty lines are counted and passed over."""
+    """Yield the records from a line on. Empty lines are counted and skipped."""
     for record in read_records((line for line in lines if line[0] >= header_line), dialect):
         if record.cells:
             yield record
@@ -352,7 +352,7 @@ def _broken(path: Path, dialect: Dialect, error: BrokenError) -> DataError:
 
 
 def _conversion(path: Path, dialect: Dialect) -> str:
-    """The command that writes a file as JSON lines."""
+    """Return the command that converts a file to JSON lines."""
     code = (
         f"import csv, json; rows = csv.DictReader(open({str(path)!r}, newline='', "
         f"encoding='utf-8-sig'), delimiter={dialect.separator!r}); "
@@ -366,7 +366,7 @@ def _conversion(path: Path, dialect: Dialect) -> str:
 
 
 def _find_separator(path: Path) -> tuple[str, int]:
-    """The separator by which the header and the first rows agree, and the line of the header."""
+    """Return the separator for which header and first rows agree, and the line of the header."""
     lines, size = list[tuple[int, str]](), 0
     for number, line in TextLines(path, ""):
         if line.strip():
@@ -384,8 +384,11 @@ def _find_separator(path: Path) -> tuple[str, int]:
 
 
 def _rank(lines: list[tuple[int, str]], separator: str, *, is_usual: bool) -> tuple[float, ...]:
-    """How well a separator fits: the larger, the better. The rows that have as many cells as the
-    header come first, then the number of cells; in a .tsv tabs do if all rows agree."""
+    """Return the rank of a separator; higher is better.
+
+    The fraction of rows with as many cells as the header counts first, then the number of cells. In
+    a .tsv tabs win if all rows agree.
+    """
     best: tuple[float, ...] = (0.0, 0.0, float(is_usual))
     for has_quotes in (True, False):
         widths = list[int]()

@@ -1,7 +1,7 @@
-"""Divide the lines of a CSV file into records and cells, strictly by one dialect.
+"""Split the lines of a CSV file into records and cells, strictly in one dialect.
 
-Python's ``csv`` cannot be used: it limits cells by a setting of the whole process, and does not
-tell in which column a record is broken. Standard library only.
+Python's ``csv`` module is not suitable: it limits the size of cells by a setting of the whole
+process, and does not report the column of a broken record. Standard library only.
 """
 
 from __future__ import annotations
@@ -15,16 +15,20 @@ from tasktransfer.files.text_stream import MAX_LENGTH
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 QUOTE = '"'
 MAX_LINES = 100_000
-"""Lines of a record."""
+"""Maximum number of lines of a record."""
 MAX_CELLS = 20_000
-"""Cells of a record."""
+"""Maximum number of cells of a record."""
 _BLANK_BEFORE_QUOTE = re.compile(r' +".*" *', re.DOTALL)
 
 
 class Dialect(NamedTuple):
-    """``separator``: between cells. ``has_quotes``: whether quotation marks enclose cells, or are
-    characters like others. ``has_blanks``: whether a cell may be a blank and a text in quotation
-    marks, which are part of it."""
+    """A dialect of CSV.
+
+    Attributes:
+        separator: character between cells.
+        has_quotes: True if quotation marks enclose cells, False if they are plain characters.
+        has_blanks: True if a cell may be a space and a text in quotation marks, which belong to it.
+    """
 
     separator: str
     has_quotes: bool
@@ -36,8 +40,14 @@ class Dialect(NamedTuple):
 
 
 class Record(NamedTuple):
-    """``line``: the number of its first line. ``lines``: its lines as in the file, without the last
-    line end; several if a cell holds line ends."""
+    """A record of a CSV file.
+
+    Attributes:
+        line: number of its first line.
+        cells: its cells.
+        lines: its lines as in the file, without the last line end; several if a cell contains line
+            ends.
+    """
 
     line: int
     cells: list[str]
@@ -53,11 +63,10 @@ class BrokenError(Exception):
 
 
 def read_records(lines: Iterable[tuple[int, str]], dialect: Dialect) -> Iterator[Record]:
-    """Yield the records of lines, empty lines among them, each as a record without cells.
+    """Yield the records of lines. An empty line is a record without cells.
 
     Raises:
-        BrokenError: a quotation mark is where the dialect has none, or a record has more cells
-            than any table.
+        BrokenError: a quotation mark is at a wrong place, or a record has too many cells.
     """
     separator = dialect.separator
     following = iter(lines)
@@ -74,7 +83,7 @@ def read_records(lines: Iterable[tuple[int, str]], dialect: Dialect) -> Iterator
 
 
 def divide_leniently(line: str, separator: str) -> list[str]:
-    """Return the cells of one line, with quotation marks as text where they enclose no cell."""
+    """Return the cells of one line. Quotation marks that do not enclose a cell are text."""
     cells, start = list[str](), 0
     cell = re.compile(rf'"((?:[^"]|"")*)"(?={re.escape(separator)}|$)')
     while True:
@@ -93,7 +102,7 @@ def divide_leniently(line: str, separator: str) -> list[str]:
 def _too_wide(line: int) -> BrokenError:
     return BrokenError(
         *(line, 1, f"a row of more than {MAX_CELLS:,} cells"),
-        "remove columns that no one needs, or give the dialogues as JSON lines",
+        "remove unused columns, or give the dialogues as JSON lines",
     )
 
 
@@ -126,7 +135,7 @@ class _QuotedRecord:
                 return Record(self.first, self.cells, self.lines)
 
     def _plain(self, start: int) -> int:
-        """Take a cell that is not enclosed; return where the next begins."""
+        """Read a cell that is not enclosed, and return the start of the next cell."""
         end = self.text.find(self.separator, start)
         end = len(self.text) if end < 0 else end
         cell = self.text[start:end]
@@ -139,7 +148,7 @@ class _QuotedRecord:
         return end + 1
 
     def _quoted(self, start: int, following: Iterator[tuple[int, str]]) -> int:
-        """Take a cell that is enclosed; return where the next begins."""
+        """Read an enclosed cell, and return the start of the next cell."""
         line, parts, at = self.line, list[str](), start + 1
         while True:
             end = self.text.find(QUOTE, at)

@@ -1,8 +1,8 @@
-"""The one way in which files of data are read: text, JSON, JSON lines and CSV, whoever wrote them.
+"""Readers of all data files: text, JSON, JSON lines and CSV, for trusted and untrusted files.
 
-Text is UTF-8, and a byte order mark at its beginning is passed over. What cannot be read raises
-DataError with the file, the line or row, and the remedy; no other error escapes. What is then under
-a key is for ``fields`` to say. Standard library only.
+Text is UTF-8; a byte order mark at its beginning is ignored. A file that cannot be read raises
+DataError with the file, the line or row, and the remedy; no other error escapes. ``fields`` checks
+the values under keys. Standard library only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # UTF-32's begins with one o
 _ZIP = Limits(total=2**30, members=10_000, ratio=MAX_RATIO)
 _CHUNK = 2**20
 MAX_BYTES = 2**30
-"""Of a file that is read as a whole."""
+"""Maximum size of a file that is read as a whole."""
 
 
 # --- bytes and text -----------------------------------------------------------------------------
@@ -60,8 +60,11 @@ def _unreadable(file: Path, error: OSError) -> DataError:
 
 
 def in_zip(file: Path, name: str) -> bytes:
-    """The file of a name, in whatever folder of a zip. Raises DataError as ``content_of``, and if
-    the zip is unsafe or has no such file."""
+    """Return the content of the file with a name, in any folder of a zip.
+
+    Raises:
+        DataError: as in ``content_of``, or the zip is unsafe or does not contain the file.
+    """
     try:
         open_regular(file).close()
         archive = check_zip(file, _ZIP)
@@ -77,8 +80,11 @@ def in_zip(file: Path, name: str) -> bytes:
 
 
 def in_tar(file: Path, name: str) -> bytes:
-    """The file of a name, in whatever folder of a tar that may be compressed. Raises as
-    ``in_zip``."""
+    """Return the content of the file with a name, in any folder of a tar, compressed or not.
+
+    Raises:
+        DataError: as in ``in_zip``.
+    """
     try:
         with open_regular(file) as packed, tarfile.open(fileobj=packed) as archive:
             for member in archive:
@@ -98,7 +104,7 @@ def in_tar(file: Path, name: str) -> bytes:
 
 
 def decoded(content: bytes, file: str | Path) -> str:
-    """UTF-8 as text, without a byte order mark. Raises DataError for any other encoding."""
+    """Decode UTF-8 without a byte order mark. Raises DataError for any other encoding."""
     if content.startswith(_WIDE) or b"\0" in content[:1000]:
         raise DataError(f"{file}: is not UTF-8 text but UTF-16 or binary; save it as UTF-8")
     try:
@@ -112,12 +118,12 @@ def decoded(content: bytes, file: str | Path) -> str:
 
 
 def text_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file with their numbers from 1, a piece of the file at a time.
+    """Yield the lines of a file with their numbers from 1, reading the file in chunks.
 
-    A line ends at a line feed alone: a text may hold other characters that end lines elsewhere.
+    Only a line feed ends a line: texts may contain other characters that end lines elsewhere.
 
     Raises:
-        DataError: as ``open_text``, or a line is too long, or too many are empty.
+        DataError: as in ``open_text``, or a line is too long, or too many lines are empty.
     """
     lines = TextLines(file)
     for number, line in lines:
@@ -131,7 +137,7 @@ def text_lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def parsed(content: bytes, file: str | Path, remedy: str = "fetch the file again") -> Any:
-    """The value of JSON. Raises DataError with line and column."""
+    """Return the value of a JSON text. Raises DataError with line and column."""
     text = decoded(content, file)
     try:
         return json_text.loads(text)
@@ -144,16 +150,16 @@ def parsed(content: bytes, file: str | Path, remedy: str = "fetch the file again
 
 
 def json_object(file: Path, remedy: str = AGAIN) -> tuple[Table, Location]:
-    """The object that a JSON file holds. Raises DataError."""
+    """Return the object in a JSON file, and its location. Raises DataError."""
     location = Location(str(file), remedy=remedy)
     return _as_object(parsed(content_of(file), file), location), location
 
 
 def json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Location]]:
-    """The objects in the list that a JSON file holds, each with its place, by number from 0.
+    """Yield the objects in the list of a JSON file, each with its location, numbered from 0.
 
     Raises:
-        DataError: the file is no list of objects, or the list is empty.
+        DataError: the file is not a list of objects, or the list is empty.
     """
     location = Location(str(file), remedy=remedy)
     values = parsed(content_of(file), file)
@@ -165,11 +171,12 @@ def json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Locat
 
 
 def json_lines(file: Path, remedy: str = "mend the line") -> Iterator[tuple[int, Table, Location]]:
-    """The objects of a JSON lines file, each with its line, from 1, and its place; empty lines are
-    passed over.
+    """Yield the objects of a JSON lines file, each with its line number and its location.
+
+    Lines are numbered from 1. Empty lines are skipped.
 
     Raises:
-        DataError: the file cannot be read, or a line is no object.
+        DataError: the file cannot be read, or a line is not an object.
     """
     for number, line in text_lines(file):
         if not line.strip():
@@ -196,11 +203,12 @@ def _shown(value: Any) -> str:
 
 
 def csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the named columns of each row, and the line on which the row begins. The header names
-    the columns, in any order; others are passed over, and so are empty rows.
+    """Yield the line on which each row begins, and its cells in the given columns.
+
+    The header may have the columns in any order. Other columns and empty rows are skipped.
 
     Raises:
-        DataError: as ``open_csv``, or a column is missing.
+        DataError: as in ``open_csv``, or a column is missing.
     """
     csv = open_csv(file)
     if missing := [column for column in columns if column not in csv.columns]:

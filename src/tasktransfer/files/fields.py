@@ -1,7 +1,7 @@
-"""Typed access to what a data file's JSON holds, with errors that say where.
+"""Typed access to values in a data file's JSON, with errors that name the location.
 
-Each function returns the value under a key if it has the type that the reader relies on, and
-raises DataError otherwise. Keys that nobody asks for are ignored.
+Each function returns the value of a key if it has the expected type, and raises DataError
+otherwise. Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ Table = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where in a release a value stands: file, row or line, dialogue, instance, and path of keys.
+    """The location of a value in a release: file, row or line, dialogue, instance, and key path.
 
-    ``remedy`` ends every message about what is here; empty: each problem says its own.
+    Attributes:
+        remedy: end of every message about the location, empty if each problem has its own remedy.
     """
 
     file: str
@@ -30,7 +31,7 @@ class Location:
     remedy: str = ""
 
     def at(self, key: str | int) -> Location:
-        """The location of a member of the value here."""
+        """Return the location of a member of the value."""
         if isinstance(key, int):
             path = f"{self.path}[{key}]"
         else:
@@ -38,11 +39,11 @@ class Location:
         return Location(self.file, self.dialogue, self.instance, path, self.row, self.remedy)
 
     def of_instance(self, instance: str) -> Location:
-        """The same location, known to belong to the annotation ``instance``."""
+        """Return the location as part of the annotation ``instance``."""
         return Location(self.file, self.dialogue, instance, self.path, self.row, self.remedy)
 
     def of_row(self, row: str) -> Location:
-        """The same location, known to be of a row, with no path as yet."""
+        """Return the location of a row, without a key path."""
         return Location(self.file, self.dialogue, self.instance, "", row, self.remedy)
 
     @property
@@ -51,7 +52,7 @@ class Location:
         return escape_line(f"{self.file}, {self.row}" if self.row else self.file)
 
     def error(self, problem: str, remedy: str = "") -> DataError:
-        """A DataError that names this location, and ``remedy`` or that of the location."""
+        """Return a DataError that names this location, with ``remedy`` or the location's remedy."""
         parts = [
             self.file,
             self.row,
@@ -65,14 +66,14 @@ class Location:
 
 
 def nearest(value: str, valid: Iterable[str]) -> str:
-    """The name among ``valid`` that looks most like ``value``, quoted for a message."""
+    """Return the name in ``valid`` that is most similar to ``value``, quoted for a message."""
     names = list(valid)
     best = difflib.get_close_matches(value, names, n=1, cutoff=0.0)
     return repr(best[0]) if best else "none"
 
 
 def member(table: Table, key: str, location: Location) -> object:
-    """The value under ``key``, which must be there."""
+    """Return the value of ``key``. Raises DataError if the key is missing."""
     if key not in table:
         raise location.error(f"key {key!r} is missing")
     return table[key]
@@ -104,7 +105,7 @@ def get_text(table: Table, key: str, location: Location) -> str:
 
 
 def get_name(table: Table, key: str, location: Location) -> str:
-    """A text that is not empty."""
+    """Return a text that is not empty."""
     value = get_text(table, key, location)
     if not value.strip():
         raise location.at(key).error("is empty")
@@ -126,7 +127,7 @@ def get_flag(table: Table, key: str, location: Location) -> bool:
 
 
 def get_texts(table: Table, key: str, location: Location) -> tuple[str, ...]:
-    """A list of texts."""
+    """Return a list of texts."""
     values = get_list(table, key, location)
     for index, value in enumerate(values):
         if not isinstance(value, str):
@@ -135,17 +136,17 @@ def get_texts(table: Table, key: str, location: Location) -> tuple[str, ...]:
 
 
 def each_text(table: Table, key: str, inner: str, location: Location) -> tuple[str, ...]:
-    """The text under ``inner`` of each object in the list under ``key``."""
+    """Return the text of key ``inner`` in each object of the list of ``key``."""
     values = get_list(table, key, location)
     texts = [value.get(inner) if isinstance(value, dict) else None for value in values]
     if all(isinstance(text, str) for text in texts):
         return tuple(map(str, texts))
-    # Slower by the places: one of these raises.
+    # Slower, with locations: one of these raises.
     return tuple(get_text(row, inner, spot) for row, spot in each_table(table, key, location))
 
 
 def each_table(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
-    """The objects in the list under ``key``, each with its location."""
+    """Yield the objects in the list of ``key``, each with its location."""
     list_location = location.at(key)
     for index, value in enumerate(get_list(table, key, location)):
         spot = list_location.at(index)

@@ -1,4 +1,4 @@
-"""Read the values of a JSON text one after the other, so that memory does not grow with the file.
+"""Read the values of a JSON text one by one, so that memory does not grow with the file.
 
 Standard library only.
 """
@@ -26,13 +26,13 @@ class TooLongError(DataError):
 
 @contextmanager
 def open_json(path: Path) -> Iterator[JsonCursor]:
-    """Open a JSON file at its first value. Raises DataError as ``open_text``."""
+    """Open a JSON file at its first value. Raises DataError as ``open_text`` does."""
     with open_text(path) as stream:
         yield JsonCursor(path, stream)
 
 
 class JsonCursor:
-    """A place in a JSON text, and the values that follow it."""
+    """A cursor in a JSON text, which reads the values that follow it."""
 
     def __init__(self, path: Path, stream: TextIO) -> None:
         self._path, self._stream = path, stream
@@ -43,12 +43,12 @@ class JsonCursor:
 
     @property
     def line(self) -> int:
-        """The number of the line at the cursor, from 1."""
+        """Line number of the cursor, from 1."""
         self._count(self._at)
         return self._line
 
     def peek(self) -> str:
-        """Return the character with which the next value begins, "" at the end of the file."""
+        """Return the first character of the next value, or "" at the end of the file."""
         skipped = 0
         while True:
             match = _BLANK.match(self._buffer, self._at)
@@ -62,7 +62,7 @@ class JsonCursor:
             self._read_more()
 
     def take(self, marks: str) -> str:
-        """Pass over one of some marks, and return it. Raises DataError if another text follows."""
+        """Skip one of some marks, and return it. Raises DataError if another text follows."""
         found = self.peek()
         if not found or found not in marks:
             expected = " or ".join(map(repr, marks))
@@ -72,10 +72,10 @@ class JsonCursor:
         return found
 
     def value(self) -> Any:
-        """Return the value at the cursor, and pass over it.
+        """Return the value at the cursor, and skip it.
 
         Raises:
-            DataError: it is broken (with line and column), or too long (``TooLongError``).
+            DataError: the value is broken (with line and column), or too long (``TooLongError``).
         """
         if not self.peek():
             raise self.error("broken JSON (the file ends, expected a value)", "mend it")
@@ -98,7 +98,7 @@ class JsonCursor:
             self._read_more()
 
     def items(self) -> Iterator[Any]:
-        """Yield the items of the list at the cursor, and pass over it."""
+        """Yield the items of the list at the cursor, and skip it."""
         self.take("[")
         if self.peek() == "]":
             self.take("]")
@@ -109,8 +109,10 @@ class JsonCursor:
                 return
 
     def members(self) -> Iterator[str]:
-        """Yield the keys of the object at the cursor, each with the cursor at its value, which the
-        caller passes over. Raises DataError if a key is there twice."""
+        """Yield the keys of the object at the cursor, each with the cursor at its value.
+
+        The caller skips the value. Raises DataError if a key occurs twice.
+        """
         self.take("{")
         if self.peek() == "}":
             self.take("}")
@@ -131,7 +133,7 @@ class JsonCursor:
                 return
 
     def skip(self) -> None:
-        """Pass over the value at the cursor."""
+        """Skip the value at the cursor."""
         if self.peek() != "[":
             self.value()
             return
@@ -139,7 +141,7 @@ class JsonCursor:
             pass
 
     def error(self, problem: str, remedy: str) -> DataError:
-        """Return an error about the place of the cursor."""
+        """Return an error with the line of the cursor."""
         return DataError(f"{self._path}, line {self.line}: {problem}; {remedy}")
 
     def _broken(self, error: json.JSONDecodeError) -> DataError:
@@ -157,7 +159,7 @@ class JsonCursor:
         )
 
     def _count(self, place: int) -> None:
-        """Move line and column to a place in the buffer that is not before the last."""
+        """Move line and column forward to a place in the buffer."""
         place = max(place, self._counted)
         lines = self._buffer.count("\n", self._counted, place)
         self._line += lines
@@ -168,7 +170,7 @@ class JsonCursor:
         self._counted = place
 
     def _read_more(self) -> None:
-        """Read at least as much as there is, so that a long value is not tried too often."""
+        """Read at least as much as is buffered, so that a long value is not parsed too often."""
         self._count(self._at)
         rest = self._buffer[self._at :]
         chunk = self._stream.read(max(CHUNK, len(rest)))

@@ -1,9 +1,8 @@
-"""Read JSON so that every text which cannot be used raises ValueError, and nothing else.
+"""Read JSON so that every unusable text raises ValueError and no other error.
 
-Python's own reader raises RecursionError for deep nesting, speaks of an interpreter setting where a
-number has thousands of digits, lets through halves of surrogate pairs, which no file can hold, and
-keeps the last of several values under one key.
-Standard library only.
+Python's own reader raises RecursionError for deep nesting. For a number with thousands of digits
+its message is about an interpreter setting. It accepts halves of surrogate pairs, which no file can
+contain, and keeps the last of several values of one key. Standard library only.
 """
 
 from __future__ import annotations
@@ -17,27 +16,27 @@ from typing import Any
 from tasktransfer.files.regular import open_regular, read_regular
 
 MAX_BYTES = 4 * 2**20
-"""Of a file that ``read`` reads: a record has some ten thousand bytes."""
+"""Maximum size of a file for ``read``. A record has about ten thousand bytes."""
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _MARK = re.compile(r'(?P<key>"(?:[^"\\]|\\.)*")(?P<colon>[ \t\n\r]*:)?|[{}]', re.DOTALL)
-"""A text, which is a key if a colon follows, or the beginning or end of an object."""
+"""A text, which is a key if a colon follows, or the start or end of an object."""
 _MAYBE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def read(path: Path) -> Any:
-    """The value of a JSON file of at most ``MAX_BYTES``.
+    """Return the value of a JSON file of at most ``MAX_BYTES``.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: as ``loads``, or the file is larger.
+        OSError: the file cannot be read.
+        ValueError: as in ``loads``, or the file is larger.
     """
     return loads(read_bytes(path))
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The object that a JSON file of any size holds; empty where none can be read."""
+    """Return the object in a JSON file of any size, or an empty one if it cannot be read."""
     try:
         value = loads(read_regular(path))
     except (OSError, ValueError):
@@ -46,10 +45,10 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file of at most ``MAX_BYTES``.
+    """Return the content of a file of at most ``MAX_BYTES``.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
         ValueError: the file is larger.
     """
     with open_regular(path) as stream:
@@ -60,19 +59,19 @@ def read_bytes(path: Path) -> bytes:
 
 
 class DuplicateKeyError(json.JSONDecodeError):
-    """A key is in an object twice: readers differ in which value they take."""
+    """A key occurs twice in an object, and readers differ in the value that they use."""
 
 
 def loads(content: str | bytes, *, keep_halves: bool = False) -> Any:
     """Return the value of a JSON text.
 
     Args:
-        keep_halves: let halves of surrogate pairs through, for a caller that replaces them.
+        keep_halves: accept halves of surrogate pairs, for a caller that replaces them.
 
     Raises:
-        ValueError: it is broken (``json.JSONDecodeError``), no UTF-8 (``UnicodeDecodeError``),
-            nested too deeply, has a key twice in an object (``DuplicateKeyError``), or a number or
-            character that nothing can hold.
+        ValueError: the text is broken (``json.JSONDecodeError``), not UTF-8
+            (``UnicodeDecodeError``), nested too deeply, has a key twice in an object
+            (``DuplicateKeyError``), or has a number or character that cannot be represented.
     """
     text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
     value, end = decode(text, _skip_blank(text, 0), keep_halves=keep_halves)
@@ -87,10 +86,10 @@ def _skip_blank(text: str, start: int) -> int:
 
 
 def decode(text: str, start: int, *, keep_halves: bool = False) -> tuple[Any, int]:
-    """Return the JSON value that begins at ``start``, and where it ends.
+    """Return the JSON value that begins at ``start``, and the position of its end.
 
     Raises:
-        ValueError: as ``loads``.
+        ValueError: as in ``loads``.
     """
     try:
         value, end = _DECODER.raw_decode(text, start)
@@ -122,7 +121,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 
 
 def _duplicate_key(text: str, start: int) -> DuplicateKeyError:
-    """Find the first key that is in an object twice; one is known to be there."""
+    """Find the first key that occurs twice in an object. The text must have one."""
     opened: list[dict[str, int]] = []
     for mark in _MARK.finditer(text, start):
         if mark[0] == "{":
@@ -141,8 +140,7 @@ def _duplicate_key(text: str, start: int) -> DuplicateKeyError:
 
 
 def printed(value: Any, indent: int | None = None, *, ensure_ascii: bool = True) -> str:
-    """A value as JSON for other programs. Numbers that JSON has not (NaN, infinity) are null, which
-    every reader understands."""
+    """Return a value as JSON for other programs. NaN and infinity become null."""
     return json.dumps(_finite(value), indent=indent, ensure_ascii=ensure_ascii, allow_nan=False)
 
 
@@ -155,7 +153,7 @@ def _finite(value: Any) -> Any:
 
 
 def _refuse_halves(value: Any) -> None:
-    """Raise for a text with half of a surrogate pair, naming its place."""
+    """Raise ValueError for a text with half of a surrogate pair, with its key path."""
     left: list[tuple[str, Any]] = [("", value)]
     while left:
         path, value = left.pop()

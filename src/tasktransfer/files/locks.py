@@ -1,4 +1,4 @@
-"""Kernel file locks: freed however their process ends, so that nothing is ever stale.
+"""Kernel file locks, which are released when their process ends, so that no lock is ever stale.
 
 Standard library only.
 """
@@ -14,13 +14,16 @@ from pathlib import Path
 
 POLL_SECONDS = 0.2
 FIRST_REMINDER_SECONDS = 2.0
-"""Whoever only looks whether a lock is held holds it for a moment; that is not worth a word."""
+"""Delay of the first reminder. A process that only tests a lock holds it for a moment."""
 REMINDER_SECONDS = 60.0
 
 
 def wait(descriptor: int, remind: Callable[[], None]) -> None:
-    """Lock an open file, waiting for as long as another process holds it; ``remind`` is called now
-    and then meanwhile."""
+    """Lock an open file, waiting while another process holds the lock.
+
+    Args:
+        remind: called after ``FIRST_REMINDER_SECONDS``, then every ``REMINDER_SECONDS``.
+    """
     reminder = time.monotonic() + FIRST_REMINDER_SECONDS
     while not try_lock(descriptor):
         if time.monotonic() > reminder:
@@ -30,7 +33,7 @@ def wait(descriptor: int, remind: Callable[[], None]) -> None:
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Lock an open file if nobody else holds it; whether it is ours now."""
+    """Lock an open file if no other process holds the lock. Return whether it is locked now."""
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
@@ -40,7 +43,7 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
 
 
 def is_held(path: Path) -> bool:
-    """Whether some process holds a lock on a file."""
+    """Return whether a process holds a lock on a file."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -53,11 +56,11 @@ def is_held(path: Path) -> bool:
 
 @contextmanager
 def one_at_a_time(path: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Let one process at a time make what belongs at ``path``; the others wait.
+    """Hold the lock of ``path``, so that one process at a time writes it and others wait.
 
-    The lock is a hidden file beside the path, which stays there.
+    The lock is a hidden file next to the path, which is not removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with (path.parent / f".{path.name}.lock").open("a") as stream:
-        wait(stream.fileno(), lambda: say(f"waiting: another process makes {path}"))
+        wait(stream.fileno(), lambda: say(f"waiting: another process is writing {path}"))
         yield

@@ -1,7 +1,7 @@
-"""How far a command is, and how long it still takes, once it has run for two seconds.
+"""Progress and remaining time of a command that runs for more than two seconds.
 
-On a terminal it is one line of standard error that is drawn again and goes at the end; elsewhere,
-as in a job's log, a line every ten seconds. Standard library only.
+On a terminal this is one line of standard error, which is redrawn and removed at the end.
+Elsewhere, as in a job's log, it is one line every ten seconds. Standard library only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TextIO, TypeVar
 
 PATIENCE_SECONDS = 2.0
-"""A command that is done before is quiet."""
+"""Seconds before the first progress line."""
 REDRAWN_SECONDS, LINE_SECONDS = 0.2, 10.0
 _CLEAR = "\r\x1b[K"
 
@@ -28,13 +28,13 @@ def with_progress(
     out: TextIO | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[T]:
-    """The items one after the other, while it is said how many of them are done.
+    """Yield items one by one, and show how many of them are done.
 
     Args:
-        items: what is worked through; their number is what the time left is reckoned by.
-        label: what is done, "reading records".
-        out: where it is said; None: standard error.
-        clock: seconds.
+        items: items to process. Their number gives the remaining time.
+        label: activity, such as "reading records".
+        out: stream to write to, None for standard error.
+        clock: function that returns the time in seconds.
     """
     line = _Line(len(items), label, out or sys.stderr, clock)
     try:
@@ -52,7 +52,7 @@ def counting(
     out: TextIO | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Callable[[int], None]]:
-    """As ``with_progress``, for work that tells itself how many more it has done."""
+    """Yield a function that adds finished items, and show the progress as ``with_progress``."""
     line = _Line(total, label, out or sys.stderr, clock)
     done = 0
 
@@ -68,11 +68,11 @@ def counting(
 
 
 class StatusLine:
-    """One line about a long command: drawn again on a terminal, else repeated every ten seconds.
+    """A line about a long command: redrawn on a terminal, elsewhere repeated every ten seconds.
 
     Args:
         label: first words of the line.
-        out: stream to write to; None for standard error.
+        out: stream to write to, None for standard error.
     """
 
     def __init__(self, label: str, out: TextIO | None = None) -> None:
@@ -81,7 +81,7 @@ class StatusLine:
         self._due = 0.0 if self.is_terminal else time.monotonic() + LINE_SECONDS
 
     def show(self, text: str) -> None:
-        """Write the text, unless another one was written a moment ago."""
+        """Write a text, unless another one was written a moment ago."""
         now = time.monotonic()
         if now < self._due:
             return
@@ -92,7 +92,7 @@ class StatusLine:
         self.out.flush()
 
     def end(self, text: str) -> None:
-        """Replace the line by a last one; an empty text removes it."""
+        """Replace the line by a final text, or remove it if the text is empty."""
         if self.is_terminal:
             self.out.write(_CLEAR)
         self.out.write(f"{self.label}: {text}\n" if text else "")
@@ -100,7 +100,7 @@ class StatusLine:
 
 
 class _Line:
-    """The line of one piece of work."""
+    """The progress line of one activity."""
 
     def __init__(self, total: int, label: str, out: TextIO, clock: Callable[[], float]) -> None:
         self.total, self.label, self.out, self.clock = total, label, out, clock
@@ -111,28 +111,28 @@ class _Line:
         self.is_drawn = False
 
     def show(self, done: int) -> None:
-        """Say how far it is, unless it was said a moment ago."""
+        """Write the progress, unless it was written a moment ago."""
         now = self.clock()
         if now < self.due:
             return
         self.due = now + self.every
         gone = now - self.began
         left = gone / done * (self.total - done) if done else math.nan
-        share = f"{done:,} of {self.total:,}, {clock_text(gone)} gone, {clock_text(left)} left"
-        text = f"{self.label}: {share}"
+        times = f"{clock_text(gone)} elapsed, {clock_text(left)} left"
+        text = f"{self.label}: {done:,} of {self.total:,}, {times}"
         self.out.write(f"{_CLEAR}{text}" if self.redrawn else f"{text}\n")
         self.out.flush()
         self.is_drawn = True
 
     def end(self) -> None:
-        """Leave the terminal as it was."""
+        """Remove the line from the terminal."""
         if self.redrawn and self.is_drawn:
             self.out.write(_CLEAR)
             self.out.flush()
 
 
 def clock_text(seconds: float) -> str:
-    """A time as minutes and seconds, 1:05, or hours too, 2:01:05; NaN: "?"."""
+    """Return a time as minutes and seconds, 1:05, or with hours, 2:01:05; "?" for NaN."""
     if math.isnan(seconds):
         return "?"
     minutes, rest = divmod(round(seconds), 60)

@@ -1,7 +1,7 @@
-"""Open files that others may have made: regular files only, and no more bytes than a limit.
+"""Open untrusted files: regular files only, and up to a maximum size.
 
-A named pipe is never waited for, a device is never read, and a link can be refused. Each refusal is
-an OSError with a plain ``strerror``, so that whoever reports unreadable files reports these too.
+These functions never wait for a named pipe, never read a device, and can refuse links. Each refusal
+is an OSError with a plain ``strerror``, so that callers report it like any unreadable file.
 Standard library only.
 """
 
@@ -26,21 +26,21 @@ def open_regular(path: Path, *, follow_links: bool = True) -> io.BufferedReader:
     """Open a regular file for reading.
 
     Args:
-        follow_links: whether the path itself may be a symbolic link to a regular file.
+        follow_links: accept a path that is a symbolic link to a regular file.
 
     Raises:
         OSError: the file cannot be opened, or is a folder, a pipe, a device, a socket, or a link
             that must not be followed.
     """
     try:
-        # A device is not even opened: some act on that.
+        # A device is not even opened, because opening some devices has an effect.
         _refuse_irregular(path, path.stat(follow_symlinks=follow_links).st_mode)
     except ValueError as error:
-        raise OSError(errno.EINVAL, "its name holds a character that no name has") from error
+        raise OSError(errno.EINVAL, "its name contains an invalid character") from error
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
     descriptor = os.open(path, flags if follow_links else flags | os.O_NOFOLLOW)
     try:
-        # What the name means may have changed since.
+        # Another file may have this name by now.
         _refuse_irregular(path, os.fstat(descriptor).st_mode)
         return os.fdopen(descriptor, "rb")
     except BaseException:
@@ -52,11 +52,11 @@ def read_regular(path: Path, most: int | None = None, *, follow_links: bool = Tr
     """Return the content of a regular file.
 
     Args:
-        most: the most bytes that are read; None if all.
-        follow_links: as for ``open_regular``.
+        most: maximum number of bytes, None for no limit.
+        follow_links: as in ``open_regular``.
 
     Raises:
-        OSError: as ``open_regular``, or the file is larger than ``most`` (EOVERFLOW).
+        OSError: as in ``open_regular``, or the file is larger than ``most`` (EOVERFLOW).
     """
     with open_regular(path, follow_links=follow_links) as stream:
         content = stream.read(-1 if most is None else most + 1)

@@ -1,10 +1,10 @@
-"""Untrusted zips: what is wrong with one, and the bytes of its sound members.
+"""Checks of untrusted zips, and access to the bytes of their valid members.
 
-One guard for releases (``datasets.feta.archive``) and for submissions (``challenge.files``), which
-raise errors of their own. Members are read in memory and never unpacked to disk, so no path can
-lead anywhere; paths that try are refused all the same, because other tools would follow them. Sizes
-are limited as declared and again as read, so that a zip bomb costs no more than the limits allow.
-Standard library only: a release's revision is asked for each time the workflow is parsed.
+Releases (``datasets.feta.archive``) and submissions (``challenge.files``) use this module and raise
+their own errors. Members are read in memory and never unpacked to disk, so a path cannot escape.
+Unsafe paths are still refused, because other tools would follow them. Both declared sizes and sizes
+as read are limited, so that a zip bomb costs no more than the limits allow. Standard library only,
+because a release's revision is computed each time the workflow is parsed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 CHUNK_BYTES = 2**20
 RATIO_FREE_BYTES = 2**20
-"""A member no larger than this is no bomb, whatever its ratio."""
+"""Maximum size of a member that is accepted with any compression ratio."""
 
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _AGAIN = "fetch or pack it again"
@@ -29,11 +29,15 @@ _LESS = "pack only what belongs there"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that is read.
+    """Limits on a zip.
 
-    ``total``: bytes of all files, unpacked. ``file``: bytes of one file, unpacked. ``archive``:
-    bytes of the zip itself. ``members``: files and folders. ``ratio``: bytes that a compressed byte
-    becomes, in files of more than ``RATIO_FREE_BYTES``; None: as many as they like.
+    Attributes:
+        total: bytes of all files, unpacked.
+        file: bytes of one file, unpacked.
+        archive: bytes of the zip.
+        members: number of files and folders.
+        ratio: unpacked bytes per compressed byte, in files of more than ``RATIO_FREE_BYTES``; None
+            for no limit.
     """
 
     total: int
@@ -45,8 +49,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Something wrong: its ``kind``, for reports; the ``member`` as the zip names it, empty for
-    the zip itself; a ``text`` that goes on from that name and ends in a remedy."""
+    """A problem of a zip.
+
+    Attributes:
+        kind: kind of the problem, for reports.
+        member: name of the member in the zip, empty for the zip itself.
+        text: description that continues after the name and ends in a remedy.
+    """
 
     kind: str
     member: str
@@ -54,8 +63,7 @@ class Flaw:
 
 
 class UnsafeZipError(Exception):
-    """What was read is damaged or too large; ``flaw`` says how. Without a ``member`` it is the zip
-    itself."""
+    """A zip or one of its members is damaged or too large; see ``flaw``."""
 
     def __init__(self, kind: str, text: str, member: str = "") -> None:
         super().__init__(text)
@@ -63,14 +71,14 @@ class UnsafeZipError(Exception):
 
 
 class Budget:
-    """Counts the bytes really read, over all files of one zip or folder."""
+    """A counter of the bytes that are read from all files of one zip or folder."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.total = 0
 
     def counted(self, name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The chunks of the file ``name``. Raises UnsafeZipError once the limits are passed."""
+        """Yield the chunks of the file ``name``. Raises UnsafeZipError if a limit is exceeded."""
         size = 0
         for chunk in chunks:
             size += len(chunk)
@@ -82,8 +90,13 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class SafeZip:
-    """A zip that was checked. ``members``: the sound files, by plain path, in the zip's order;
-    none where the zip itself has a flaw."""
+    """A checked zip.
+
+    Attributes:
+        members: valid files by normalised path, in the zip's order. Empty if the zip itself has a
+            problem.
+        flaws: problems of the zip or its members.
+    """
 
     path: Path
     budget: Budget
@@ -91,7 +104,7 @@ class SafeZip:
     flaws: list[Flaw]
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """The bytes of a member. Raises UnsafeZipError if it is damaged or too large."""
+        """Yield the bytes of a member. Raises UnsafeZipError if it is damaged or too large."""
         info, limits, read = self.members[name], self.budget.limits, 0
         for chunk in self.budget.counted(name, _unpacked(self.path, name, info)):
             read += len(chunk)
@@ -105,10 +118,10 @@ class SafeZip:
 
 
 def check_zip(path: Path, limits: Limits) -> SafeZip:
-    """Check the zip ``path``, and paths, kinds and declared sizes of all its members.
+    """Check a zip, and the paths, kinds and declared sizes of all its members.
 
     Raises:
-        OSError: there is no such file.
+        OSError: the file does not exist.
     """
     try:
         infos = _listed(path, limits)
@@ -121,14 +134,14 @@ def check_zip(path: Path, limits: Limits) -> SafeZip:
 
 
 def reason(error: Exception) -> str:
-    """What an error says, in a few words."""
+    """Return a short text of an error."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
 
 
 def _listed(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
-    """All members. Raises UnsafeZipError if the zip itself has a flaw."""
+    """Return all members. Raises UnsafeZipError if the zip itself has a problem."""
     size = path.stat().st_size
     if not size:
         text = f"cannot be read as a zip: it is empty (0 bytes); {_AGAIN}"
@@ -140,8 +153,8 @@ def _listed(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
         with zipfile.ZipFile(path) as archive:
             infos = archive.infolist()
     except Exception as error:
-        # zipfile raises errors of a dozen classes on bytes that it was not made for (BadZipFile,
-        # struct.error, ValueError, NotImplementedError, OSError, ...): all mean the same here.
+        # zipfile raises a dozen kinds of errors for damaged bytes (BadZipFile, struct.error,
+        # ValueError, NotImplementedError, OSError, ...). They are treated alike here.
         text = f"cannot be read as a zip ({reason(error)}); {_AGAIN}"
         raise UnsafeZipError("not-a-zip", text) from error
     if not infos:
@@ -150,7 +163,7 @@ def _listed(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
         text = f"has {len(infos):,} members; at most {limits.members:,} are read; {_LESS}"
         raise UnsafeZipError("too-many-members", text)
     if sum(info.compress_size for info in infos) > size:
-        # A compressed size that is a lie would lift the limit on the ratio.
+        # A false compressed size would defeat the limit on the ratio.
         raise UnsafeZipError(
             "damaged", f"has members that claim more bytes than the zip has; {_AGAIN}"
         )
@@ -160,7 +173,7 @@ def _listed(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
 def _sound(
     infos: list[zipfile.ZipInfo], limits: Limits
 ) -> tuple[dict[str, zipfile.ZipInfo], list[Flaw]]:
-    """The files that may be read, by plain path, and the flaws of the others."""
+    """Return the files that may be read, by normalised path, and the problems of the others."""
     members: dict[str, zipfile.ZipInfo] = {}
     flaws = []
     for info in infos:
@@ -178,8 +191,8 @@ def _sound(
 
 
 def _trick(info: zipfile.ZipInfo, limits: Limits) -> tuple[str, str] | None:
-    """Kind and text of what is unsafe about a member, if anything is."""
-    name = info.orig_filename  # filename is cut at a NUL
+    """Return kind and description of a member's problem, or None if it is safe."""
+    name = info.orig_filename  # filename is truncated at a NUL
     kind = stat.S_IFMT(info.external_attr >> 16)
     if "\\" in name:
         return "unsafe-path", "has a foreign path, with a backslash; part folders by /"

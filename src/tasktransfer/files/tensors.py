@@ -9,14 +9,14 @@ from tasktransfer.files import json_text
 from tasktransfer.files.regular import open_regular
 
 LONGEST_HEADER = 100_000_000
-"""Bytes; what safetensors itself accepts."""
+"""Maximum number of bytes of a header, as in the safetensors library."""
 
 
 def tensor_shapes(file: Path) -> dict[str, list[int]] | None:
-    """The shapes of the tensors in a safetensors file; None if it is damaged or cut off.
+    """Return the shapes of the tensors in a safetensors file, or None if it is damaged.
 
-    Only its header is read: 8 bytes with the header's length, then JSON with type, shape and place
-    of every tensor; the last tensor ends where the file ends.
+    Only the header is read: 8 bytes with the header's length, then JSON with type, shape and
+    offsets of every tensor. A file that does not end where its last tensor ends is damaged.
     """
     try:
         with open_regular(file) as stream:

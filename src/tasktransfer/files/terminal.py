@@ -1,4 +1,4 @@
-"""Colours, where somebody sees them: on a terminal, unless NO_COLOR is set (https://no-color.org).
+"""Colours on a terminal, unless NO_COLOR is set (https://no-color.org).
 
 Standard library only.
 """
@@ -14,13 +14,13 @@ _CODES: dict[Colour, str] = {"red": "31", "green": "32", "yellow": "33", "dim": 
 
 
 def is_coloured(stream: TextIO) -> bool:
-    """Whether what is written to a stream may have colours."""
+    """Return whether output to a stream may have colours."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty()
 
 
 def coloured(text: str, colour: Colour, stream: TextIO | None = None) -> str:
-    """A text in a colour, or as it is where the stream (default: standard output) shows none."""
+    """Return a text in a colour, or unchanged if the stream (default: stdout) shows no colours."""
     stream = stream or sys.stdout
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if is_coloured(stream) else text

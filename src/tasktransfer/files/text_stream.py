@@ -1,8 +1,8 @@
-"""Read texts that others wrote: regular files only, gzip undone, a piece at a time.
+"""Read untrusted text files in chunks: regular files only, with gzip decompressed.
 
-Memory and time are bounded for every content: a line has a longest length, empty lines a greatest
-number, and compressed data a greatest ratio. Each refusal is a DataError that names the file, what
-is wrong with it, and the remedy. Standard library only.
+Memory and time are bounded for every content, by limits on the length of a line, the number of
+empty lines, and the compression ratio. Each refusal is a DataError that names the file, the problem
+and the remedy. Standard library only.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tasktransfer.errors import DataError
 from tasktransfer.files.regular import open_regular
 
 MAX_LENGTH = 8 * 2**20
-"""Characters of a line, of a row and of a JSON value."""
+"""Maximum number of characters of a line, a row or a JSON value."""
 MAX_RATIO = 100
-"""Bytes per compressed byte: dialogues as JSON have 3 to 20, and gzip can have 1,032."""
+"""Maximum bytes per compressed byte. Dialogues as JSON have 3 to 20; gzip can have 1,032."""
 RATIO_FREE_BYTES = 4 * 2**20
 CHUNK_BYTES = 2**17
 MAX_EMPTY_LINES, MAX_EMPTY_RUN = 1_000_000, 10_000
-"""In a file, and one after the other."""
+"""Maximum number of empty lines in a file, and in a row."""
 SHOWN_LINES = 5
 
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # UTF-32's begins with one of them, or with NULs
@@ -49,14 +49,14 @@ _OTHER_FORMATS = {
     b"<!doctype html": ("is an HTML page", "download the file itself"),
     b"<html": ("is an HTML page", "download the file itself"),
 }
-"""First bytes, in lower case if they are text → what a file is, and the remedy."""
+"""First bytes (in lower case if they are text) → description of the format, and the remedy."""
 
 
 class TextLines:
-    """The lines of a file with their numbers from 1, line ends included, and what to note of them.
+    """The lines of a file with their numbers from 1, with line ends, and notes about them.
 
     Args:
-        newline: "\\n" if a line ends at a line feed alone, "" if also at a lone carriage return.
+        newline: "\\n" if only a line feed ends a line, "" if a single carriage return does, too.
     """
 
     def __init__(self, path: Path, newline: Literal["\n", ""] = "\n") -> None:
@@ -83,7 +83,7 @@ class TextLines:
                 yield self._lines, line
 
     def skip_empty(self, line: int) -> None:
-        """Count a line without any text. Raises DataError if there are too many."""
+        """Count an empty line. Raises DataError if there are too many."""
         self._empty += 1
         self._run = self._run + 1 if line == self._last_empty + 1 else 1
         self._last_empty = line
@@ -94,7 +94,7 @@ class TextLines:
             raise DataError(f"{self.path}, line {line}: {count:,} lines are empty; remove them")
 
     def notes(self) -> list[str]:
-        """Return what a user should know of the lines that were read."""
+        """Return notes for the user about the lines that were read."""
         notes = []
         if self._has_mark:
             notes.append(f"{self.path}, line 1: begins with a byte order mark; passed over")
@@ -108,17 +108,17 @@ class TextLines:
 
 
 def format_numbers(first: Sequence[int], count: int) -> str:
-    """Return the first numbers, and how many there are if these are not all."""
+    """Return the first numbers as text, with the total count if there are more."""
     listed = ", ".join(map(str, first[:SHOWN_LINES]))
     return f"{listed}, ... ({count:,})" if count > min(len(first), SHOWN_LINES) else listed
 
 
 @contextmanager
 def open_text(path: Path, newline: Literal["\n", ""] = "\n") -> Iterator[TextIO]:
-    """Open a file as UTF-8 text, decompressed; a byte order mark is left in it.
+    """Open a file as decompressed UTF-8 text. A byte order mark stays in it.
 
     Raises:
-        DataError: the file cannot be read, is of another format, or is not UTF-8 text.
+        DataError: the file cannot be read, has another format, or is not UTF-8 text.
     """
     try:
         with (
@@ -138,7 +138,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file's bytes, decompressed if its name ends in ``.gz``.
 
     Raises:
-        DataError: the file cannot be opened, or its first bytes tell another format.
+        DataError: the file cannot be opened, or its first bytes indicate another format.
     """
     is_gzip = path.suffix.lower() == ".gz"
     try:
@@ -155,7 +155,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
 
 
 class _Limited(io.RawIOBase):
-    """Decompressed bytes, no more than ``MAX_RATIO`` per compressed byte."""
+    """A stream of decompressed bytes, at most ``MAX_RATIO`` per compressed byte."""
 
     def __init__(self, path: Path, content: gzip.GzipFile, packed: BinaryIO) -> None:
         self.path, self.content, self.packed, self.count = path, content, packed, 0
@@ -200,7 +200,7 @@ def _damaged(path: Path, error: Exception) -> DataError:
 
 
 def refuse_encoding(path: Path) -> None:
-    """Raise for the first line of a file that is not UTF-8; return if all lines are."""
+    """Raise DataError for the first line of a file that is not UTF-8, if there is one."""
     with open_bytes(path) as stream:
         lines = iter(partial(stream.readline, MAX_LENGTH), b"")
         for number, line in enumerate(lines, start=1):
