@@ -36,9 +36,9 @@ def test_a_terminal_has_one_line_with_the_time_left() -> None:
 
 def test_a_log_has_a_line_every_ten_seconds() -> None:
     assert spoken(io.StringIO(), 4.0).splitlines() == [
-        "reading: 1 of 8, 0:04 gone, 0:28 left",
-        "reading: 4 of 8, 0:16 gone, 0:16 left",
-        "reading: 7 of 8, 0:28 gone, 0:04 left",
+        "reading: 1 of 8, 0:04 elapsed, 0:28 left",
+        "reading: 4 of 8, 0:16 elapsed, 0:16 left",
+        "reading: 7 of 8, 0:28 elapsed, 0:04 left",
     ]
 
 
@@ -48,8 +48,8 @@ def test_work_that_tells_how_much_more_it_has_done_is_counted() -> None:
         for _ in range(3):
             more(100)
     assert out.getvalue().splitlines() == [
-        "answering: 100 of 300, 0:05 gone, 0:10 left",
-        "answering: 300 of 300, 0:15 gone, 0:00 left",
+        "answering: 100 of 300, 0:05 elapsed, 0:10 left",
+        "answering: 300 of 300, 0:15 elapsed, 0:00 left",
     ]
 
 
