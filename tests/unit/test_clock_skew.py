@@ -64,7 +64,7 @@ def test_files_of_somebody_else_are_told(study: Study, monkeypatch: pytest.Monke
     date(record, YEAR)
     monkeypatch.setattr(clock_skew, "_date", lambda path, now: False)
     note = date_future_files_now(study)
-    assert note is not None and f"1 of them cannot be dated anew, for example {record}" in note
+    assert note is not None and f"dates of 1 files cannot be changed, for example {record}" in note
     assert "Run touch on them" in note
 
 

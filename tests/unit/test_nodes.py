@@ -406,7 +406,7 @@ def test_what_is_no_stage_is_refused_by_key(changes: dict[str, Any], said: str) 
 
 @pytest.mark.parametrize("value", [None, [], "x", 3, {}])
 def test_what_is_no_object_is_refused(value: Any) -> None:
-    with pytest.raises(ConfigError, match="--stage: no stage"):
+    with pytest.raises(ConfigError, match="--stage: not a stage"):
         node_json.from_json(Stage, value, "--stage")
 
 

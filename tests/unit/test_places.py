@@ -85,7 +85,7 @@ def test_a_home_of_nobody() -> None:
         {**SMALL, "data": {"release": place}},
         changed("models", 0, "checkpoint", to=place),
     ):
-        assert "no user of that name" in refusal(study)
+        assert "no user with that name" in refusal(study)
 
 
 def test_results_are_kept_in_a_folder_of_their_own(tmp_path: Path) -> None:
@@ -134,7 +134,9 @@ def test_results_have_no_path_variables_of_snakemake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     said = refusal({**SMALL, "results": name})
-    assert "results: " in said and "takes" in said and "name a folder without them" in said
+    assert (
+        "results: " in said and "special meaning" in said and "name a folder without them" in said
+    )
     (tmp_path / "in<side>").mkdir()
     monkeypatch.chdir(tmp_path / "in<side>")
     assert "< > has a special meaning" in refusal({**SMALL, "results": "."})
@@ -154,9 +156,9 @@ def test_results_do_not_begin_as_options_do() -> None:
 def test_no_path_or_title_holds_control_characters(key: str, value: str) -> None:
     study = {**SMALL, "data": {"release": value}} if "." in key else {**SMALL, key: value}
     assert f"{key}: " in refusal(study)
-    assert "cannot be printed" in refusal(study)
+    assert "unprintable character" in refusal(study)
     model = {"name": "m", "family": "encoder", "checkpoint": value}
-    with pytest.raises(ConfigError, match=r"models\[0\]\.checkpoint: .*cannot be printed"):
+    with pytest.raises(ConfigError, match=r"models\[0\]\.checkpoint: .*unprintable character"):
         parse({**SMALL, "models": [model]})
 
 

@@ -117,7 +117,7 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
             {"model": "far", "endpoint": "http://h/v1", "key_variable": "AWS_SECRET_ACCESS_KEY"},
             "prompted[0].key_variable: 'AWS_SECRET_ACCESS_KEY' cannot be used",
         ),
-        ({"model": "far", "endpoint": "http://h:99999/v1"}, "a port that cannot be"),
+        ({"model": "far", "endpoint": "http://h:99999/v1"}, "its port is not valid"),
         ({"model": "far", "endpoint": "http://[::1/v1"}, "has no host"),
         ({"model": "far", "endpoint": "http:///v1"}, "has no host"),
         ({"model": "far", "endpoint": "http://bücher/v1"}, "prompted[0].endpoint"),

@@ -45,7 +45,7 @@ def refused(tmp_path: Path, text: str) -> str:
         ("- " * 9000, "nested more than 50 levels"),
         ("a: &a {<<: *a}\n", ":1: not valid YAML: *a contains itself"),
         ("study: !!python/object:os.system x\n", ":1: the tag"),
-        ("study: !!binary aGVsbG8=\n", "cannot be used: write the value alone"),
+        ("study: !!binary aGVsbG8=\n", "cannot be used: write the value without a tag"),
         ("study: !!bool x\n", "the tag"),
         ("training: !wide {epochs: 1}\n", "'!wide'"),
         (f"{'k' * 201}: 1\n", "longer than any key"),
@@ -85,7 +85,7 @@ def test_eight_is_not_what_010_says(tmp_path: Path) -> None:
         ("yes", "found true, expected text; put it in quotes"),
         ("2024-01-01", "found 2024-01-01, expected text; put it in quotes"),
         ("010", "which YAML reads as 8"),
-        ('"a\\0b"', "cannot be printed"),
+        ('"a\\0b"', "unprintable character"),
         ('"\\ud800"', "c"),  # PyYAML's parser in C refuses it as no character
         ("9" * 5000, "a number of 5,000 digits"),
     ],

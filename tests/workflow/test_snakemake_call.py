@@ -113,7 +113,7 @@ def test_jobs_of_a_batch_system(folder: Path) -> None:
 def test_two_files_are_refused(folder: Path) -> None:
     done = snakemake(folder, "--snakefile", "probe.smk", "--configfile", "study.yaml", "study.yaml")
     assert done.returncode != 0
-    assert "give one --configfile, a whole study, not 2" in done.stdout + done.stderr
+    assert "--configfile: found 2 files" in done.stdout + done.stderr
 
 
 def test_a_configuration_is_handed_over(folder: Path) -> None:

@@ -1,1 +1,1 @@
-"""The jobs of the workflow: what each reads, and those that derive data, fit and evaluate."""
+"""The jobs of the workflow: their inputs, and jobs that derive data, fit and evaluate."""

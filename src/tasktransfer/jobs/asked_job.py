@@ -1,4 +1,4 @@
-"""An evaluation of a language model as it was released: what the job reads, and asks."""
+"""The job that evaluates a prompted language model."""
 
 from __future__ import annotations
 
@@ -27,16 +27,24 @@ if TYPE_CHECKING:  # imports torch
     from tasktransfer.training.setup import Setup
 
 NOTED, MOST_UNREADABLE = 0.05, 0.5
-"""Fractions of unreadable answers: above the first a note says so, above the second the evaluation
-ends with an error."""
+"""Fractions of unreadable answers above which the evaluation prints a note, or ends with an error.
+"""
 SHOWN = 100
-"""Characters of an answer in a message."""
+"""Maximum number of characters of an answer in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What asking came to. ``counts``: by name, for the record; ``setup``: how a model was run that
-    runs here."""
+    """The results of prompting a model.
+
+    Attributes:
+        task: card of the task.
+        instances: instances that were evaluated.
+        given: predictions, log-likelihoods and ranks.
+        counts: named counts for the record.
+        notes: notes for the user.
+        setup: device setup of a local model, None for an endpoint.
+    """
 
     task: Task
     instances: list[Instance]
@@ -46,7 +54,7 @@ class Told:
     setup: Setup | None
 
     def rows(self, split: str) -> list[Row]:
-        """A row an instance."""
+        """Return one row per instance."""
         golds = [instance.target for instance in self.instances]
         answers = self.given.predictions
         scores = metrics.instance_scores(self.task, answers, golds)
@@ -72,11 +80,11 @@ class Told:
 
 
 def told(study: Study, node: Evaluation, threads: int) -> Told:
-    """Ask about the instances of an evaluation.
+    """Prompt the model for all instances of an evaluation.
 
     Raises:
-        DataError, ModelError: what it reads is missing or damaged.
-        EndpointError: the endpoint does not answer, or most of its answers are unreadable.
+        DataError, ModelError: an input is missing or damaged.
+        EndpointError: the endpoint does not respond, or most of its answers are unreadable.
     """
     assert node.asked is not None
     instances = judged_instances(study, node)
@@ -97,15 +105,15 @@ def told(study: Study, node: Evaluation, threads: int) -> Told:
 
 
 def note_unreadable(given: Given, node: Evaluation, study: Study) -> list[str]:
-    """Return notes about answers that are not a choice or cannot be read.
+    """Return notes about answers that are not among the choices or cannot be parsed.
 
     Raises:
-        EndpointError: they are most of the answers, so a score would say nothing.
+        EndpointError: most answers are unreadable, so a score would be meaningless.
     """
     fraction = given.unreadable / max(1, given.questions)
     reasons = [f"{count:,}: {reason}" for reason, count in given.reasons.most_common(3)]
     if fraction <= NOTED:
-        return [f"unread answers, which count as wrong: {'; '.join(reasons)}"] if reasons else []
+        return [f"unreadable answers count as wrong: {'; '.join(reasons)}"] if reasons else []
     examples = [f'"{escape_line(text[:SHOWN])}"' for text in given.examples]
     written = [f"not a choice, for example {', '.join(examples)}"] if examples else []
     message = (
@@ -114,24 +122,23 @@ def note_unreadable(given: Given, node: Evaluation, study: Study) -> list[str]:
     )
     if fraction > MOST_UNREADABLE:
         raise EndpointError(
-            f"{node.label}: {message}. The score would say nothing of the model. Ask it in another "
-            "way (chat, thinking_tokens, other wordings, more shots), take another model, or leave "
-            f"the task out. Answers are kept in {_answers_folder(study, node)}: remove it to ask "
-            "for them again"
+            f"{node.label}: {message}. A score would not measure the model. Change the prompt "
+            "(chat, thinking_tokens, other wordings, more shots), use another model, or remove "
+            f"the task. Answers are cached in {_answers_folder(study, node)}: remove this folder "
+            "to request them again"
         )
     return [message]
 
 
 def judged_instances(study: Study, node: Evaluation) -> list[Instance]:
-    """The instances of the split that the evaluation asks about, as trainings with the same limit
-    are tested on."""
+    """Return the instances of the evaluation, which training runs with the same limit also use."""
     assert node.asked is not None
     every = read_instances(inputs.cache(study, node.data), node.task, node.split)
     return kept(every, node.asked.get("limit_test"))
 
 
 def asking(study: Study, node: Evaluation, model: AskedModel) -> Asking:
-    """How the evaluation asks its model."""
+    """Return the prompting procedure of the evaluation for a model."""
     from tasktransfer.evaluation.prompting import ask  # noqa: PLC0415
 
     assert node.asked is not None
@@ -142,19 +149,21 @@ def asking(study: Study, node: Evaluation, model: AskedModel) -> Asking:
 
 
 def shown(study: Study, node: Evaluation, number: int) -> dict[str, Any]:
-    """What is put to the model of one instance; neither are its weights read nor is an endpoint
-    asked.
+    """Render the prompts of one instance, without loading the model or calling an endpoint.
 
     Args:
-        number: of the instance, among those that are asked about, from 0.
+        number: index of the instance in the evaluation, from 0.
 
     Raises:
-        ConfigError: there is no such instance.
-        DataError, ModelError: data or tokenizer are not there.
+        ConfigError: the instance does not exist.
+        DataError, ModelError: data or tokenizer are missing.
     """
     instances = judged_instances(study, node)
     if not 0 <= number < len(instances):
-        raise ConfigError(f"instance {number}: {node.label} asks about 0 to {len(instances) - 1}")
+        raise ConfigError(
+            f"instance {number}: {node.label} has no such instance; give one from 0 to "
+            f"{len(instances) - 1}"
+        )
     instance = instances[number]
     reader = reader_of(study, node)
     asked = asking(study, node, reader).questions(instance)
@@ -169,7 +178,7 @@ def shown(study: Study, node: Evaluation, number: int) -> dict[str, Any]:
 
 
 def reader_of(study: Study, node: Evaluation) -> AskedModel:
-    """As much of the model as its prompts are made with."""
+    """Load the part of the model that its prompts need: the tokenizer, or the endpoint's client."""
     assert node.asked is not None
     assert isinstance(node.of, Outcome) and node.of.model is not None
     model = node.of.model
@@ -183,10 +192,10 @@ def reader_of(study: Study, node: Evaluation) -> AskedModel:
 
 
 def model_of(study: Study, node: Evaluation, threads: int, *, sends: bool = True) -> AskedModel:
-    """The model that is asked, here or behind an endpoint.
+    """Return the prompted model, loaded on this machine or served by an endpoint.
 
     Args:
-        sends: whether requests may be sent to an endpoint.
+        sends: allow requests to an endpoint.
     """
     assert node.asked is not None
     assert isinstance(node.of, Outcome) and node.of.model is not None
@@ -201,7 +210,9 @@ def model_of(study: Study, node: Evaluation, threads: int, *, sends: bool = True
 
     at = study.config.endpoints.get(model.name)
     if at is None:
-        raise ConfigError(f"{study.config_file}: no endpoint is named for {model.name}")
+        raise ConfigError(
+            f"{study.config_file}: model {model.name} has no endpoint; add the key `endpoint`"
+        )
     return open_endpoint(
         at,
         model,

@@ -1,7 +1,8 @@
-"""Files of a results folder that are dated in the future: by another machine's clock, or copied.
+"""Files in a results folder with a modification time in the future.
 
-Snakemake compares times of change. An output that is older than its input counts as outdated, so a
-job with an input from the future would end in an error and would be repeated in every later call.
+The cause is another machine's clock, or a copy. Snakemake compares modification times: an output
+older than its input is outdated. A job with an input from the future would fail and be repeated in
+every later call.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from pathlib import Path
 from tasktransfer.results.study import Study
 
 TOLERATED_SECONDS = 2.0
-"""Times of change are this exact at most on the file systems in use."""
+"""Resolution of modification times on common file systems."""
 
 
 def date_future_files_now(study: Study) -> str | None:
-    """Give files of the study's results that are dated in the future the present time.
+    """Set future modification times of files in the study's results to the present time.
 
     Returns:
-        What was done, for the user; None if no file was dated in the future.
+        A note for the user, None if there were no such files.
     """
     now = time.time()
     if not any(_is_ahead(path, now) for path in _compared_files(study)):
@@ -31,19 +32,22 @@ def date_future_files_now(study: Study) -> str | None:
     latest = max(os.lstat(path).st_mtime for path in ahead)
     failed = [path for path in ahead if not _date(path, now)]
     told = (
-        f"{results}: {len(ahead):,} files are dated in the future (up to {_date_text(latest)}): "
-        "by a clock that is ahead, or by a copy"
+        f"{results}: {len(ahead):,} files are dated in the future (up to {_date_text(latest)}), "
+        "because of a clock that is ahead, or a copy"
     )
     if failed:
         return (
-            f"{told}. {len(failed):,} of them cannot be dated anew, for example {failed[0]}: "
-            "Snakemake would repeat the jobs that read them. Run touch on them as their owner"
+            f"{told}. The dates of {len(failed):,} files cannot be changed, for example "
+            f"{failed[0]}, so Snakemake would repeat jobs that read them. Run touch on these files "
+            "as their owner"
         )
-    return f"{told}. They are dated now, so that Snakemake does not repeat the jobs that read them"
+    return (
+        f"{told}. Their dates are set to now, so that Snakemake does not repeat jobs that read them"
+    )
 
 
 def _compared_files(study: Study) -> Iterator[str]:
-    """Yield the files whose times Snakemake compares, as far as they are known without a walk."""
+    """Yield the files whose times Snakemake compares and that are known without a folder walk."""
     yield from study.records()
     yield from (f"{folder}/manifest.json" for folder in study.encoded_folders)
     for name in study.config.dataset_names:
@@ -73,7 +77,7 @@ def _date(path: str, now: float) -> bool:
 
 
 def _date_text(seconds: float) -> str:
-    """Return a date; years beyond what the calendar holds as a number."""
+    """Return a date, or a number of seconds for years outside the calendar's range."""
     try:
         return time.strftime("%Y-%m-%d", time.gmtime(seconds))
     except (OSError, OverflowError, ValueError):

@@ -1,4 +1,4 @@
-"""What a job reads of other nodes, checked against their records before it is used."""
+"""Inputs of a job from other nodes, checked against their records before use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # imports torch
 def hardware(
     study: Study, threads: int = 1, precision: Literal["float32"] | None = None
 ) -> Hardware:
-    """How models are run, as the study's trainings are, unless a precision is asked for."""
+    """Return the hardware settings of the study's training runs, optionally with a precision."""
     from tasktransfer.training.hardware import Hardware  # noqa: PLC0415  # imports torch
 
     training = study.config.training
@@ -28,22 +28,23 @@ def hardware(
 
 
 def weights(study: Study, start: Start) -> str:
-    """The folder of the round of a stage that a node starts from.
+    """Return the checkpoint folder of a start.
 
     Raises:
         ModelError: the round was not kept.
-        RecordError: it is not the one that the stage has left.
+        RecordError: the checkpoint differs from the one that the stage has recorded.
     """
     assert start.stage is not None
     return checked_round(study.start(start), start.stage.digest)
 
 
 def cache(study: Study, data: Data) -> Path:
-    """The folder of prepared instances; of derived data its manifest is checked, which has the
-    checksums of the tables (``data.cache``).
+    """Return the folder of prepared instances.
+
+    For derived data this checks the manifest, which has the tables' checksums (``data.cache``).
 
     Raises:
-        RecordError: it is not what the recipe has left.
+        RecordError: the manifest differs from the one that the recipe has recorded.
     """
     if data.recipe:
         checked(Path(study.folder(data)), data.digest, [MANIFEST])
@@ -53,14 +54,14 @@ def cache(study: Study, data: Data) -> Path:
 def classifier(
     study: Study, fit: Fit, task: Task, learner: Learner, fitted: str | None = None
 ) -> Classifier:
-    """The classifier that a fit has left of a task.
+    """Load the classifier of a fit for a task.
 
     Args:
-        fitted: the task that it was fitted on, of the same labels; None: the task itself.
+        fitted: task with the same labels that it was fitted on, None for the task itself.
 
     Raises:
-        RecordError: it is not the one that the fit has left.
-        DataError: there is none, or it is of other labels.
+        RecordError: the classifier differs from the one that the fit has recorded.
+        DataError: the classifier does not exist, or has other labels.
     """
     folder, name = Path(study.folder(fit)), fitted or task.name
     checked(folder, fit.digest, [name])

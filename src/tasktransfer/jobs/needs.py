@@ -1,9 +1,9 @@
-"""What the jobs of a study are made from.
+"""Input files of a study's jobs.
 
-Everything is named after its content, so what is there is right whatever its time of change, and
-needs nothing any more: a cache that was deleted is made again for new trainings only, and those
-that are finished stay so. (Snakemake's `ancient()` is not enough: it runs a job again when an
-ancient input of it is *missing* and made again.)
+All paths contain a digest of their content, so an existing file is valid whatever its modification
+time, and has no inputs. A deleted cache is rebuilt for new runs only; finished runs stay finished.
+(Snakemake's `ancient()` is not enough: it repeats a job if an ancient input is *missing* and
+rebuilt.)
 """
 
 from __future__ import annotations
@@ -31,34 +31,38 @@ from tasktransfer.results.study import Study
 
 
 def instances(study: Study, dataset: str, cache: str) -> list[str]:
-    """What a folder of cached instances is made from: the generated tiny world; nothing for a
-    release, which `tasktransfer` finds and checks."""
+    """Return the inputs of a folder of cached instances: the tiny world if it is generated.
+
+    A release has no inputs for Snakemake: `tasktransfer` finds and checks it.
+    """
     generated = is_generated(study.config, dataset) and not own_tiny_version(dataset)
     generated = generated or is_tiny_world(study, dataset, cache)
     return _unless_there(f"{cache}/manifest.json", [study.tiny_world] if generated else [])
 
 
 def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
-    """Whether a folder of cached instances is the one that tiny models are pre-trained on."""
+    """Return whether a folder of cached instances is the pre-training data of tiny models."""
     return Path(study.tiny_instances(dataset)) == Path(cache)
 
 
 def tiny_model(study: Study, folder: str) -> list[str]:
-    """What the folder of a model is made from, beside a file of weights."""
+    """Return the inputs of a generated model folder, except a file of weights."""
     caches = [f"{cache}/manifest.json" for cache in study.texts_of_made(folder)]
     return _unless_there(f"{folder}/config.json", caches)
 
 
 def encoding(study: Study, folder: str) -> list[str]:
-    """What token ids are made from."""
+    """Return the inputs of token ids."""
     data, model = study.encoded_folders[folder]
     made = study.record(data) if data.recipe else f"{study.instances(data.name)}/manifest.json"
     return _unless_there(f"{folder}/manifest.json", [made, *_model_files(study, model)])
 
 
 def needed_by(study: Study, node: Node) -> list[str]:
-    """What the job of a node that is not finished reads: the nodes that it uses and starts from,
-    and instances or token ids."""
+    """Return the inputs of an unfinished node's job.
+
+    They are the nodes that it uses and starts from, and instances or token ids.
+    """
     if isinstance(node, Stage):
         token_ids = f"{study.encoded(node.data, node.model.name)}/manifest.json"
         needed = [token_ids, *_left_by(study, node.starts)]
@@ -100,13 +104,12 @@ def needed_by(study: Study, node: Node) -> list[str]:
 
 
 def first_data(study: Study, recipes: Iterable[str]) -> list[str]:
-    """Return the records of derived data that are made before the first training.
+    """Return the records of derived data that are built before the first training run.
 
-    What a recipe finds to be too few for what the config asks is then told before hours of
-    training, not after them.
+    If a recipe finds too few data for the config, the error then comes before hours of training.
 
     Args:
-        recipes: names of recipes. Data that need a training themselves are left out.
+        recipes: names of recipes. Data that depend on a training run are omitted.
     """
     named = frozenset(recipes)
     derived = (data for data in study.plan.derived if data.recipe in named)
@@ -119,9 +122,11 @@ def first_data(study: Study, recipes: Iterable[str]) -> list[str]:
 
 
 def computes_with_a_model(node: Node) -> bool:
-    """Whether a node's job runs a model, and so takes a device: a training; an evaluation of
-    anything but a fit or what an endpoint serves; a fit that reads representations; data that a
-    model labels."""
+    """Return whether a node's job runs a model and so needs a device.
+
+    These are training runs, evaluations of models that no endpoint serves, fits on representations,
+    and data that a model labels.
+    """
     if isinstance(node, Stage):
         return True
     if isinstance(node, Evaluation) and isinstance(node.of, Outcome):
@@ -137,8 +142,11 @@ def computes_with_a_model(node: Node) -> bool:
 
 
 def _left_by(study: Study, starts: Iterable[Start]) -> list[str]:
-    """What stages leave when a round of them can be started from. Rounds other than the best are
-    no outputs of their own: how many there are is known when the stage is done."""
+    """Return the outputs of stages that have to exist before a job can start from them.
+
+    Rounds other than the best are not separate outputs, because their number is known only when the
+    stage is finished.
+    """
     return [
         study.checkpoint(start.stage) if start.at == "best" else study.record(start.stage)
         for start in starts
@@ -147,27 +155,29 @@ def _left_by(study: Study, starts: Iterable[Start]) -> list[str]:
 
 
 class DamagedRecords:
-    """The records that Snakemake came upon which are damaged, or of nodes that lack what others
-    read, as a file newer than any of them: as an input it makes Snakemake make their nodes again,
-    and say so in a dry run. Damaged ones are set aside by their jobs."""
+    """A log of damaged records, and of records without outputs that other nodes read.
+
+    The log is newer than these records. As an input it makes Snakemake run their nodes again, and
+    show this in a dry run. Jobs move damaged records away.
+    """
 
     def __init__(self, study: Study) -> None:
         self.file = Path(study.config.results, "logs", "damaged.log")
         self._records: dict[str, tuple[float, str]] = {}
-        """record → (when it was changed, what is wrong with it)"""
+        """record → (modification time, problem)"""
 
     def inputs(self, study: Study, node: Node) -> list[str]:
-        """The file, if the record of a node is damaged, or it lacks a round that is asked for.
+        """Return the log if a node's record is damaged or lacks a requested output, else nothing.
 
         Raises:
-            RecordError: the record may not be read.
+            RecordError: there is no permission to read the record.
         """
         record = study.record(node)
         if not os.path.lexists(record):
             return []
-        problem, why = damage_of(study, node), "damaged, made once more"
+        problem, why = damage_of(study, node), "damaged, computed again"
         if problem is None:
-            why = "made once more"
+            why = "computed again"
             if isinstance(node, Stage):
                 problem = lacking_selections(study, node) or lacking_rounds(study, node)
             else:
@@ -182,29 +192,30 @@ class DamagedRecords:
 
     def _write(self) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        # With the time: a file of the same content would not be taken for a new one.
+        # Without the time, a file with the same content would not count as new.
         lines = [time.ctime(), *(problem for _, problem in self._records.values())]
         self.file.write_text("".join(f"{line}\n" for line in lines))
-        # The clock of the machine that wrote a record may have been ahead of ours.
+        # The clock of the machine that wrote a record may be ahead of this machine's.
         newest = max(time.time(), *(1 + changed for changed, _ in self._records.values()))
         os.utime(self.file, (newest, newest))
 
 
 def model_of(study: Study, fit: Fit) -> ModelSpec:
-    """The released model that a fit names by its identity.
+    """Return the released model that a fit refers to by its identity.
 
     Raises:
-        ConfigError: the study has none.
+        ConfigError: the study does not have this model.
     """
     for spec in study.revisions.models.values():
         if spec.identity == fit.settings.get("model"):
             return spec
-    raise ConfigError(f"{fit.label}: the study has no such model; was the config changed?")
+    raise ConfigError(
+        f"{fit.label}: the study does not have the fit's model; check whether the config changed"
+    )
 
 
 def _model_files(study: Study, name: str) -> list[str]:
-    """What of a model that is made here has to be there, and of the one beside it; nothing for
-    other checkpoints."""
+    """Return the files of a model and its second encoder that the study generates."""
     model = study.model(name)
     own = [f"{study.tiny_model(name)}/config.json"] if model.is_made else []
     return own + (_model_files(study, model.second) if model.second else [])

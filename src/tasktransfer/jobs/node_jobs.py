@@ -1,7 +1,7 @@
-"""The jobs that are no training: deriving data, fitting, evaluating.
+"""Jobs other than training: deriving data, fitting and evaluating.
 
-What each does is here; how its folder is held and its record written is in ``recorded_job``. What
-only a design has (recipes, learners) is handed in.
+``recorded_job`` locks the node's folder and writes the record. Recipes and learners of a design are
+arguments.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ if TYPE_CHECKING:  # imports torch
     from tasktransfer.evaluation.outcome import Places
 
 ASKED_OF_THE_MODEL = ("p_at_1", "bleu", "perplexity")
-"""First measures of evaluations that need the model and not its answers alone: which of many
-replies it chooses, or how probable one is (``evaluation.replies``)."""
+"""First measures of evaluations that need more than the model's answers (``evaluation.replies``).
+
+They need the model's choice among many replies, or the probability of a reply.
+"""
 
 
 def derive(study: Study, data: Data, design: Brought) -> None:
-    """Derive data by its recipe.
+    """Build derived data by its recipe.
 
     Raises:
-        ConfigError: there is no such recipe.
-        DataError: what it reads is missing or damaged, or what it made does not fit the cards.
+        ConfigError: the recipe does not exist.
+        DataError: an input is missing or damaged, or the derived data do not fit the cards.
     """
 
     def work(folder: Path, made: Made) -> None:
@@ -72,8 +74,8 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
     """Fit a classifier for each task, and score it on the test split.
 
     Raises:
-        ConfigError: there is no such learner.
-        DataError: the instances are missing, or of a kind that it cannot learn.
+        ConfigError: the learner does not exist.
+        DataError: the instances are missing, or their kind is not supported by the learner.
     """
 
     def work(folder: Path, made: Made) -> None:
@@ -113,12 +115,12 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
 
 
 def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> None:
-    """Measure an outcome or a fit on a split of a task.
+    """Score an outcome or a fit on a split of a task.
 
     Raises:
-        ConfigError: a measure is not of the task, or there is no such learner.
-        DataError, ModelError: what it reads is missing or damaged.
-        EndpointError: an endpoint does not answer.
+        ConfigError: the task does not have a measure, or the learner does not exist.
+        DataError, ModelError: an input is missing or damaged.
+        EndpointError: an endpoint does not respond.
     """
 
     def work(folder: Path, made: Made) -> None:
@@ -134,13 +136,13 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
         instances = [instances[index] for index in kept]
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, design.learners)
-            fitted = node.settings.get("fitted_on", node.task)  # of the same labels
+            fitted = node.settings.get("fitted_on", node.task)  # a task with the same labels
             classifier = inputs.classifier(study, node.of, task, learner, fitted)
             features = _features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)
         else:
-            if "cosine" in node.settings:  # what needs torch is imported where it is used
+            if "cosine" in node.settings:  # modules that need torch are imported on use
                 from tasktransfer.evaluation.cosine import cosines  # noqa: PLC0415
 
                 answered_rows = cosines(node, node.of, places(study, node, threads), instances)
@@ -159,7 +161,7 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
 
 
 def _asked(study: Study, node: Evaluation, threads: int, made: Made) -> None:
-    """An evaluation of a model that is asked by prompts."""
+    """Evaluate a prompted model."""
     prompts = asked_job.told(study, node, threads)
     golds, answers = [instance.target for instance in prompts.instances], prompts.given.predictions
     measures = measured(prompts.task, node.measures, answers, golds, [])
@@ -171,7 +173,7 @@ def _asked(study: Study, node: Evaluation, threads: int, made: Made) -> None:
 
 
 def places(study: Study, node: Evaluation, threads: int = 1) -> Places:
-    """Where the inputs of an evaluation are; weights are checked when they are asked for."""
+    """Return the paths of an evaluation's inputs. Weights are checked when they are requested."""
     from tasktransfer.evaluation.outcome import Places  # noqa: PLC0415  # imports torch
 
     encoded = {
@@ -190,7 +192,7 @@ def places(study: Study, node: Evaluation, threads: int = 1) -> Places:
 def _replies(
     study: Study, node: Evaluation, instances: Sequence[Instance], threads: int, made: Made
 ) -> None:
-    """An evaluation of replies that a model chooses or writes."""
+    """Evaluate replies that a model selects or generates."""
     from tasktransfer.evaluation.replies import Asked, judged  # noqa: PLC0415  # imports torch
 
     assert isinstance(node.of, Outcome), "a fit has no replies"
@@ -220,11 +222,11 @@ def _replies(
 
 
 def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]) -> Any:
-    """What a learner that reads representations is given: (instances, hidden size)."""
+    """Return the features of a learner that reads representations: (instances, hidden size)."""
     if not learner.features:
         return None
     if node.on is None or node.on.stage is None:
-        raise ConfigError(f"{node.label}: {node.learner} reads representations: name a stage (on)")
+        raise ConfigError(f"{node.label}: {node.learner} reads representations; give a stage (on)")
     from tasktransfer.evaluation.features import features  # noqa: PLC0415  # imports torch
 
     model = node.on.stage.model

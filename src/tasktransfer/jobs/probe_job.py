@@ -1,4 +1,4 @@
-"""The inputs of a joint fit: instances of all its tasks, and features of each distinct context."""
+"""Inputs of a joint fit: instances of all its tasks, and features of each distinct context."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def fitted(
     """Fit all tasks of a node.
 
     Raises:
-        DataError: training rows are of dialogues that the model was selected or tested on, or
-            something of the instances cannot be learnt.
-        ModelError: a snapshot is missing, damaged or of another architecture.
-        RecordError: it is not the one that its stage has left.
+        DataError: training rows come from dialogues that the model was selected or tested on, or
+            instances are not suitable for the learner.
+        ModelError: a snapshot is missing, damaged, or has another architecture.
+        RecordError: a snapshot differs from the one that its stage has recorded.
     """
     cache = inputs.cache(study, node.data)
     limit = node.settings.get("limit_train")
@@ -59,7 +59,7 @@ def fitted(
 
 
 def limited(instances: Instances, limit: int | None) -> Instances:
-    """Some of the instances, in their order: a fixed draw, the same for every seed."""
+    """Return a fixed random sample of the instances in their order, equal for all seeds."""
     if limit is None or limit >= len(instances):
         return instances
     kept = np.sort(np.random.default_rng(0).permutation(len(instances))[:limit])
@@ -67,7 +67,7 @@ def limited(instances: Instances, limit: int | None) -> Instances:
 
 
 def held_out(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
-    """The dialogues that a stage was selected or tested on, where it read the same dataset."""
+    """Return the dialogues of a dataset that a stage was selected or tested on."""
     if stage.dataset != dataset:
         return frozenset()
     cache = inputs.cache(study, stage.data)
@@ -82,8 +82,11 @@ def held_out(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
 
 
 def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], where: str) -> None:
-    """Raise DataError if a probe is trained on a dialogue that the model was held out from, or a
-    dialogue is in its training and its test split."""
+    """Raise DataError if a probe is trained on held-out dialogues.
+
+    These are dialogues that the model was selected or tested on, and those of the probe's own test
+    split.
+    """
     for task, splits in read.items():
         tested = {split.dialogue_id for split in splits["test"]}
         for split in splits["train"]:
@@ -114,15 +117,15 @@ def _represented(study: Study, node: Fit, texts: list[str]) -> Any:
 
 
 def _model_with(study: Study, identity: Any, node: Fit) -> ModelSpec:
-    """The model that a fit names by its identity: a checkpoint that is probed as it is."""
+    """Return the model that a fit refers to by its identity: a checkpoint to probe as released."""
     for spec in study.revisions.models.values():
         if spec.identity == identity:
             return spec
-    raise ConfigError(f"{node.label}: reads representations: name a stage (on), or a model")
+    raise ConfigError(f"{node.label}: reads representations; give a stage (on), or a model")
 
 
 def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
-    """The part of each text that the encoders read which counts of words stand beside."""
+    """Return the part of each text that the encoders read, for a comparison with word counts."""
     reads = node.settings["reads"]
     if "max_length" in reads:
         return [last_words(text, reads["max_length"]) for text in texts]
@@ -135,7 +138,7 @@ def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
 
 
 def counted(texts: list[str], trained: list[bool]) -> Any:
-    """Counts of the words that three training contexts or more have, sparse."""
+    """Return sparse counts of the words that occur in at least three training contexts."""
     from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # slow to import
 
     counter = CountVectorizer(min_df=min(3, sum(trained)), token_pattern=r"(?u)\b\w+\b")

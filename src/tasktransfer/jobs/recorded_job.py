@@ -1,8 +1,7 @@
-"""The frame of a job that is no training: hold the node's folder, end at once where the node is
-whole, do the work, and write the record last.
+"""The frame of jobs other than training.
 
-A job that computes with a model leases a device first, as a training does, and before torch is
-imported.
+It locks the node's folder, ends at once if the node is complete, does the work, and writes the
+record last. A job that runs a model leases a device before torch is imported, as training does.
 """
 
 from __future__ import annotations
@@ -47,24 +46,32 @@ Measures = dict[str, dict[str, float]]
 
 @dataclass
 class Made:
-    """What a job's work comes to. ``report``: of derived data, what the recipe did. ``host``: the
-    device that a model was run on, where one was."""
+    """The results of a job.
+
+    Attributes:
+        sizes: task → split → number of instances.
+        results: task → result.
+        rows: rows of predictions.
+        report: numbers that a recipe reports about derived data, or counts of a prompted model.
+        host: device that a model was run on, if any.
+        notes: notes for the user.
+    """
 
     sizes: dict[str, Sizes] = field(default_factory=dict)
     results: dict[str, TaskResult] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
-    report: Measures = field(default_factory=dict)  # of a model that is asked, what was counted
+    report: Measures = field(default_factory=dict)
     host: Host | None = None
     notes: list[str] = field(default_factory=list)
 
     def judged(self, task: str, measures: dict[str, float], instances: int, split: str) -> None:
-        """A task's result on a split."""
+        """Add a task's result on a split."""
         score = measures.get("score")
         self.results[task] = {"measures": measures, "score": score, "instances": instances}
         self.sizes[task] = {split: instances}
 
     def computed(self, setup: Setup, threads: int) -> None:
-        """Note how a model was run."""
+        """Set the host, and add notes about the device setup of a model."""
         from tasktransfer.training.torch_facts import host  # noqa: PLC0415  # imports torch
 
         self.host = host(setup.device, setup.precision, threads)
@@ -72,7 +79,7 @@ class Made:
 
 
 class Brought(Protocol):
-    """What the study's design brings for its jobs (``designs.design.Design``)."""
+    """The parts of the study's design that its jobs use (``designs.design.Design``)."""
 
     @property
     def recipes(self) -> Mapping[str, Recipe]: ...
@@ -90,8 +97,10 @@ def recorded(
     design: Brought,
     work: Callable[[Path, Made], None],
 ) -> None:
-    """Do a node's work while its folder is held, unless it is done, on a leased device if it needs
-    one; the record last."""
+    """Lock a node's folder, do its work unless it is finished, and write its record last.
+
+    If the job runs a model, it leases a device first.
+    """
     folder, made = Path(study.folder(node)), Made()
     with ExitStack() as held:
         tell = held.enter_context(claim(folder, _say, label=node.label))
@@ -99,11 +108,11 @@ def recorded(
         if problem is None and (folder / RECORD).exists():
             parts = parts_of(read_record(folder / RECORD))
             if all((folder / part).exists() for part in parts):
-                _say(f"{folder}: made already, nothing to do")
+                _say(f"{folder}: finished already, nothing to do")
                 return
         if problem is not None:
             kept = set_aside(folder)
-            _say(f"{problem}; kept as {', '.join(file.name for file in kept)}, made once more")
+            _say(f"{problem}; kept as {', '.join(file.name for file in kept)}, computed again")
         sweep(folder)
         remember(folder, "started", digest=node.digest)
         if computes_with_a_model(node):
@@ -111,7 +120,7 @@ def recorded(
         started, began = datetime.now(UTC), time.perf_counter()
         work(folder, made)
         dataset = node.name if isinstance(node, Data) else node.data.name
-        # A fit on representations does not tell on what these were computed.
+        # A fit on representations does not record the device that computed them.
         host = made.host or (None if computes_with_a_model(node) else plain_host())
         rows = None
         if made.rows:

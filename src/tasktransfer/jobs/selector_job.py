@@ -1,4 +1,4 @@
-"""The jobs of selectors: what a model makes of training instances, and the values made of it."""
+"""The jobs of selectors: measurements of training instances, and values computed from them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ ARRAYS, VALUES = "arrays.npz", "values.json"
 
 
 def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
-    """Leave what a model makes of the training instances of each task of a node.
+    """Write a model's measurements of the training instances of each task of a node.
 
     Raises:
-        ConfigError: the study has no such model.
+        ConfigError: the study does not have the model.
         DataError, ModelError, RecordError: token ids or a checkpoint are missing or damaged.
     """
     from tasktransfer.evaluation.measurements import (  # noqa: PLC0415  # imports torch
@@ -76,11 +76,11 @@ def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
 
 
 def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made) -> None:
-    """Leave a selector's value of each source of each target.
+    """Write a selector's value of each source of each target.
 
     Raises:
         DataError: instances are missing.
-        RecordError: what it reads is not what another node has left.
+        RecordError: an input differs from the output that another node has recorded.
     """
     pairs: Mapping[str, Sequence[str]] = node.settings["sources"]
     folders = {
@@ -107,7 +107,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
         if fit is None:
             raise ConfigError(
                 f"selector {selector.name}: reads {what} of {of or 'the base model'} on {on}, "
-                f"which its reads {selector.reads} do not offer: name what it reads"
+                f"which its `reads` ({', '.join(selector.reads)}) do not include; add it to `reads`"
             )
         folder, (_, name) = Path(study.folder(fit)), task_of(node.data.name, on)
         checked(folder, fit.digest, [name])
@@ -130,7 +130,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
 
 
 def _instances(folder: Path, task: str, limit: int) -> list[Instance]:
-    """The training instances of a task that selectors read."""
+    """Return the training instances of a task that selectors read."""
     return kept(read_instances(folder, task, "train"), limit)
 
 
@@ -142,7 +142,7 @@ def _refuse_odd(
     if odd:
         raise ConfigError(
             f"selector {selector.name}, target {target}: {odd[0]} has the value "
-            f"{values[odd[0]]!r}: give finite numbers to the sources that are asked for, or None"
+            f"{values[odd[0]]!r}; return finite numbers or None for the requested sources only"
         )
 
 
@@ -152,8 +152,10 @@ def _size(folders: Mapping[str, Path], dataset: str, task: str) -> int:
 
 
 def _key(dataset: str, fit: Fit, task: str) -> tuple[str, str | None, str]:
-    """What a measurement is, whose baseline it is of, and what it was made on; tasks as seen from a
-    dataset."""
+    """Return a measurement's learner, the task of its baseline, and the task it was measured on.
+
+    Task names are relative to a dataset.
+    """
     stage = fit.on.stage if isinstance(fit.on, Start) else None
     of = as_seen_from(dataset, (stage.data.name, stage.train_tasks[0])) if stage else None
     return fit.learner, of, as_seen_from(dataset, (fit.data.name, task))

@@ -1,8 +1,7 @@
-"""How Snakemake was called: all that the rules ask of its `workflow` object.
+"""The command line of Snakemake, read from its `workflow` object.
 
-That object is no documented interface, so everything read from it is read here and nowhere else,
-nothing of it is changed, and tests/workflow/test_snakemake_call.py holds each answer with the
-Snakemake that is installed.
+That object is not a documented interface. It is therefore read only here and never changed, and
+tests/workflow/test_snakemake_call.py checks each value with the installed Snakemake.
 """
 
 from __future__ import annotations
@@ -20,17 +19,19 @@ from tasktransfer.config import overrides
 from tasktransfer.errors import ConfigError, TaskTransferError, plugin_error
 
 CONFIG_FILES = ("config.yaml", "config/config.yaml")
-"""The study of a plain call, beside the main Snakefile."""
+"""Config files of a call without --configfile, next to the main Snakefile."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnakemakeCall:
-    """What the command line said, as known when the Snakefile is read.
+    """The command line, as far as it is known when the Snakefile is read.
 
-    ``config``: the study where a mapping was handed over in place of a file, by `module` or by an
-    including Snakefile's `configfile:`; None: the study is ``config_file`` with ``overrides``.
-    ``is_main``: the call of a person, and not a job of a batch system. ``on_one_machine``: jobs
-    are run here. ``limited``: names of the resources with a limit.
+    Attributes:
+        config: the study as a mapping, from `module` or from an including Snakefile's
+            `configfile:`. None if the study is ``config_file`` with ``overrides``.
+        is_main: True for a user's call, False for a job of a batch system.
+        on_one_machine: True if jobs run on this machine.
+        limited: names of the resources with a limit.
     """
 
     config: Mapping[str, Any] | None
@@ -45,9 +46,9 @@ def snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCall:
     """Read how Snakemake was called.
 
     Args:
-        workflow: what Snakemake calls so in a Snakefile.
-        config: what it calls so there. Without `module` and `configfile:` it holds what the command
-            line says and no more.
+        workflow: the object `workflow` in a Snakefile.
+        config: the object `config` in a Snakefile. Without `module` and `configfile:` it contains
+            only values of the command line.
 
     Raises:
         ConfigError: several files are given with --configfile.
@@ -56,9 +57,11 @@ def snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCall:
     handed = config != settings.overwrite_config
     given = [] if handed else list(workflow.overwrite_configfiles)
     if len(given) > 1:
-        raise ConfigError(f"give one --configfile, a whole study, not {len(given)}")
-    # Which executor there is, Snakemake knows only later; but a number of jobs (--jobs) only a
-    # batch system has, and its jobs are workflows of their own.
+        raise ConfigError(
+            f"--configfile: found {len(given)} files; give one file with the complete study"
+        )
+    # The executor is not known yet. But only a batch system has a number of jobs (--jobs), and its
+    # jobs are separate workflows.
     is_main = bool(workflow.is_main_process)
     return SnakemakeCall(
         config=_typed(config, settings.config) if handed else None,
@@ -71,13 +74,13 @@ def snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCall:
 
 
 def rerun_triggers(workflow: Any) -> frozenset[str]:
-    """The names of --rerun-triggers; Snakemake knows them when the DAG is built, not before."""
+    """Return the names of --rerun-triggers, which are known only when the DAG is built."""
     return frozenset(str(trigger) for trigger in workflow.rerun_triggers)
 
 
 @contextmanager
 def errors_for_snakemake() -> Iterator[None]:
-    """Raise errors of ours and of plugins as those that Snakemake prints without a traceback."""
+    """Convert errors of this package and of plugins to errors without a traceback in Snakemake."""
     try:
         yield
     except Exception as error:
@@ -88,13 +91,15 @@ def errors_for_snakemake() -> Iterator[None]:
 
 
 def quiet_restoring() -> None:
-    """Keep Snakemake from saying, of each output of a failed job that is flagged `update`, that
-    there is no earlier version to restore."""
+    """Suppress Snakemake's message that it cannot restore the outputs of a failed job.
+
+    It prints one for each output that is flagged `update`.
+    """
     logger.addFilter(lambda line: not line.getMessage().startswith("Cannot restore "))
 
 
 def _default_file(folder: Path) -> Path:
-    """Beside the main Snakefile, or beside workflow/ where that one is workflow/Snakefile."""
+    """Return the config file next to the main Snakefile, or next to workflow/ if it is in there."""
     folders = [folder, folder.parent] if folder.name == "workflow" else [folder]
     files = [parent / name for parent in folders for name in CONFIG_FILES]
     return next((file for file in files if file.exists()), files[0])
@@ -106,8 +111,10 @@ def _from_here(path: Path) -> Path:
 
 
 def _typed(config: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration in which the values that `--config` gave are values again: Snakemake leaves
-    the inside of ``key={...}`` text."""
+    """Return a config in which texts of `--config` are converted to values.
+
+    Snakemake leaves the content of ``key={...}`` as text.
+    """
     # The section of a module is a value of one of the keys of the command line.
     for section in (texts, *(value for value in texts.values() if isinstance(value, Mapping))):
         config = _with_values(config, section)
