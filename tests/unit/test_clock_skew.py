@@ -65,7 +65,7 @@ def test_files_of_somebody_else_are_told(study: Study, monkeypatch: pytest.Monke
     monkeypatch.setattr(clock_skew, "_date", lambda path, now: False)
     note = date_future_files_now(study)
     assert note is not None and f"dates of 1 files cannot be changed, for example {record}" in note
-    assert "Run touch on them" in note
+    assert "Run touch on these files" in note
 
 
 def test_status_tells_records_from_the_future(study: Study) -> None:

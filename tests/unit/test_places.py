@@ -135,7 +135,7 @@ def test_results_have_no_path_variables_of_snakemake(
 ) -> None:
     said = refusal({**SMALL, "results": name})
     assert (
-        "results: " in said and "special meaning" in said and "name a folder without them" in said
+        "results: " in said and "special meaning" in said and "without such characters" in said
     )
     (tmp_path / "in<side>").mkdir()
     monkeypatch.chdir(tmp_path / "in<side>")
