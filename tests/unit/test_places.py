@@ -134,9 +134,7 @@ def test_results_have_no_path_variables_of_snakemake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     said = refusal({**SMALL, "results": name})
-    assert (
-        "results: " in said and "special meaning" in said and "without such characters" in said
-    )
+    assert "results: " in said and "special meaning" in said and "without such characters" in said
     (tmp_path / "in<side>").mkdir()
     monkeypatch.chdir(tmp_path / "in<side>")
     assert "< > has a special meaning" in refusal({**SMALL, "results": "."})
