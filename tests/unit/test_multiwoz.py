@@ -70,7 +70,7 @@ def slots_of_another_type(log: Any) -> None:
             without_metadata,
             "dialogue D0, turn 1: no metadata .belief state.; use the original release",
         ),
-        (out_of_order, "D0, turn 1: a user turn out of order .* alternate, the user first"),
+        (out_of_order, "dialogue D0, turn 1: a user turn out of order .* alternate, the user"),
         (no_slots, r"dialogue D0, turn 1: act 'general-bye' has no slots, found '\[\]'; expected"),
         (unknown_domain, "dialogue D0, turn 1: unknown domain 'spaceport'; MultiWOZ 2.0 has"),
     ],

@@ -212,7 +212,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "entity": (
         "Friends",
         put("reading_comprehension", 0, "answer", "rosss"),
-        ("'a_qa0'", "reading_comprehension[0].answer", "'rosss' is no entity", "'ross'"),
+        ("'a_qa0'", "reading_comprehension[0].answer", "'rosss' is not an entity", "'ross'"),
     ),
     "no entities": (
         "Friends",
