@@ -1,9 +1,9 @@
-"""The transfer algorithms: each is a list of steps, and nothing else.
+"""Transfer algorithms, each defined as a list of steps.
 
-This is the only module that knows what each algorithm does with sources and target. Everything
-below it sees a step: tasks to train on, the tasks whose dev score selects the best epoch, and the
-step that it starts from. A new method that is a new order of trainings is a new function here, with
-its entry in ``ALGORITHMS``, and no second trainer.
+Only this module knows what each algorithm does with sources and target. All other code sees steps:
+the tasks to train on, the tasks whose dev score selects the best epoch, and the step to start from.
+To add a method that is a new order of training steps, add a function here and its entry in
+``ALGORITHMS``; it needs no other trainer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _step(train_tasks: Tasks, selecting: Tasks) -> Step:
 
 
 def baseline(sources: Tasks, target: str) -> list[Step]:
-    """The target alone (paper, section 3.3): what every transfer is compared with."""
+    """Train on the target alone (paper, section 3.3); every transfer is compared with this."""
     if sources:
         raise ConfigError(f"the baseline of {target} has no sources, got {', '.join(sources)}")
     return [_step((target,), (target,))]
@@ -40,58 +40,64 @@ def pretrain_finetune(sources: Tasks, target: str) -> list[Step]:
 
 
 def multitask(sources: Tasks, target: str) -> list[Step]:
-    """Sources and target together, the best epoch chosen on the target alone (section 4)."""
+    """Train on sources and target together; select the best epoch on the target (section 4)."""
     return [_step((*sources, target), (target,))]
 
 
 def multitask_finetune(sources: Tasks, target: str) -> list[Step]:
-    """Multitask first, then the target alone from the multitask model's best epoch (section 4)."""
+    """Train multitask, then from its best epoch on the target alone (section 4)."""
     return [*multitask(sources, target), _step((target,), (target,))]
 
 
 def sequential(sources: Tasks, target: str) -> list[Step]:
-    """One source after the other, the target last; the order of the sources matters.
+    """Train on one source after the other, then on the target; the order of the sources matters.
 
-    Not in the paper. With one source it is pretrain_finetune.
+    Not in the paper. With one source it equals pretrain_finetune.
     """
     return [_step((task,), (task,)) for task in (*sources, target)]
 
 
 def temperature(sources: Tasks, target: str) -> list[Step]:
-    """Multitask, tasks drawn by the square root of their sizes (``samplers.TEMPERATURE``). Not in
-    the paper."""
+    """Train multitask, sampling tasks by the square root of their sizes (``samplers.TEMPERATURE``).
+
+    Not in the paper.
+    """
     return [replace(step, sampler="temperature") for step in multitask(sources, target)]
 
 
 def random_weights(sources: Tasks, target: str) -> list[Step]:
-    """Multitask, losses weighted at random: the control for whatever weighs tasks. Not in the
-    paper."""
+    """Train multitask with random loss weights, as a control for methods that weight tasks.
+
+    Not in the paper.
+    """
     return [replace(step, sampler="random_weights") for step in multitask(sources, target)]
 
 
 def exp3(sources: Tasks, target: str) -> list[Step]:
-    """Target and one source an update, the source drawn by a bandit that is rewarded where their
-    gradients agree (FLAD: Albalak 2023, EXP3). Not in the paper."""
+    """Train on the target and one source per update, chosen by an EXP3 bandit (Albalak 2023, FLAD).
+
+    The bandit is rewarded if the gradients of source and target agree. Not in the paper.
+    """
     return [replace(step, sampler="exp3") for step in multitask(sources, target)]
 
 
 def ucb1(sources: Tasks, target: str) -> list[Step]:
-    """The same, the source with the best upper confidence bound (FLAD, UCB1). Not in the paper."""
+    """Train as with ``exp3``, but choose the source by UCB1 (FLAD). Not in the paper."""
     return [replace(step, sampler="ucb1") for step in multitask(sources, target)]
 
 
 def average(sources: Tasks, target: str) -> list[Step]:
-    """The mean of the sources' models, without their heads, then the target. Not in the paper."""
+    """Average the sources' models without heads, then train on the target. Not in the paper."""
     return _from_merged(sources, target, "mean")
 
 
 def ties(sources: Tasks, target: str) -> list[Step]:
-    """The sources' models merged by TIES, without their heads, then the target (Yadav 2023)."""
+    """Merge the sources' models without heads by TIES, then train on the target (Yadav 2023)."""
     return _from_merged(sources, target, "ties")
 
 
 def _from_merged(sources: Tasks, target: str, merged: Merge) -> list[Step]:
-    """The sources' baselines, and the target from all of them: what they and it have in common."""
+    """Return the sources' baselines, then the target step that starts from their merge."""
     alone = [replace(_step((source,), (source,)), start=None) for source in sources]
     starts = tuple(From(step, merged=merged) for step in alone)
     return [*alone, replace(_step((target,), (target,)), start=starts)]
@@ -114,27 +120,27 @@ ALGORITHMS: dict[str, Algorithm] = {
 }
 
 BANDITS = ("exp3", "ucb1")
-"""Those that learn while they train which source to train on."""
+"""Algorithms that learn the choice of sources during training."""
 
 PAPER_ALGORITHMS = ("baseline", "pretrain_finetune", "multitask", "multitask_finetune")
-"""What ``all`` means in a config."""
+"""Algorithms that ``all`` means in a config."""
 
 TRANSFER_ALGORITHMS = tuple(name for name in ALGORITHMS if name != "baseline")
 
 STAGE_KINDS = ("baseline", "multitask", "finetune", "control")
-"""What trainings are called in paths and logs, see ``plan.kind_of``."""
+"""Kinds of training stages in paths and logs; see ``plan.kind_of``."""
 
 ORDERED = frozenset({"sequential"})
-"""Algorithms to which the order of the sources matters; to the others sources are a set."""
+"""Algorithms that depend on the order of the sources; for the others, sources are a set."""
 
 
 def in_order(algorithm: str, sources: Tasks) -> Tasks:
-    """The sources of a run as it is named: sorted where they are a set."""
+    """Return the sources in the order of a run's name: sorted if they are a set."""
     return tuple(sources) if algorithm in ORDERED else tuple(sorted(sources))
 
 
 def steps(algorithm: str, sources: Tasks, target: str) -> list[Step]:
-    """The steps of one run; the model of the last one is scored on the target's test set.
+    """Return the steps of one run; the last step's model is evaluated on the target's test set.
 
     Raises:
         ConfigError: an unknown algorithm, a transfer without sources, a repeated source, or a

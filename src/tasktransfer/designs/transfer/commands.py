@@ -1,6 +1,6 @@
-"""What the commands of a study do in this one: tables, statistics, explain.
+"""Commands of a transfer study: collect, choose, statistics and explain.
 
-Heavy imports are inside: the Snakefile imports this module for the names of the functions.
+Heavy imports are inside the functions, because the Snakefile imports this module.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tasktransfer.results.study import Study
 
 
 def collect(study: Study, complete: bool) -> None:
-    """Make the Parquet tables from the records that are there."""
+    """Write the Parquet tables from the available records."""
     from tasktransfer.designs.transfer.collect.collect import collect as collect_tables
 
     collect_tables(study, complete=complete)
 
 
 def choose(study: Study, name: str) -> None:
-    """Make the choice of a name: the pairs that go on in a race, or the sources of several."""
+    """Make the named selection: the pairs that continue in a race, or the multi-source runs."""
     if name == SELECTION:
         select_sources(study, name)
     else:
@@ -34,7 +34,7 @@ def choose(study: Study, name: str) -> None:
 
 
 def end_round(study: Study, name: str) -> None:
-    """Choose the pairs that go on in a race from the dev scores of all its runs so far."""
+    """Select the pairs that continue in a race by the dev scores of all its runs so far."""
     from tasktransfer.designs.transfer.collect.collect import tables_of
     from tasktransfer.designs.transfer.racing import choice_name, race_of
     from tasktransfer.designs.transfer.statistics.race import pairs_that_go_on
@@ -58,8 +58,8 @@ def select_sources(study: Study, name: str) -> None:
     """Pick the multi-source targets and their sources from the single-source results.
 
     Raises:
-        RecordError: a run that the choice depends on is missing, or the selector that chooses has
-            too few values.
+        RecordError: a run that the selection depends on is missing, or the selector has too few
+            values.
     """
     from tasktransfer.designs.transfer.collect.collect import tables_of
     from tasktransfer.designs.transfer.selectors.values import values_to_choose_by
@@ -88,7 +88,7 @@ def select_sources(study: Study, name: str) -> None:
 
 
 def statistics(study: Study) -> None:
-    """Compute how sure the collected numbers are: intervals, tests, ranks, variance, agreement."""
+    """Compute intervals, tests, ranks, variance components and agreement of the collected runs."""
     from tasktransfer.designs.transfer.collect.results import read_tables
     from tasktransfer.designs.transfer.racing import race_of
     from tasktransfer.designs.transfer.statistics.race import RACE, race_table
@@ -127,9 +127,9 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     """Trace a cell of a heatmap: its number, seeds, interval, records, trainings and commands.
 
     Args:
-        words: dataset, model, algorithm, sources (several joined by +) and target; of a baseline
-            the target alone. Full or short names of tasks. Of a model that is only asked:
-            ``prompted``, and any of dataset, model, target and shots.
+        words: dataset, model, algorithm, sources (several joined by +) and target; for a baseline
+            only the target. Tasks have full or short names. For a prompted model: ``prompted`` and
+            any of dataset, model, target and shots.
     """
     if PROMPTED in words:
         return _explained_prompts(study, words, as_json)
@@ -149,7 +149,7 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     cells = [explaining.cell_of(run) for run in planned]
     cells += explaining.cells_of(collected.runs) if collected is not None else []
     cell = explaining.find_cell(cells, shorts_of(study), dataset, model, algorithm, tasks)
-    # Places of results are named after their inputs: with these unknown, only the tables know them.
+    # Paths of results depend on their inputs. If these are unknown, only the tables have the paths.
     runs = () if study.unknown else planned
     facts = explaining.explain(cell, runs, study)
     facts["notes"] += study.absent
@@ -165,10 +165,10 @@ def _explained_prompts(study: Study, words: Sequence[str], as_json: bool) -> str
 
 
 def submission_records(study: Study, dataset: str, model: str) -> list[str]:
-    """The records of one dataset and model: every run that may be submitted.
+    """Return the records of all runs of a dataset and model that may be submitted.
 
     Raises:
-        ConfigError: the study is free, and has no submission.
+        ConfigError: the study has ``rules: free`` and cannot be submitted.
     """
     if transfer_config(study).rules != "challenge":
         raise ConfigError(

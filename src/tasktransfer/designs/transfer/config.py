@@ -1,7 +1,7 @@
-"""What the config of a transfer study says beside the common sections, and what of it cannot be.
+"""Config of a transfer study: sections beyond the common ones, and checks across sections.
 
-A key is declared once: type, default and description in its section's class. Names of datasets and
-tasks are looked up when a config is read, so that those of plugins are among them.
+A key is declared once, with type, default and description in its section's class. Names of datasets
+and tasks are looked up when a config is read, so that they include those of plugins.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
 
 
 class TransferData(DataConfig):
-    """Which dialogues are studied, and where those of other datasets lie."""
+    """Dialogues of the study, and the folders of other datasets' releases."""
 
     releases: dict[DatasetName, UserPath] = Field(
-        default={}, description="dataset: folder of its release, where that is not data.release"
+        default={}, description="dataset: folder of its release, if that is not data.release"
     )
 
     def release_of(self, dataset: str) -> str:
@@ -98,23 +98,24 @@ class TransferTraining(TrainingConfig):
     )
     updates: Count | None = Field(
         default=None,
-        description="steps of the optimiser in place of epochs; a training on several tasks has as "
-        "many for each",
+        description="optimiser steps instead of epochs; a run on several tasks has this number of "
+        "steps per task",
     )
     min_updates: Count | None = Field(
-        default=None, description="least steps of the optimiser, where epochs give fewer"
+        default=None, description="minimum number of optimiser steps, if epochs give fewer"
     )
     round_updates: Count | None = Field(
         default=None,
-        description="updates of a round, after which dev is measured; null: an epoch",
+        description="updates per round, after which dev is evaluated; null: one epoch",
     )
     patience: Count | None = Field(
-        default=None, description="rounds without a better one that end a training; null: none do"
+        default=None,
+        description="rounds without improvement after which training stops; null: never",
     )
     recipe: Literal["auto"] | None = Field(
         default=None,
-        description="auto: keys of this section that are not in the file, and models[].reads, come "
-        "from a table by family and size of the model; null: from the paper",
+        description="auto: keys of this section that are missing in the file, and models[].reads, "
+        "are set by the model's family and size; null: they are set as in the paper",
     )
 
     later: ClassVar[tuple[str, ...]] = (
@@ -124,12 +125,12 @@ class TransferTraining(TrainingConfig):
 
     @property
     def keys_in_file(self) -> set[str]:
-        """Keys that the file gives a value; null is left open."""
+        """Keys that the file sets to a value other than null."""
         return {key for key in self.model_fields_set if getattr(self, key) is not None}
 
     @property
     def has_own_budget(self) -> bool:
-        """Whether the file says how long to train."""
+        """Whether the file sets the length of training."""
         return bool({"epochs", "updates", "min_updates"} & self.keys_in_file)
 
     def follow(self, recipe: Recipe) -> TransferTraining:
@@ -154,7 +155,7 @@ def _training_on(dataset: str, section: TransferTraining) -> Training:
 
 
 class ModelTraining(NamedTuple):
-    """How a model is trained: ``trainings`` by dataset."""
+    """Training settings of a model; ``trainings`` has the hyperparameters by dataset."""
 
     model: ModelSpec
     trainings: Mapping[str, Training]
@@ -166,7 +167,7 @@ class TransferModel(ModelConfig):
 
     trained: bool = Field(
         default=True,
-        description="whether the study trains it; false: it is only asked (prompted)",
+        description="whether the study trains it; false: it is only prompted",
     )
 
     @property
@@ -175,8 +176,8 @@ class TransferModel(ModelConfig):
 
     reads: Literal["pooler", "first_token", "mean"] = Field(
         default="pooler",
-        description="what an encoder's heads read: the pooler's output, as in the paper, the first "
-        "token's last state, or the mean of the last states of all tokens",
+        description="input of an encoder's heads: the pooler's output (as in the paper), the first "
+        "token's last hidden state, or the mean of all tokens' last hidden states",
     )
 
     @field_validator("reads")
@@ -198,7 +199,7 @@ def _every_kind(value: Any) -> Any:
 
 
 class TransferCheckpoints(CheckpointConfig):
-    """What stays on disk beside records and predictions."""
+    """Files that stay on disk in addition to records and predictions."""
 
     keep: Annotated[
         tuple[StageKind, ...],
@@ -264,7 +265,8 @@ class TransferConfig(CommonConfig):
         AfterValidator(lambda names: tuple(name for name in CONTROLS if name in names)),
     ] = Field(
         default=(),
-        description="what every single-source transfer is held against besides the baseline",
+        description="controls with which every single-source transfer is compared, in addition to "
+        "the baseline",
     )
     selectors: Annotated[
         tuple[SelectorName, ...],
@@ -273,18 +275,18 @@ class TransferConfig(CommonConfig):
         AfterValidator(lambda names: tuple(name for name in SELECTORS if name in names)),
     ] = Field(
         default=(),
-        description="what ranks the sources of each target before they are tried; judged by the "
-        "finished transfers (docs/selection.md)",
+        description="methods that rank the sources of each target before training; they are "
+        "evaluated with the finished transfers (docs/selection.md)",
     )
     racing: RacingConfig | None = Field(
         default=None,
-        description="pairs that look bad by dev with few seeds get no more of them; null: all "
-        "pairs have all seeds",
+        description="pairs with low dev scores on few seeds get no more seeds; null: all pairs "
+        "have all seeds",
     )
     baseline_seeds: Seeds | None = Field(
         default=None,
-        description="seeds of the baselines, those of seeds among them, as every cell of a target "
-        "leans on them; null means seeds",
+        description="seeds of the baselines, which must include those of seeds; more of them help "
+        "because every cell of a target depends on them; null: seeds",
     )
     pairs: Pairs = Field(
         default=None,
@@ -299,25 +301,25 @@ class TransferConfig(CommonConfig):
     )
     allow_leaks: Annotated[tuple[Leak, ...], LIST, DISTINCT] = Field(
         default=(),
-        description="'Source > Target': datasets of which the first may train on dialogues that "
-        "the second tests",
+        description="'Source > Target': pairs of datasets in which the source may train on test "
+        "dialogues of the target",
     )
     checkpoints: TransferCheckpoints = Field(
         default=TransferCheckpoints(),
-        description="what stays on disk beside records and predictions",
+        description="files that stay on disk in addition to records and predictions",
     )
     multi_source: MultiSourceConfig = Field(
         default=MultiSourceConfig(), description="runs with several sources (paper, section 6.2)"
     )
     prompted: Prompted = Field(
         default=(),
-        description="language models that are asked by prompts, as they were released, beside the "
+        description="language models that are prompted without training, for comparison with the "
         "baselines",
     )
     rules: Rules = Field(
         default="free",
-        description="challenge refuses what the FETA challenge forbids; free does not, and its "
-        "records cannot be submitted",
+        description="challenge: refuse settings that the FETA challenge forbids; free: allow them, "
+        "but the records cannot be submitted",
     )
 
     @model_validator(mode="after")
@@ -331,40 +333,40 @@ class TransferConfig(CommonConfig):
 
     @property
     def dataset_names(self) -> tuple[str, ...]:
-        """The datasets that are studied."""
+        """Datasets of the study."""
         return tuple(dataset.name for dataset in self.datasets)
 
     @property
     def trained_models(self) -> tuple[TransferModel, ...]:
-        """The models that algorithms are run with."""
+        """Models that the study trains."""
         return tuple(model for model in self.models if model.trained)
 
     @property
     def endpoints(self) -> Mapping[str, EndpointConfig]:
-        """Where the prompted models are that do not run here, by their names."""
+        """Endpoints of the prompted models that do not run locally, by model name."""
         return {each.model: each for each in reversed(self.prompted) if each.endpoint}
 
     @property
     def more_baseline_seeds(self) -> tuple[int, ...]:
-        """Seeds of baselines beyond those of the study."""
+        """Baseline seeds in addition to the study's seeds."""
         return tuple(seed for seed in self.baseline_seeds or () if seed not in self.seeds)
 
     @property
     def needs_model_sizes(self) -> bool:
-        """Whether the study follows a recipe, which depends on them."""
+        """Whether the study uses a recipe, which depends on model sizes."""
         return self.training.recipe is not None
 
     def training_for(self, dataset: str) -> Training:
-        """The hyperparameters that the file gives all trainings on a dataset."""
+        """Return the hyperparameters that the file sets for all trainings on a dataset."""
         return _training_on(dataset, self.training)
 
     def plan_training(
         self, model: TransferModel, spec: ModelSpec, parameters: int | None
     ) -> ModelTraining:
-        """Return how a model of the study is trained.
+        """Return the training settings of a model.
 
         Args:
-            spec: what its weights are.
+            spec: the model's weights.
             parameters: number of the model's parameters; None if no recipe needs it.
         """
         section = self.training
@@ -380,7 +382,7 @@ class TransferConfig(CommonConfig):
         )
 
     def content(self) -> dict[str, Any]:
-        """As of any config, the training key by dataset as the stages have it."""
+        """Return the content as for any config, with ``training`` by dataset as in the stages."""
         training = {each.name: self.training_for(each.name).identity for each in self.datasets}
         datasets = [asdict(each) for each in self.datasets]
         content = super().content()
@@ -410,7 +412,7 @@ class TransferConfig(CommonConfig):
             del content["racing"]
         if self.baseline_seeds is None:
             del content["baseline_seeds"]
-        if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all, of which one came later
+        if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all; one kind was added later
             content["checkpoints"]["keep"] = STAGE_KINDS[:-1]
         followed = ("recipe", *OF_ROUNDS)
         more = {key: value for key in followed if (value := getattr(self.training, key))}
@@ -418,12 +420,12 @@ class TransferConfig(CommonConfig):
 
     @classmethod
     def forbidden(cls, document: Any) -> Mapping[str, str]:
-        """What the challenge's rules forbid, if the study is under them."""
+        """Return what the challenge's rules forbid, if the study is under them."""
         return forbidden(document)
 
     @classmethod
     def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
-        """What does not fit together, of the parts that are right by themselves."""
+        """Yield conflicts between sections that are valid by themselves."""
         datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
         algorithms: tuple[str, ...] = parts.get("algorithms", ())
         asked = Asked(*(parts.get(key) for key in ("pairs", "sources", "targets")))
@@ -456,11 +458,11 @@ class TransferConfig(CommonConfig):
             yield from chooser_problems(parts["multi_source"], parts.get("selectors", ()), families)
 
 
-# --- what does not fit together -------------------------------------------------------------------
+# --- conflicts between sections -------------------------------------------------------------------
 
 
 def _nothing_to_do(models: Sequence[TransferModel]) -> Iterator[Problem]:
-    """Of a study that asks no model."""
+    """Yield a problem if the study neither trains nor prompts a model."""
     if not any(model.trained for model in models):
         message = "none is trained, and prompted asks none: leave out trained: false, or ask one"
         yield Problem("models", message)
@@ -510,7 +512,7 @@ def _seeds_without_baseline(
 def _budget_problems(
     training: TransferTraining, datasets: tuple[DatasetConfig, ...]
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the length of trainings, and with a recipe beside a reproduction."""
+    """Yield problems with the length of training, and with recipes in reproductions."""
     if training.recipe and switches_of(training.fidelity)[0] != "default":
         yield Problem(
             "training.recipe",
@@ -533,7 +535,7 @@ def _budget_problems(
 def _rate_without_heads(
     training: TransferTraining, models: Sequence[TransferModel]
 ) -> Iterator[Problem]:
-    """Yield a problem if heads have a learning rate, and no model has heads."""
+    """Yield a problem if heads have a learning rate but no model has heads."""
     trained = [model for model in models if model.trained]
     if (
         training.head_learning_rate is not None
@@ -557,6 +559,6 @@ def _starts_not_kept(checkpoints: CheckpointConfig) -> Iterator[Problem]:
 
 
 def transfer_config(study: Study) -> TransferConfig:
-    """The config of a study of this design."""
+    """Return the config of a study of this design."""
     assert isinstance(study.config, TransferConfig)
     return study.config

@@ -1,7 +1,7 @@
-"""Controls: what a transfer is held against besides the baseline. Each is a list of steps.
+"""Controls, with which a transfer is compared in addition to the baseline, as lists of steps.
 
-A gain over the baseline need not come from the source. Each control takes away one thing that the
-source could have brought, and keeps the rest:
+A gain over the baseline need not come from the source. Each control removes one possible cause of
+the gain and keeps the rest:
 
 =================  =======================================  ======================================
 control            steps                                    rules out
@@ -11,10 +11,10 @@ longer_baseline    [T] with twice the budget                more updates
 shuffled_source    [S with permuted answers] → [T]          the source's texts, any training at all
 =================  =======================================  ======================================
 
-Controls are no algorithms: a study names them under ``controls``, their runs have a table of their
-own (``control_runs``), and nothing that compares, chooses or submits algorithms sees them. They
-have one source at most. The first step of ``self_transfer`` is the target's baseline, which is
-trained once.
+Controls are not algorithms: a study lists them under ``controls``, their runs have a separate table
+(``control_runs``), and code that compares, chooses or submits algorithms ignores them. They have at
+most one source. The first step of ``self_transfer`` is the target's baseline, which is trained
+once.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import Task
 
 PERMUTED = "permuted_answers"
-"""The recipe of the data that ``shuffled_source`` trains its source on (``data.permuted``)."""
+"""Recipe of the derived data on which ``shuffled_source`` trains its source (``data.permuted``)."""
 
 LONGER = 2
-"""Multiple of the baseline's epochs or updates that ``longer_baseline`` trains."""
+"""Multiple of the baseline's epochs or updates for ``longer_baseline``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """What the study's other runs are trained with: ``data`` are the target's instances."""
+    """Training settings of the study's other runs; ``data`` are the target's instances."""
 
     data: Data
     training: Training
@@ -51,22 +51,22 @@ def _step(task: str) -> Step:
 
 
 def self_transfer(sources: Tasks, target: str, usual: Usual) -> list[Step]:
-    """The target twice: a second training that brings nothing new."""
+    """Train on the target twice, without new data."""
     return [_step(target), _step(target)]
 
 
 def longer_baseline(sources: Tasks, target: str, usual: Usual) -> list[Step]:
-    """The target alone, for twice the budget; the best round is chosen among all of them."""
+    """Train on the target alone with twice the budget; the best round is chosen among all."""
     training = usual.training.lengthen(LONGER)
     return [replace(_step(target), training=training)]
 
 
 def shuffled_source(sources: Tasks, target: str, usual: Usual) -> list[Step]:
-    """The source with answers that belong to other instances, then the target.
+    """Train on the source with permuted answers, then on the target.
 
-    Train and dev are permuted, so that no right answer trains or selects. Each seed has its own
-    permutation: over seeds, no single one stands for all. Where instances list what may be their
-    answer, they get another one of their own list, and not words that no answer can be.
+    Train and dev answers are permuted, so gold answers neither train nor select. Each seed has its
+    own permutation, so results do not depend on a single one. Instances that list their candidate
+    answers get another candidate from their own list, so that the answer stays possible.
     """
     (source,) = sources
     settings = {**usual.data.settings, "seed": usual.seed}
@@ -91,19 +91,19 @@ CONTROLS: dict[str, Control] = {
 }
 
 OF_PAIRS = frozenset({SHUFFLED_SOURCE})
-"""Controls that have a source; the others are of a target alone."""
+"""Controls that have a source; the others use the target alone."""
 
 
 def lists_answers(task: Task) -> bool:
-    """Whether a span task's instances list what may be their answer (reading comprehension)."""
+    """Return whether a span task's instances list candidate answers (reading comprehension)."""
     return task.kind == "span" and bool(task.toolkit and task.toolkit.answer_in)
 
 
 def control_steps(control: str, sources: Tasks, target: str, usual: Usual) -> list[Step]:
-    """The steps of a control's run; the model of the last one is scored on the target.
+    """Return the steps of a control's run; the model of the last step is evaluated on the target.
 
     Raises:
-        ConfigError: an unknown control, or one that has another number of sources.
+        ConfigError: an unknown control, or the wrong number of sources.
     """
     if control not in CONTROLS:
         raise ConfigError(f"unknown control {control!r}; known: {', '.join(CONTROLS)}")
@@ -116,7 +116,7 @@ def control_steps(control: str, sources: Tasks, target: str, usual: Usual) -> li
 def control_runs(
     controls: Sequence[str], tasks: Sequence[str], pairs: Sequence[tuple[str, str]]
 ) -> list[tuple[str, Tasks, str]]:
-    """(control, sources, target) of every run of a dataset, model and seed.
+    """Yield (control, sources, target) for every run of a dataset, model and seed.
 
     Args:
         controls: names in ``CONTROLS``.

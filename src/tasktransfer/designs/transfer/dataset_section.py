@@ -1,4 +1,4 @@
-"""The datasets of a transfer study: their tasks, and the pairs of a source and a target."""
+"""Config section ``datasets``: the tasks of each dataset, and its source-target pairs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tasktransfer.designs.names import AnyTaskName, AnyTaskNames, TaskNames, tas
 class Pair(Section):
     """A source and its target."""
 
-    source: AnyTaskName = Field(description="the task that is learned first or along")
-    target: AnyTaskName = Field(description="the task that is scored")
+    source: AnyTaskName = Field(description="the task that is trained first or jointly")
+    target: AnyTaskName = Field(description="the evaluated task")
 
 
 class PairsSection(Section):
-    """What is transferred to what."""
+    """Sources, targets or pairs of a dataset."""
 
     sources: Literal["all"] | AnyTaskNames = Field(
-        default=ALL, description="tasks that are transferred from, or all of tasks"
+        default=ALL, description="source tasks, or all of tasks"
     )
     targets: Literal["all"] | AnyTaskNames = Field(
-        default=ALL, description="tasks that are transferred to, or all of tasks"
+        default=ALL, description="target tasks, or all of tasks"
     )
     pairs: Annotated[tuple[Pair, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
         default=None, description="instead of sources x targets"
@@ -39,33 +39,33 @@ class PairsSection(Section):
 
 
 class DatasetSection(PairsSection):
-    """The tasks of one dataset, as the file names them."""
+    """Tasks of one dataset, as written in the file."""
 
     tasks: Literal["all"] | TaskNames = Field(default=ALL, description="tasks of the study, or all")
 
 
 class DeclaredSection(Declaration, PairsSection):
-    """A dataset of one's own: where its files are, what its tasks are, and what is transferred."""
+    """A dataset of your own: its files, its tasks, and its sources and targets."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetConfig:
-    """The tasks of one dataset and its single-source pairs, in the order of the config."""
+    """Tasks of one dataset and its single-source pairs, in the order of the config."""
 
     name: str
     tasks: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
     shorts: tuple[tuple[str, str], ...]
-    """(name, short name) of all tasks of the dataset, studied or not."""
+    """(name, short name) of all tasks of the dataset, including tasks outside the study."""
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The tasks that something is transferred to."""
+        """Target tasks."""
         return tuple(dict.fromkeys(target for _, target in self.pairs))
 
 
 def dataset_configs(sections: Any) -> tuple[DatasetConfig, ...]:
-    """Every section checked with the names of its own dataset."""
+    """Validate every section with the names of its own dataset."""
     if not isinstance(sections, dict):
         refuse([("", f"found {show(sections)}, expected a mapping (key: value)")])
     problems: list[tuple[str, str]] = []
@@ -91,8 +91,10 @@ def dataset_configs(sections: Any) -> tuple[DatasetConfig, ...]:
 
 
 def _no_dataset(name: str, value: Any) -> list[tuple[str, str]]:
-    """What is wrong with the section of a dataset that there is not: a declaration that cannot be
-    read, or no declaration."""
+    """Return the problems of an unknown dataset's section.
+
+    It is either a declaration that cannot be read, or not a declaration.
+    """
     if not is_declaration(value):
         hint = nearest(name, DATASETS) or " (give files, and it is a dataset of your own)"
         listed = ", ".join(DATASETS)
@@ -104,7 +106,7 @@ def _no_dataset(name: str, value: Any) -> list[tuple[str, str]]:
         path = f"datasets.{name}"
         inner = problems_of(error, declared, Declaration.model_json_schema, path)
         return [(problem.path.removeprefix("datasets"), problem.message) for problem in inner]
-    return []  # told as it was read
+    return []  # already reported when the declaration was read
 
 
 def _dataset_config(name: str, section: DatasetSection | DeclaredSection) -> DatasetConfig:
@@ -121,7 +123,11 @@ def _dataset_config(name: str, section: DatasetSection | DeclaredSection) -> Dat
 
 
 def _pairing(dataset_path: str, section: PairsSection, tasks: tuple[str, ...]) -> Iterator[Problem]:
-    """Sources and targets that are not studied, pairs beside them, a pair of one task."""
+    """Yield problems with sources, targets and pairs.
+
+    These are tasks outside the study, pairs combined with sources or targets, and pairs of a task
+    with itself.
+    """
 
     def must_be_studied(path: str, name: str) -> Iterator[Problem]:
         if name not in tasks:

@@ -1,6 +1,7 @@
-"""The transfer study as a design.
+"""Declaration of the transfer design.
 
-Imports of pandas and matplotlib stay in the functions that need them: the Snakefile imports this.
+Imports of pandas and matplotlib are inside the functions that need them, because the Snakefile
+imports this module.
 """
 
 from __future__ import annotations
@@ -48,8 +49,7 @@ def _parquet(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _notes(config: TransferConfig) -> tuple[str, ...]:
-    """What is to be known of the datasets; what the challenge's rules hold a study to, and what of
-    them nobody can check."""
+    """Return notes on the datasets, the challenge's rules, and rules that cannot be checked."""
     names = config.dataset_names
     notes = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].told)
     if config.racing is not None:
@@ -60,7 +60,7 @@ def _notes(config: TransferConfig) -> tuple[str, ...]:
 
 
 def _race(config: TransferConfig, racing: RacingConfig) -> str:
-    """Transfers with and without the race."""
+    """Return a line with the number of transfers with and without the race."""
     sources = Counter((d.name, target) for d in config.datasets for _, target in d.pairs)
     times = len(config.trained_models) * sum(name != BASELINE for name in config.algorithms)
     with_race = times * runs_with_race(racing, sources.values())

@@ -1,9 +1,9 @@
-"""Dialogues that a source trains on and a target of another dataset is tested with.
+"""Detection of a target's test dialogues in the training data of sources from other datasets.
 
-Within a dataset the reader refuses a dialogue in two splits. Across datasets, which may be made of
-the same texts, a dialogue of the target's test split leaks if half of its words or more, and
+Within a dataset, the reader refuses a dialogue in two splits. Different datasets may contain the
+same texts. A test dialogue of the target leaks if at least half of its words, and at least
 ``LEAST_WORDS``, are in utterances of one training dialogue of the source. Case, punctuation and
-speakers are left aside, and utterances of fewer than ``LONG`` words, which anyone may say.
+speakers are ignored, and so are utterances shorter than ``LONG`` words, which are common phrases.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 
 LONG = 6
-"""Words of an utterance that is compared, as in the panel's filter."""
+"""Minimum number of words in a compared utterance, as in the panel's filter."""
 HALF = 0.5
 SEVERAL = 2
 VERSION = 1
@@ -35,8 +35,10 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """``count`` of ``of`` test dialogues are in the source's training data, such as ``example``
-    (names of the two)."""
+    """Number of test dialogues in the source's training data.
+
+    ``count`` of ``of`` test dialogues are shared; ``example`` has the names of one such pair.
+    """
 
     count: int
     of: int
@@ -44,11 +46,11 @@ class Shared:
 
 
 Pair = tuple[str, str, str, str]
-"""Dataset and task of a source, dataset and task of its target."""
+"""Dataset and task of a source, then dataset and task of its target."""
 
 
 def pairs_across(config: TransferConfig) -> list[Pair]:
-    """The pairs of a study whose source is of another dataset, each once."""
+    """Return the distinct pairs of a study whose source is from another dataset."""
     pairs = (
         (*task_of(dataset.name, source), dataset.name, target)
         for dataset in config.datasets
@@ -59,7 +61,7 @@ def pairs_across(config: TransferConfig) -> list[Pair]:
 
 
 def refuse_leaks(study: Study) -> None:
-    """Count what pairs of two datasets share, say it, and refuse what is not allowed.
+    """Count the dialogues that pairs across datasets share, report them, and refuse leaks.
 
     Raises:
         DataError: a target's test dialogues are among those that its source trains on.
@@ -93,7 +95,7 @@ def refuse_leaks(study: Study) -> None:
 
 
 def counted(study: Study) -> dict[Pair, Shared]:
-    """What the pairs of two datasets share, of those that a start of the study has counted."""
+    """Return the shared dialogues of the pairs across datasets that have been counted."""
     known = json_text.read_object(_memo(study))
     found: dict[Pair, Shared] = {}
     for pair in pairs_across(transfer_config(study)):
@@ -107,7 +109,7 @@ def _memo(study: Study) -> Path:
 
 
 def _key(study: Study, source: tuple[str, str], target: tuple[str, str]) -> str:
-    """What a count is remembered by: the two tasks, and their data."""
+    """Return the cache key of a count: the two tasks and their data."""
     revisions = [study.revisions.data[name] for name in sorted({source[0], target[0]})]
     return json.dumps([VERSION, source, target, study.config.data.few_sample, *revisions])
 
@@ -119,8 +121,10 @@ def _read(value: Any) -> Shared:
 def _shared(
     study: Study, source: tuple[str, str], target: tuple[str, str], known: dict[str, object]
 ) -> Shared | None:
-    """What two tasks share, remembered by their data; None where these are not there or generated,
-    and then nobody else's."""
+    """Return the dialogues that two tasks share, cached by their data.
+
+    None if the data is missing, or is generated and therefore shares nothing with other data.
+    """
     names = {source[0], target[0]}
     if any(
         study.revisions.data[name] == UNKNOWN or is_generated(study.config, name) for name in names
@@ -133,7 +137,7 @@ def _shared(
             test = _instances(study, *target, "test", few)
             found = shared_dialogues(train, test)
         except DataError:
-            return None  # told where the data are asked for
+            return None  # missing data is reported when it is requested
         known[key] = [found.count, found.of, found.example]
     return _read(known[key])
 
@@ -146,7 +150,7 @@ def _instances(
 
 
 def shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) -> Shared:
-    """Which test dialogues are among training dialogues."""
+    """Count the test dialogues that are also training dialogues."""
     there: dict[str, set[str]] = {}
     for name, utterances in _by_dialogue(train).items():
         for text in utterances:
@@ -167,7 +171,7 @@ def shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) -> Sha
 
 
 def _by_dialogue(instances: Iterable[Instance]) -> dict[str, Mapping[str, int]]:
-    """Dialogue → its long utterances, as they are compared, with the number of their words."""
+    """Return each dialogue's long utterances, normalised, with their numbers of words."""
     found: dict[str, Mapping[str, int]] = {}
     for instance in instances:
         long = (text for text in _utterances(instance) if len(text.split()) >= LONG)
@@ -177,7 +181,7 @@ def _by_dialogue(instances: Iterable[Instance]) -> dict[str, Mapping[str, int]]:
 
 
 def _utterances(instance: Instance) -> Iterator[str]:
-    """The turns of a context without their speakers; all of it where it says no turns."""
+    """Yield the turns of a context without speakers, or all of it if it has no turns."""
     for start, end in pairwise([*(instance.turns or (0,)), len(instance.context)]):
         text = instance.context[start:end]
         speaker, mark, rest = text.partition(": ")

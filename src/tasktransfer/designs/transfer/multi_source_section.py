@@ -1,5 +1,4 @@
-"""The section ``multi_source``: runs with several sources (paper, section 6.2), and what of it
-cannot be."""
+"""Config section ``multi_source``: runs with several sources (paper, section 6.2)."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 
 TransferName = Annotated[str, OneOf("transfer algorithm", lambda dataset: TRANSFER_ALGORITHMS)]
 SPLITS_THAT_CHOOSE = ("dev", "test")
-"""Splits whose scores of single-source transfers may choose; a selector may in their place."""
+"""Splits whose single-source scores can choose the sources; a selector can choose instead."""
 Chooser = Annotated[str, OneOf("choice", lambda dataset: (*SPLITS_THAT_CHOOSE, *SELECTORS))]
 
 
@@ -29,12 +28,12 @@ class NamedMultiSource(Section):
     """A multi-source target and its sources, written out in the config."""
 
     dataset: DatasetName = Field(description="the dataset of target and sources")
-    target: TaskName = Field(description="the task that is scored")
+    target: TaskName = Field(description="the evaluated task")
     sources: TaskNames = Field(description="the tasks trained on together")
 
 
 def _off(mode: Any) -> Any:
-    """YAML reads ``off`` as false."""
+    """Return ``off`` for false, because YAML reads ``off`` as false."""
     return "off" if mode is False else mode
 
 
@@ -52,15 +51,15 @@ class MultiSourceConfig(Section):
         default=(), description="multi-source targets with their sources; read when mode is named"
     )
     targets_per_dataset: Count = Field(
-        default=2, description="auto: how many targets that benefit most"
+        default=2, description="auto: number of targets, those that benefit most"
     )
     sources_per_target: Count = Field(
-        default=3, description="auto: how many of a target's best sources"
+        default=3, description="auto: number of sources per target, the best ones"
     )
     choose_by: Chooser = Field(
         default="dev",
-        description="auto: the scores that choose, or the selector that ranks sources; test is the "
-        "paper's way, and its multi-source runs are then judged on the scores that chose them",
+        description="auto: the split whose scores choose the sources, or the selector that ranks "
+        "them; test follows the paper, but then the same scores choose and evaluate the runs",
     )
     algorithms: (
         Literal["all"] | Annotated[tuple[TransferName, ...], LIST, Field(min_length=1), DISTINCT]
@@ -70,7 +69,7 @@ class MultiSourceConfig(Section):
     )
 
     def in_force(self, algorithms: tuple[str, ...]) -> MultiSourceConfig:
-        """What of it counts in its mode, for a study with these algorithms."""
+        """Return the section with only the keys that apply in its mode, for these algorithms."""
         return self.model_copy(
             update={
                 "named": self.named if self.mode == "named" else (),
@@ -80,11 +79,11 @@ class MultiSourceConfig(Section):
 
     @property
     def mixes(self) -> bool:
-        """Whether some run's sources are mixed by a bandit, of a section in force."""
+        """Whether a bandit mixes the sources of any run; the section must be in force."""
         return not {*BANDITS}.isdisjoint(self.algorithms)
 
     def transfers(self, algorithms: tuple[str, ...]) -> tuple[str, ...]:
-        """The transfer algorithms that it is run with, in their order."""
+        """Return the transfer algorithms for multi-source runs, in their order."""
         wanted = algorithms if self.algorithms == ALL else self.algorithms
         return tuple(name for name in TRANSFER_ALGORITHMS if name in wanted)
 
@@ -94,7 +93,7 @@ def multi_source_problems(
     datasets: tuple[DatasetConfig, ...],
     algorithms: tuple[str, ...],
 ) -> Iterator[Problem]:
-    """What cannot be of runs with several sources."""
+    """Yield problems with multi-source runs."""
     for index, item in enumerate(section.named):
         yield from _named_target(item, datasets, at("multi_source.named", index))
     if section.mode == "named" and not section.named:
@@ -120,10 +119,10 @@ def multi_source_problems(
 def chooser_problems(
     section: MultiSourceConfig, selectors: tuple[str, ...], families: frozenset[Family]
 ) -> Iterator[Problem]:
-    """Yield what is wrong with a selector that chooses.
+    """Yield problems with the selector that chooses sources.
 
     Args:
-        families: of the models that the study trains.
+        families: families of the models that the study trains.
     """
     name = section.choose_by
     if section.mode != "auto" or name in SPLITS_THAT_CHOOSE:

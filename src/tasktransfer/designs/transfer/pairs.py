@@ -1,8 +1,8 @@
-"""Pairs of a source and a target of any datasets: how a config names them.
+"""Config keys for pairs of sources and targets across datasets.
 
-A task is ``Dataset/task``; the name alone will do where no other studied dataset has it, and
-``Dataset/*`` is all of a dataset. In a run, and in tables, a source is named as its target's
-dataset sees it: by its name alone where it is a task of the same, else as ``Dataset/task``.
+A task is written ``Dataset/task``. The name alone is enough if no other dataset of the study has
+it. ``Dataset/*`` means all tasks of a dataset. In runs and tables, a source has its name alone if
+it is in the target's dataset, else ``Dataset/task``.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 
 JOINT = ("multitask", "multitask_finetune", "temperature", "random_weights", *BANDITS)
-"""Algorithms whose training reads source and target together."""
+"""Algorithms that train source and target jointly."""
 
 Pattern = Annotated[str, Text(r"[\w*-]+(/[\w*]+)?", "write Dataset/task, Dataset/* or a task")]
 Patterns = Annotated[tuple[Pattern, ...], LIST, Field(min_length=1), DISTINCT]
 
 Task = tuple[str, str]
-"""Dataset and name."""
+"""Dataset and name of a task."""
 
 Leak = Annotated[str, Text(r"[\w-]+ ?> ?[\w-]+", "write the two datasets as 'Source > Target'")]
-"""Names two datasets, of which the first may train on dialogues that the second tests."""
+"""Two datasets; the first may train on test dialogues of the second."""
 
 
 class AnyPair(Section):
-    """A source and its target, of any datasets."""
+    """A source and its target, from any datasets."""
 
-    source: Pattern = Field(description="the task that is learned first, as Dataset/task")
-    target: Pattern = Field(description="the task that is scored, as Dataset/task")
+    source: Pattern = Field(description="the task that is trained first, as Dataset/task")
+    target: Pattern = Field(description="the evaluated task, as Dataset/task")
 
 
 Pairs = Literal["all"] | Annotated[tuple[AnyPair, ...], LIST, Field(min_length=1), DISTINCT] | None
@@ -45,7 +45,7 @@ Pairs = Literal["all"] | Annotated[tuple[AnyPair, ...], LIST, Field(min_length=1
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a config says of pairs across datasets."""
+    """The config's keys for pairs across datasets."""
 
     pairs: Any = None
     sources: Sequence[str] | None = None
@@ -53,14 +53,14 @@ class Asked:
 
     @property
     def is_open(self) -> bool:
-        """Whether it says nothing, and pairs are those of each dataset by itself."""
+        """Whether no key is set, so that pairs are within each dataset."""
         return self.pairs is None and self.sources is None and self.targets is None
 
 
 def across(
     asked: Asked, datasets: tuple[DatasetConfig, ...]
 ) -> tuple[tuple[DatasetConfig, ...], list[Problem]]:
-    """The datasets with the pairs that are asked for, and what is wrong with these."""
+    """Return the datasets with the configured pairs, and problems with these."""
     if asked.is_open:
         return datasets, []
     studied = [(dataset.name, task) for dataset in datasets for task in dataset.tasks]
@@ -89,12 +89,12 @@ def across(
 
 
 def homes(dataset: str, sources: Sequence[str]) -> tuple[Task, ...]:
-    """The sources of a run with their datasets."""
+    """Return the sources of a run with their datasets."""
     return tuple(task_of(dataset, source) for source in sources)
 
 
 def is_foreign(source: str) -> bool:
-    """Whether a source is of another dataset than its target."""
+    """Return whether a source is from another dataset than its target."""
     return "/" in source
 
 
@@ -104,7 +104,7 @@ def refused_together(
     algorithms: Sequence[str],
     mode: str,
 ) -> Iterator[Problem]:
-    """What cannot be done with sources of other datasets."""
+    """Yield settings that do not work with sources from other datasets."""
     if asked.is_open or not any(is_foreign(s) for dataset in datasets for s, _ in dataset.pairs):
         return
     if joint := [name for name in algorithms if name in JOINT]:
@@ -130,8 +130,10 @@ def _named(
 
 
 def _matching(pattern: str, studied: list[Task], path: str, problems: list[Problem]) -> list[Task]:
-    """The studied tasks that a pattern names. Case is of no account: both ``emory`` and ``MELD``
-    are spelled as their releases have them."""
+    """Return the study's tasks that match a pattern, ignoring case.
+
+    Case is ignored because releases differ in it (``emory``, ``MELD``).
+    """
     home, _, name = pattern.rpartition("/")
     found = [
         (dataset, task)
@@ -152,8 +154,11 @@ def _matching(pattern: str, studied: list[Task], path: str, problems: list[Probl
 
 
 def shorts_of(datasets: Sequence[DatasetConfig]) -> Mapping[str, str]:
-    """Task → short name; one that several datasets have, and a source of another dataset, with the
-    dataset's name."""
+    """Return short names by task.
+
+    The dataset's name is added for tasks that several datasets have, and for sources from other
+    datasets.
+    """
     shorts: dict[str, str] = {}
     for dataset in datasets:
         for task, short in dataset.shorts:

@@ -1,7 +1,7 @@
-"""Runs in which a language model is asked about a task and nothing is trained.
+"""Runs that prompt a language model on a task without training.
 
-A run is a model with a number of shots and a seed that draws them, on one task; it has an
-evaluation for each wording of the task's card.
+A run is a model with a number of shots and a seed that samples them, on one task. It has one
+evaluation per prompt wording on the task's card.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from tasktransfer.tasks.card import Task
 def prompted_runs(
     config: TransferConfig, data: Mapping[str, Data], models: Mapping[str, ModelSpec]
 ) -> Iterator[Run]:
-    """Each prompted model on each task, with each number of shots: of every seed where there are
-    shots to draw, else of the first alone."""
+    """Yield runs of each prompted model on each task with each number of shots.
+
+    With shots there is one run per seed, otherwise one run with the first seed.
+    """
     for dataset, entry in product(config.datasets, config.prompted):
         outcome = Outcome((), model=entry.spec(models))
         limit = entry.limit_test or config.training_for(dataset.name).limit_test

@@ -1,4 +1,4 @@
-"""Language models that a study asks and does not train, as its config names them."""
+"""Config section ``prompted``: language models that a study prompts and does not train."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tasktransfer.designs.names import DatasetName
 
 MOST_SHOTS = 1000
 DEFAULT_LENGTH = 4096
-"""Tokens of what is behind an endpoint, whose own limit nobody tells."""
+"""Maximum length in tokens of a model behind an endpoint, whose own limit is unknown."""
 
 Seen = Literal["yes", "no", "unknown"]
-"""Whether a model has read a dataset's test dialogues before."""
+"""Answer to whether a model saw a dataset's test dialogues in its training."""
 
 
 def _word(value: Any) -> Any:
-    """YAML reads yes and no as true and false."""
+    """Return yes or no for true or false, because YAML reads these words as booleans."""
     return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
@@ -40,11 +40,13 @@ _Chat = Annotated[
 
 
 class PromptedConfig(EndpointConfig):
-    """A model as it was released, asked by prompts about every task of the study: of ``models``, or
-    behind an endpoint."""
+    """A released model that is prompted on every task of the study.
+
+    It is one of ``models``, or is behind an endpoint.
+    """
 
     model: ModelName = Field(
-        description="what tables call it: the name of one of models, or of what an endpoint serves"
+        description="name in tables: one of models, or a name for the endpoint's model"
     )
     shots: Annotated[
         tuple[_Shots, ...],
@@ -54,42 +56,41 @@ class PromptedConfig(EndpointConfig):
         BeforeValidator(_listed, json_schema_input_type=_Shots | list[_Shots]),
     ] = Field(
         default=(0,),
-        description="examples that are shown before, drawn by seed from the training set; a "
-        "number, or several to ask with each",
+        description="number of few-shot examples, sampled by seed from the training set; one "
+        "number, or several that are each evaluated",
     )
     seen: _Seen | Annotated[dict[DatasetName, _Seen], Field(min_length=1)] = Field(
         default="unknown",
-        description="whether the model has read the test dialogues in its own training, as far as "
-        "one knows (contamination); one answer, or one per dataset. It is printed, and changes no "
-        "number",
+        description="whether the model saw the test dialogues in its training (contamination), as "
+        "far as known; one answer, or one per dataset. It is printed and changes no number",
     )
     chat: _Chat = Field(
         default="auto",
-        description="whether prompts are turns of a chat; auto: where the model has a template "
-        "for it",
+        description="whether prompts are formatted as chat turns; auto: if the model has a chat "
+        "template",
     )
     max_length: Count | None = Field(
         default=None,
-        description="tokens of prompt and answer together; null: the model's max_length, of an "
-        f"endpoint {DEFAULT_LENGTH}",
+        description="maximum number of tokens in prompt and answer together; null: the model's "
+        f"max_length, or {DEFAULT_LENGTH} for an endpoint",
     )
     thinking_tokens: Annotated[int, Field(ge=0, le=MOST)] | None = Field(
         default=None,
-        description="tokens that a model behind an endpoint may spend on its thoughts before it "
-        "answers, beyond max_length; null: 2048 if it thinks when it is probed, otherwise none",
+        description="tokens that a model behind an endpoint may spend on reasoning before it "
+        "answers, beyond max_length; null: 2048 if it reasons in a probe request, otherwise none",
     )
     limit_test: Count | None = Field(
         default=None,
-        description="test instances of a task at most, since asking takes longer than predicting; "
-        "null: training.limit_test",
+        description="maximum number of test instances per task, because prompting is slower than "
+        "predicting; null: training.limit_test",
     )
 
     def seen_of(self, dataset: str) -> Seen:
-        """What it says of a dataset."""
+        """Return the answer for a dataset."""
         return self.seen.get(dataset, "unknown") if isinstance(self.seen, dict) else self.seen
 
     def spec(self, models: Mapping[str, ModelSpec]) -> ModelSpec:
-        """The model that is asked."""
+        """Return the prompted model."""
         if self.endpoint is None:
             known = models[self.model]
             return replace(known, max_length=self.max_length or known.max_length)
@@ -103,7 +104,7 @@ Prompted = Annotated[tuple[PromptedConfig, ...], LIST, DISTINCT]
 def prompted_problems(
     entries: Sequence[PromptedConfig], models: Sequence[ModelConfig]
 ) -> Iterator[Problem]:
-    """What of the prompted models cannot be."""
+    """Yield problems with the prompted models."""
     named = {model.name: model for model in models}
     asked: dict[tuple[str, int], int] = {}
     first: dict[str, tuple[int, tuple[Any, ...]]] = {}

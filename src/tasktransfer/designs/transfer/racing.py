@@ -1,9 +1,9 @@
-"""A race between sources: all pairs with few seeds, the better ones with more.
+"""Race between sources: all pairs get a few seeds, and the better ones get more.
 
-Each round is a choice of its own (ADR 0028), made once from dev scores of the runs so far: of every
-target the best share of its sources goes on, per dataset, model and algorithm. A seed that chose is
-no independent witness of what it chose: whoever tells how good a kept pair is tells the seeds that
-came after the last choice apart (``fresh``).
+Each round ends with one selection (ADR 0028), made once from the dev scores of the runs so far. Per
+dataset, model, algorithm and target, the best fraction of the sources continues. Seeds that made a
+selection are not independent evidence for it, so statistics of kept pairs use only the seeds after
+the last selection (``fresh``).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ NAMES = ("dataset", "model", "algorithm", "source", "target")
 
 
 NO_INTERVAL = "left the race"
-"""Why a pair that left has no interval."""
+"""Reason why a pair that left has no interval."""
 LEFT_LABEL = f"{NO_INTERVAL}: of fewer seeds, which chose; no interval"
-"""What the hatching of such cells means."""
+"""Legend label of the hatching for these cells."""
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -37,10 +37,11 @@ class RacingConfig(Section):
     """Rounds of a race between the sources of a target."""
 
     seeds: Annotated[tuple[Count, ...], LIST, Field(min_length=2)] = Field(
-        description="how many of the study's seeds are run by the end of each round, rising"
+        description="cumulative number of the study's seeds at the end of each round, increasing"
     )
     keep: Annotated[tuple[Share, ...], LIST, Field(min_length=1)] = Field(
-        description="share of a target's sources that goes on after each round but the last, by dev"
+        description="fraction of a target's sources, best by dev score, that continues after each "
+        "round except the last"
     )
 
     @model_validator(mode="after")
@@ -57,38 +58,41 @@ class RacingConfig(Section):
 
 @dataclass(frozen=True)
 class Race:
-    """How far a race is. ``seeds``: of each round, all so far; ``kept``: the pairs that went on
-    after each round that is over."""
+    """State of a race.
+
+    ``seeds``: cumulative seeds of each round; ``kept``: pairs that continued after each finished
+    round.
+    """
 
     seeds: tuple[tuple[int, ...], ...]
     kept: tuple[frozenset[Cell], ...] = ()
 
     @property
     def seeds_now(self) -> tuple[int, ...]:
-        """The seeds of the round that runs."""
+        """Seeds of the current round."""
         return self.seeds[len(self.kept)]
 
     @property
     def fresh(self) -> tuple[int, ...]:
-        """The seeds that no choice was made from."""
+        """Seeds that no selection used."""
         before = self.seeds[len(self.kept) - 1] if self.kept else ()
         return tuple(seed for seed in self.seeds_now if seed not in before)
 
     def runs(self, cell: Cell, seed: int) -> bool:
-        """Whether a pair is run with a seed, as far as is chosen."""
+        """Return whether a pair runs with a seed, according to the selections so far."""
         first = next(number for number, seeds in enumerate(self.seeds) if seed in seeds)
         return first == 0 or (first <= len(self.kept) and cell in self.kept[first - 1])
 
     def before(self, rounds: int) -> Race:
-        """The race when so many rounds were over."""
+        """Return the race as it was after a number of finished rounds."""
         return Race(self.seeds, self.kept[:rounds])
 
 
 def race_of(racing: RacingConfig, seeds: Sequence[int], results: str) -> Race:
-    """The race as far as its choices are made.
+    """Read the race with the selections made so far.
 
     Raises:
-        RecordError: the file of a choice is damaged.
+        RecordError: the file of a selection is damaged.
     """
     rounds = tuple(tuple(seeds[:count]) for count in racing.seeds)
     kept: list[frozenset[Cell]] = []
@@ -107,17 +111,19 @@ def race_of(racing: RacingConfig, seeds: Sequence[int], results: str) -> Race:
 
 
 def choice_name(number: int) -> str:
-    """The choice after a round, from 1."""
+    """Return the name of the selection after a round, counted from 1."""
     return f"race_{number}"
 
 
 def go_on(dev: Mapping[Cell, float], share: float, sources: Mapping[Cell, int]) -> list[Cell]:
-    """The pairs that go on, best first: of each target so many of its sources as the share comes
-    to, rounded, and at least one. Equal scores in the order of names.
+    """Return the pairs that continue, best first.
+
+    Each target keeps the given fraction of its sources, rounded, and at least one. Ties are in the
+    order of names.
 
     Args:
-        dev: of the pairs that are still in the race, the mean dev score.
-        sources: of each of them, how many of its target are still in the race.
+        dev: mean dev scores of the pairs that are still in the race.
+        sources: for each of these pairs, the number of its target's sources still in the race.
     """
     groups: dict[tuple[str, ...], list[Cell]] = {}
     for cell in sorted(dev, key=lambda pair: (-round(dev[pair], 9), pair)):
@@ -130,7 +136,7 @@ def count_kept(sources: int, share: float) -> int:
 
 
 def runs_with_race(racing: RacingConfig, sources: Iterable[int]) -> int:
-    """Transfers that a race comes to. ``sources``: of each target, how many."""
+    """Return the number of transfers in a race; ``sources`` has the number per target."""
     total = 0
     for of_target in sources:
         left, before = of_target, 0

@@ -1,8 +1,8 @@
-"""The runs of a transfer study: what they are about, and which of them are no controls.
+"""Runs of a transfer study.
 
-A run is one of ``core.runs``: its method is an algorithm or control, and ``about`` has ``dataset``,
-``sources`` (a tuple, empty of a baseline) and ``target``. Its last stage is scored on the target's
-test set.
+A run (``core.runs``) combines a method (an algorithm, a control, a selector or a prompted model)
+with a model and a seed. ``about`` has ``dataset``, ``sources`` (an empty tuple for a baseline) and
+``target``. The run's last stage is evaluated on the target's test set.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from tasktransfer.designs.transfer.selectors.nodes import is_selector
 
 BASELINE = "baseline"
 PROMPTED = "prompted"
-"""The method of runs in which a model as released is asked and nothing is trained; ``about`` has
-``shots`` too."""
+"""Method of runs that prompt a released model instead of training one. ``about`` also has
+``shots``."""
 
 RunName = tuple[str, str, str, tuple[str, ...], str, int]
-"""dataset, model, algorithm or control, sources, target, seed"""
+"""Dataset, model, algorithm or control, sources, target, seed."""
 
 
 def run_of(name: RunName, stage: Stage) -> Run:
-    """The run that a stage's model is judged for."""
+    """Return the run that evaluates a stage's model."""
     dataset, model, method, sources, target, seed = name
     about = {"dataset": dataset, "sources": sources, "target": target}
     variant = "several sources" if len(sources) > 1 else ""
@@ -31,7 +31,7 @@ def run_of(name: RunName, stage: Stage) -> Run:
 
 
 def name_of(run: Run) -> RunName:
-    """What names a run in messages and tables."""
+    """Return the tuple that identifies a run in messages and tables."""
     about = run.about
     return (
         *(about["dataset"], run.model, run.method),
@@ -40,21 +40,23 @@ def name_of(run: Run) -> RunName:
 
 
 def is_control(run: Run) -> bool:
-    """Whether algorithms are held against it, and it is none itself."""
+    """Return whether the run is a control."""
     return run.method in CONTROLS
 
 
 def is_prompted(run: Run) -> bool:
-    """Whether a model as released is asked in it, and nothing trained."""
+    """Return whether the run prompts a released model without training."""
     return run.method == PROMPTED
 
 
 def is_transfer(run: Run) -> bool:
-    """Whether it is a baseline's run or an algorithm's."""
+    """Return whether the run is a baseline or uses a transfer algorithm."""
     return not (is_control(run) or is_selector(run) or is_prompted(run))
 
 
 def transfer_runs(plan: Plan) -> tuple[Run, ...]:
-    """The runs of a transfer study's plan: no controls, no selectors, none of models that are only
-    asked."""
+    """Return the plan's baselines and transfer runs.
+
+    Controls, selectors and prompted models are left out.
+    """
     return tuple(run for run in plan.runs if is_transfer(run))

@@ -1,4 +1,4 @@
-"""What ``multi_source.mode: auto`` picked: targets with their sources, written down once."""
+"""Selection file of ``multi_source.mode: auto``: targets with their sources, written once."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tasktransfer.errors import RecordError
 from tasktransfer.results.choices import read_choice
 
 ChooseBy = str
-"""dev or test, the split whose scores choose, or a selector."""
+"""The split whose scores choose (dev or test), or a selector."""
 
 SELECTION = "selection"
-"""Name of the choice (``core.plan.Choice``)."""
+"""Name of the selection (``core.plan.Choice``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class MultiSource:
-    """A target with all the sources that one run trains on (paper, section 6.2).
+    """A target with all sources on which one run trains (paper, section 6.2).
 
-    ``chosen_by``: the split whose scores chose it, or a selector; None: the config names it, or it
-    was chosen when test was the only way.
+    ``chosen_by``: the split whose scores chose it, or a selector. None if the config names it, or
+    if it was chosen by a version that only supported test.
     """
 
     dataset: str
@@ -34,10 +34,10 @@ class MultiSource:
 
 
 def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
-    """What ``auto`` picked; None if it has not picked yet.
+    """Read the selection of ``auto``; None if it has not been made yet.
 
     Raises:
-        RecordError: the file is damaged, or answers another question than the config asks.
+        RecordError: the file is damaged, or does not match the config.
     """
     written = read_choice(config.results, SELECTION)
     if written is None:
