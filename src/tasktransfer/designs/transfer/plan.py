@@ -1,7 +1,7 @@
-"""Config to plan: the runs of a transfer study and the distinct stages that they share.
+"""Planning: builds the runs of a transfer study, and the distinct stages they share, from a config.
 
-Pure and light, since the Snakefile imports it at every start. What it needs from
-the disk (revisions of the data, digests of the checkpoints, a selection of sources) is handed in.
+This module is pure and light, because the Snakefile imports it at every start. Inputs from disk
+(revisions of the data, digests of the checkpoints, a selection of sources) are arguments.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from tasktransfer.results.revisions import Revisions
 
 
 def plan(config: TransferConfig, revisions: Revisions) -> Plan:
-    """The plan of a study, with what ``auto`` has picked by now.
+    """Return the plan of a study, including the current selection of ``auto``.
 
     Raises:
         ConfigError: the study is under the challenge's rules and a run would break one.
-        RecordError: the file of what ``auto`` picked is damaged, or of another question.
+        RecordError: the selection file of ``auto`` is damaged, or does not match the config.
     """
     if config.racing is not None:
         return _race(config, revisions)
@@ -57,8 +57,10 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
 
 
 def _race(config: TransferConfig, revisions: Revisions) -> Plan:
-    """The plan of a race as far as its rounds are over. What a later round adds are stages of the
-    kinds that are there."""
+    """Return the plan of a race up to its current round.
+
+    Later rounds only add stages of kinds that the plan already has.
+    """
     assert config.racing is not None
     race = race_of(config.racing, config.seeds, config.results)
     racing = config.model_copy(update={"selectors": ()})
@@ -75,7 +77,7 @@ def _race(config: TransferConfig, revisions: Revisions) -> Plan:
 
 
 def _like_several_sources(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:
-    """Stages of each multi-source algorithm, for the first tasks of the study."""
+    """Return stages of each multi-source algorithm, for the first tasks of the study."""
     dataset, model = config.datasets[0], config.trained_models[0].name
     target, *others = dataset.tasks
     sources = tuple(others[: config.multi_source.sources_per_target])
@@ -99,12 +101,12 @@ def build(
     Args:
         config: a validated study.
         revisions: content digests of data and models.
-        selected: multi-source targets beyond those that the config names.
-        race: which pairs have which seeds; None: all of them all.
+        selected: multi-source targets in addition to those that the config names.
+        race: seeds of each pair; None if every pair has all seeds.
 
     Returns:
-        Every run once, and every distinct stage once: the baseline of a source is the stage that
-        its transfers start from, and multitask is the first half of multitask_finetune.
+        Every run once, and every distinct stage once. A source's baseline is the stage from which
+        its transfers start, and multitask is the first half of multitask_finetune.
 
     Raises:
         ConfigError: the study is under the challenge's rules and a run would break one.
@@ -128,7 +130,7 @@ def build(
 
 
 def _selectors(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Run]:
-    """The runs of the selectors that the config names."""
+    """Yield the runs of the configured selectors."""
     selectors = [SELECTORS[name] for name in config.selectors]
     asked = product(config.trained_models, config.seeds, config.datasets) if selectors else ()
     for model, seed, dataset in asked:
@@ -143,7 +145,7 @@ def _selectors(config: TransferConfig, builder: PlanBuilder, given: _Given) -> I
 
 
 class _Of(NamedTuple):
-    """The trainings of a dataset, model and seed that selectors read."""
+    """Trainings of a dataset, model and seed that selectors read."""
 
     builder: PlanBuilder
     given: _Given
@@ -157,7 +159,7 @@ class _Of(NamedTuple):
         return _run(self.builder, self.given, wanted).stages[0]
 
     def probe(self, source: str, target: str) -> Stage:
-        """One epoch of the transfer, which no test split is told of."""
+        """Return the stage that trains one epoch of the transfer, without a test split."""
         short = self.given.training(self.dataset, self.model).limit_to_epochs(1)
         start = _start(self.baseline(source), target, self.given.models[self.model])
         step = Step((target,), Selection((target,)), start=start, training=short, test_on=())
@@ -166,7 +168,7 @@ class _Of(NamedTuple):
 
 
 def _in_race(race: Race, wanted: RunName) -> bool:
-    """Whether a run is made: baselines and runs of several sources are no part of a race."""
+    """Return whether a run is in the plan; baselines and multi-source runs do not race."""
     dataset, model, algorithm, sources, target, seed = wanted
     if len(sources) != 1:
         return True
@@ -174,9 +176,11 @@ def _in_race(race: Race, wanted: RunName) -> bool:
 
 
 def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Stage]:
-    """Pre-trainings on the pairs of sources that ``auto`` may pick. Where pairs are trained on for
-    multitask, these are the same trainings, over before the choice is made: they keep a round for
-    it from the start."""
+    """Yield the pre-training stages on pairs of sources that ``auto`` may pick.
+
+    If multitask trains on these pairs too, the stages are identical and finish before the
+    selection. So they keep a round for the selection from the start.
+    """
     asked = config.multi_source
     if (asked.mode, asked.sources_per_target) != ("auto", 2):
         return
@@ -195,7 +199,7 @@ def _builder(config: TransferConfig) -> PlanBuilder:
 
 
 class _Given(NamedTuple):
-    """What thousands of runs share, made once: by name of the dataset or model."""
+    """Objects shared by thousands of runs, built once, by name of the dataset or model."""
 
     data: Mapping[str, Data]
     models: Mapping[str, ModelSpec]
@@ -241,9 +245,11 @@ def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
 
 
 def _across(builder: PlanBuilder, given: _Given, wanted: RunName) -> Stage:
-    """The last stage of a run with sources of other datasets: one task after the other, each with
-    the data and hyperparameters of its own dataset. The first is that source's baseline; a control
-    has it on its own data."""
+    """Return the last stage of a run with sources from other datasets.
+
+    It trains on one task after the other, each with the data and hyperparameters of its own
+    dataset. The first stage is that source's baseline; a control trains it on the control's data.
+    """
     dataset, model, algorithm, sources, target, seed = wanted
     tasks = [*homes(dataset, sources), (dataset, target)]
     if len(sources) > 1 and algorithm != "sequential":
@@ -264,8 +270,10 @@ def _across(builder: PlanBuilder, given: _Given, wanted: RunName) -> Stage:
 
 
 def _start(before: Stage | None, task: str, model: ModelSpec) -> Start | None:
-    """Where a stage starts: all of the stage before, but for the head of a task of another dataset
-    that has the same name."""
+    """Return the start of a stage: the whole previous stage, if there is one.
+
+    The head of a task with the same name from another dataset is left out.
+    """
     if before is None:
         return None
     has_its_head = model.family == "encoder" and task in before.tasks
@@ -273,10 +281,12 @@ def _start(before: Stage | None, task: str, model: ModelSpec) -> Start | None:
 
 
 def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
-    """What a training is called in paths and logs, read off the step and not off the algorithm, so
-    that equal trainings of two algorithms have one name. ``control``: a training that no algorithm
-    has, on other data or with other hyperparameters; its checkpoint is of no use beyond the study's
-    own runs."""
+    """Return the kind of a training stage for paths and logs.
+
+    It depends on the step and not on the algorithm, so that equal stages of two algorithms have one
+    name. ``control`` is a stage that no algorithm has, with other data or hyperparameters; its
+    checkpoint is not useful outside the study.
+    """
     if starts:
         return "finetune"
     if step.data is not None or step.training is not None:
@@ -285,8 +295,10 @@ def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
 
 
 def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -> str:
-    """A readable name: ``DNLI``, ``CRE+DNLI``, ``DNLI_from_CRE``; of controls ``DNLI_60_epochs``,
-    ``DNLI_permuted_answers``."""
+    """Return a readable name: ``DNLI``, ``CRE+DNLI`` or ``DNLI_from_CRE``.
+
+    Controls have names like ``DNLI_60_epochs`` or ``DNLI_permuted_answers``.
+    """
     text = "+".join(shorts[task] for task in sorted(step.train_tasks))
     if step.training is not None:
         text += f"_{step.training.budget}"
@@ -299,7 +311,10 @@ def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -
 
 
 def _refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
-    """The config is checked when it is read; this holds for plans however they come about."""
+    """Raise ConfigError if a run breaks the challenge's rules.
+
+    The config is checked when it is read. This check covers plans that are built in other ways.
+    """
     dataset, model, algorithm, sources, target, _ = wanted
     problems = broken(
         dataset,
@@ -316,7 +331,7 @@ def _refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
 
 
 def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator[RunName]:
-    """Every run, baselines first; one that is asked for twice comes twice."""
+    """Yield every run, baselines first; a run that is requested twice is yielded twice."""
     multi = [*(MultiSource(m.dataset, m.target, m.sources) for m in config.multi_source.named)]
     multi += [m for m in selected if m not in multi]
     for model in config.trained_models:
@@ -346,7 +361,7 @@ def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator
 def _more_baselines(
     config: TransferConfig, model: str, multi: list[MultiSource]
 ) -> Iterator[RunName]:
-    """Baselines of seeds that no transfer has (``baseline_seeds``)."""
+    """Yield baselines of the seeds that no transfer has (``baseline_seeds``)."""
     for seed in config.more_baseline_seeds:
         for dataset in config.datasets:
             targets = [m for m in multi if m.dataset == dataset.name]
@@ -355,7 +370,9 @@ def _more_baselines(
 
 
 def _baseline_tasks(dataset: DatasetConfig, multi: list[MultiSource]) -> list[str]:
-    """Every task that is studied needs its baseline: a target to compare with, a source to start
-    from. In the order of the config."""
+    """Return the tasks that need a baseline, in the order of the config.
+
+    Every task of the study needs one: targets for comparison, sources to start from.
+    """
     extra = [m.target for m in multi if m.target not in dataset.tasks]
     return list(dict.fromkeys([*dataset.tasks, *extra]))

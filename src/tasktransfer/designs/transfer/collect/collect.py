@@ -1,4 +1,4 @@
-"""Records to the study's tables: runs, scores, deltas, sizes, missing, problems."""
+"""Collection of records into the study's tables: runs, scores, deltas, sizes, missing, problems."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from tasktransfer.tables.collected import metadata_of, write_collected
 from tasktransfer.tables.metadata import Metadata
 
 ABOUT = ("dataset", "sources", "target")
-"""What runs are about, as ``Run.about`` has it."""
+"""Keys of ``Run.about``."""
 NO_BASELINE = "its baseline is missing"
 ALONE = "baseline missing"
-"""Reason and state of a run that is there and has nothing to be compared with."""
+"""Reason and state of a finished run without a baseline for comparison."""
 
 SOURCES_CHOSEN_BY = "sources_chosen_by"
-"""Key in the tables' facts: what chose the targets and sources of multi-source runs: the scores of
-``dev`` or ``test``, a selector (sources alone), or ``config``. Absent if there are none."""
+"""Key in the tables' facts for what chose the targets and sources of multi-source runs: the scores
+of ``dev`` or ``test``, a selector (sources only), or ``config``. Absent without such runs."""
 MORE_BASELINE_SEEDS = "more_baseline_seeds"
-"""Key in the tables' facts: seeds of baselines beside those of the runs."""
+"""Key in the tables' facts for additional baseline seeds, beyond those of the runs."""
 
 
 def collect(study: Study, *, complete: bool = False) -> tuple[Tables, Metadata]:
     """Collect a study's records into its tables.
 
     Args:
-        complete: refuse holes, and write nothing then.
+        complete: whether to raise an error, and write nothing, if a planned run is missing.
 
     Raises:
         RecordError: no record is usable, records cannot be compared, or ``complete`` and a planned
@@ -55,14 +55,14 @@ def collect(study: Study, *, complete: bool = False) -> tuple[Tables, Metadata]:
 
 
 def write(collected: Collected) -> tuple[Tables, Metadata]:
-    """Write the tables of what was collected."""
+    """Write the tables of the collected records."""
     tables, metadata = tables_of(collected), metadata_in(collected)
     write_collected(collected, frames_of(tables), columns.TABLES, metadata, ABOUT)
     return tables, metadata
 
 
 def tables_of(collected: Collected) -> Tables:
-    """What was collected, as frames in the order of the plan; controls apart."""
+    """Return the collected records as frames in the order of the plan, with controls separate."""
     of_algorithms = [run for run in collected.runs if is_transfer(run)]
     of_controls = [run for run in collected.runs if is_control(run)]
     holes = [hole for hole in collected.missing if is_transfer(hole.run)]
@@ -84,14 +84,14 @@ def tables_of(collected: Collected) -> Tables:
 
 
 def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
-    """Sizes of every task that is a target of some run."""
+    """Return the sizes of every task that is a target of a run."""
     sizes = runs[["dataset", "target", "train_size", "dev_size", "test_size"]]
     rows = sizes.drop_duplicates(["dataset", "target"], keep="last")
     return frame("sizes", rows.itertuples(index=False, name=None))
 
 
 def _alone(runs: pd.DataFrame, deltas: pd.DataFrame, holes: Iterable[Missing]) -> list[Values]:
-    """Transfer runs that are there and have nothing to be compared with."""
+    """Return rows of finished transfer runs that have no baseline for comparison."""
     baselines = {
         (run.about["dataset"], run.model, run.about["target"], run.seed): hole
         for hole in holes
@@ -112,7 +112,7 @@ def _alone(runs: pd.DataFrame, deltas: pd.DataFrame, holes: Iterable[Missing]) -
 
 
 def deltas_of(runs: pd.DataFrame) -> pd.DataFrame:
-    """Each transfer run beside the baseline of its dataset, model, target and seed.
+    """Join each transfer run with the baseline of its dataset, model, target and seed.
 
     Args:
         runs: columns of ``columns.RUNS``.
@@ -133,16 +133,16 @@ def deltas_of(runs: pd.DataFrame) -> pd.DataFrame:
     return named
 
 
-# --- what every table says ------------------------------------------------------------------------
+# --- metadata of every table ----------------------------------------------------------------------
 
 
 def shorts_of(study: Study) -> dict[str, str]:
-    """Task → short name, of all tasks of the study's datasets."""
+    """Return short names by task, for all tasks of the study's datasets."""
     return dict(pairs.shorts_of(transfer_config(study).datasets))
 
 
 def metadata_in(collected: Collected) -> Metadata:
-    """What every table says of the study."""
+    """Return the study's metadata for all tables."""
     config = transfer_config(collected.study)
     asked = config.multi_source
     facts = {
@@ -158,7 +158,7 @@ def metadata_in(collected: Collected) -> Metadata:
 
 
 def _order(runs: Iterable[Run]) -> dict[str, list[str]]:
-    """Names in the order in which the plan first has them; tasks as targets before sources."""
+    """Return names in order of first appearance in the plan; targets come before sources."""
     listed = [run for run in runs if is_transfer(run) or is_control(run)]
     sources = [source for run in listed for source in run.about["sources"]]
     names = {
@@ -171,5 +171,5 @@ def _order(runs: Iterable[Run]) -> dict[str, list[str]]:
 
 
 def more_baseline_seeds(metadata: Metadata) -> tuple[int, ...]:
-    """The seeds of baselines that the study has beside those of its runs."""
+    """Return the study's additional baseline seeds, beyond those of its runs."""
     return tuple(map(int, metadata.facts.get(MORE_BASELINE_SEEDS, "").split()))

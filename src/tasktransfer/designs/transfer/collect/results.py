@@ -1,6 +1,6 @@
-"""Everything that was collected and computed of a study, as data frames.
+"""All collected and computed results of a study, as data frames.
 
-What figures, printed tables, the report and notebooks start from::
+Entry point for figures, printed tables, the report and notebooks::
 
     from tasktransfer.designs.transfer.collect.results import read_results
 
@@ -27,7 +27,7 @@ from tasktransfer.tables.store import read_frame, read_statistic_frame, write_fr
 
 @dataclass(frozen=True)
 class Tables:
-    """What a study's records say. The columns of each frame are in ``columns.TABLES``."""
+    """Tables from a study's records. The columns of each frame are in ``columns.TABLES``."""
 
     runs: pd.DataFrame
     scores: pd.DataFrame
@@ -36,17 +36,17 @@ class Tables:
     missing: pd.DataFrame
     problems: pd.DataFrame
     control_runs: pd.DataFrame
-    """Runs of controls; ``runs``, ``scores`` and ``deltas`` have none of them."""
+    """Runs of controls, which are not in ``runs``, ``scores`` and ``deltas``."""
     control_missing: pd.DataFrame
-    """Planned runs of controls without a usable record; ``missing`` has none of them."""
+    """Planned runs of controls without a usable record, which are not in ``missing``."""
     other_missing: pd.DataFrame
-    """Everything else of the plan without a usable record: evaluations of prompted models, values
-    of selectors, and nodes that no run ends with. ``missing`` has none of them."""
+    """Other planned nodes without a usable record, which are not in ``missing``: evaluations of
+    prompted models, values of selectors, and nodes that are not the end of a run."""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """How sure the numbers are. The columns of each frame are in ``columns.STATISTICS``."""
+    """Intervals and tests. The columns of each frame are in ``columns.STATISTICS``."""
 
     cells: pd.DataFrame
     summary: pd.DataFrame
@@ -63,12 +63,12 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Results:
-    """A study's tables, its statistics, and who they are of.
+    """A study's tables, statistics and metadata.
 
-    ``lengths``: how many utterances and dialogues have which length (columns of
-    ``data.stats.length_distributions``); None where the dialogues were never prepared.
-    ``reference``: scores without a model (``tables.reference``); None where they were not made.
-    ``prompted``: of models that are only asked (``statistics.prompted``); None where none is.
+    ``lengths``: histogram of utterance and dialogue lengths (columns of
+    ``data.stats.length_distributions``); None if the dialogues were never prepared.
+    ``reference``: scores of simple predictors (``tables.reference``); None if not computed.
+    ``prompted``: scores of prompted models (``statistics.prompted``); None without such models.
     """
 
     tables: Tables
@@ -80,11 +80,11 @@ class Results:
 
 
 LENGTHS, REFERENCED, ASKED = "lengths", "reference", "prompted"
-"""Frames that are there only where the dialogues were, or where models are asked."""
+"""Frames that exist only if dialogues were available or models are prompted."""
 
 
 def frames_in(results: Results) -> dict[str, pd.DataFrame]:
-    """Every frame by name; those of dialogues that were never prepared have no rows."""
+    """Return every frame by name; frames of dialogues that were never prepared have no rows."""
     absent = pd.DataFrame()
     return {
         **vars(results.tables),
@@ -96,7 +96,7 @@ def frames_in(results: Results) -> dict[str, pd.DataFrame]:
 
 
 def results_of(view: View) -> Results:
-    """The results of a view. Frames that it does not have are empty."""
+    """Return the results of a view. Frames that it does not have are empty."""
 
     def frame(name: str) -> pd.DataFrame:
         return view[name] if name in view else columns.frame(name, [])
@@ -115,14 +115,14 @@ def results_of(view: View) -> Results:
 
 
 def in_view(view: View, results: Results) -> View:
-    """The frames of a view as they are in some results."""
+    """Return a view with its frames replaced by those of the results."""
     frames = frames_in(results)
     kept = {name: frames.get(name, view[name]) for name in view}
     return replace(view, frames=kept, metadata=results.metadata)
 
 
 def frames_of(tables: Tables) -> dict[str, pd.DataFrame]:
-    """The frames by their tables' names."""
+    """Return the frames by their tables' names."""
     return {name: getattr(tables, name) for name in columns.TABLES}
 
 
@@ -133,7 +133,7 @@ def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], metadata: Met
 
 
 def read_tables(folder: Path) -> tuple[Tables, Metadata]:
-    """Read what ``collect`` wrote.
+    """Read the tables that ``collect`` wrote.
 
     Raises:
         RecordError: a table is absent, damaged, or was written by another version of the columns.
@@ -146,7 +146,9 @@ def read_tables(folder: Path) -> tuple[Tables, Metadata]:
         )
         collections.append(metadata)
     if any(other != collections[0] for other in collections):
-        raise RecordError(f"{folder}: the tables are of several collections; collect again")
+        raise RecordError(
+            f"{folder}: the tables come from several collections; run `tasktransfer collect` again"
+        )
     return Tables(**frames), collections[0]
 
 
@@ -171,7 +173,7 @@ def read_results(folder: str | Path) -> Results:
 
 
 def read_prompted(folder: Path) -> pd.DataFrame | None:
-    """The table ``prompted``; None where no model is only asked.
+    """Read the table ``prompted``; None if no model is prompted.
 
     Raises:
         RecordError: it is damaged, or was written by another version.

@@ -1,4 +1,4 @@
-"""A run with its record, as rows of the tables."""
+"""Conversion of runs and their records to rows of the tables."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ Values = tuple[Any, ...]
 
 
 def identity(dataset: str, model: str, algorithm: str, sources: Iterable[str]) -> Values:
-    """The first six columns of every table of runs."""
+    """Return the first six columns of every table of runs."""
     listed = list(sources)
     return dataset, model, algorithm, listed, "+".join(listed), len(listed)
 
 
 def names(run: Run) -> Values:
-    """What names a run in tables, ``identity`` and target and seed."""
+    """Return the columns that identify a run in tables: ``identity``, target and seed."""
     dataset, model, method, sources, target, seed = name_of(run)
     return *identity(dataset, model, method, sources), target, seed
 
 
 def scored(run: Run) -> Stage:
-    """The training that a run's test score is of, as the run asks for it: its selection chose the
-    round."""
+    """Return the stage of a run's test score, with the selection that chose its round."""
     (stage,) = run.results_in
     assert isinstance(stage, Stage)
     return stage
 
 
 def run_row(collected: Collected, run: Run) -> Values:
-    """The row of a run in ``runs``."""
+    """Return the row of a run in ``runs``."""
     stage, target = scored(run), run.about["target"]
     record = collected.record(stage)
     provenance = record["provenance"]
@@ -78,7 +77,7 @@ def run_row(collected: Collected, run: Run) -> Values:
 
 
 def _predictions(stage: Stage, record: Record) -> Values:
-    """Path, rows and SHA-256 of the predictions."""
+    """Return path, number of rows and SHA-256 of the predictions."""
     file = record["rows"]
     if file is None:
         return None, None, None
@@ -86,12 +85,12 @@ def _predictions(stage: Stage, record: Record) -> Values:
 
 
 def _total(seconds: dict[str, float]) -> float:
-    """The trainer's own total where it gives one: it holds what lies between the phases too."""
+    """Return the trainer's total if it has one, because it includes the time between phases."""
     return seconds["total"] if "total" in seconds else sum(seconds.values())
 
 
 def score_rows(collected: Collected, run: Run) -> list[Values]:
-    """The rows of a run in ``scores``: its target on test, and what chose its round on dev."""
+    """Return a run's rows in ``scores``: its target on test, and its selection tasks on dev."""
     stage, (dataset, model, method, sources, target, seed) = scored(run), name_of(run)
     record = collected.record(stage)
     result, chosen = record["results"][target], chosen_round(record, stage.selection.tasks)
@@ -104,14 +103,17 @@ def score_rows(collected: Collected, run: Run) -> list[Values]:
 
 
 def missing_row(hole: Missing) -> Values:
-    """The row in ``missing`` of a run without a number."""
+    """Return the row in ``missing`` of a run without a score."""
     path = f"{hole.wanted.path}/{RECORD}"
     return *names(hole.run), path, hole.reason, hole.state, hole.node.path, hole.error
 
 
 def other_missing_rows(collected: Collected) -> Iterator[Values]:
-    """Yield a row for everything else of the plan without a usable record: evaluations of prompted
-    models, values of selectors, and nodes that no run ends with."""
+    """Yield a row for each other planned node without a usable record.
+
+    These are evaluations of prompted models, values of selectors, and nodes that are not the end of
+    a run.
+    """
     for hole in collected.missing:
         run, path = hole.run, f"{hole.wanted.path}/{RECORD}"
         if is_prompted(run) or is_selector(run):

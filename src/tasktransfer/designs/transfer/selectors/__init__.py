@@ -1,1 +1,1 @@
-"""Which source to train on: selectors, and how they are judged."""
+"""Selectors, which predict the best source of a target, and their evaluation."""

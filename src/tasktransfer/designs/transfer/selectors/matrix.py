@@ -1,9 +1,9 @@
-"""Judge selectors by a matrix of finished transfers, whoever has trained them.
+"""Evaluate selectors on a matrix of finished transfers from any source.
 
-A CSV file has a row for each run: ``model``, ``source``, ``target``, ``seed``, ``score``, and a
-column for each selector with its value of that pair, which may differ between seeds and may be
-empty. ``dataset`` and ``algorithm`` are optional and part the file as ``model`` does. Rows without
-a source are the targets' baselines.
+A CSV file has one row per run: ``model``, ``source``, ``target``, ``seed``, ``score``, and one
+column per selector with its value for that pair. Values may differ between seeds and may be empty.
+``dataset`` and ``algorithm`` are optional and split the file as ``model`` does. Rows without a
+source are the targets' baselines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tasktransfer.tables.store import frame_of
 
 MAX_ROWS = 500_000
 NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})
-"""Cells, in lower case, that hold no number."""
+"""Cell texts, in lower case, that mean a missing number."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 NEEDED = ("model", "source", "target", "seed", "score")
 NOTHING = Mean(np.nan)
@@ -40,8 +40,8 @@ NOTHING = Mean(np.nan)
 class Matrix:
     """Finished transfers of one dataset, model and algorithm.
 
-    ``scores`` and ``gains`` (None: no baselines are known): (targets, sources, seeds), 0-100.
-    ``values``: selector → (targets, sources, seeds). ``seconds``: what they took to compute.
+    ``scores`` and ``gains`` (None without baselines): (targets, sources, seeds), 0-100.
+    ``values``: (targets, sources, seeds) by selector. ``seconds``: time to compute them.
     """
 
     key: tuple[str, str, str]
@@ -52,14 +52,14 @@ class Matrix:
 
 
 def regret_of_file(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, list[str]]:
-    """Return the regret table of a CSV file, and what there is to say of how it was read.
+    """Return the regret table of a CSV file, and notes on how it was read.
 
     Args:
-        ks: numbers of sources that are tried. Empty for ``KS``. 1 is always among them, since
-            selectors are compared by it.
+        ks: numbers of sources to try. Empty for ``KS``. 1 is always included, because selectors
+            are compared by it.
 
     Raises:
-        DataError: it cannot be read, or is no such matrix; names file, row and remedy.
+        DataError: it cannot be read, or is not such a matrix; names file, row and remedy.
         ConfigError: a number is above the number of sources.
     """
     table, notes = read_matrix(path)
@@ -75,13 +75,13 @@ def regret_of_file(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, 
 
 
 def regret_table(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
-    """Columns of ``tables.regret.COLUMNS``, matrix by matrix."""
+    """Compute the columns of ``tables.regret.COLUMNS``, matrix by matrix."""
     every = with_progress(matrices, "judging selectors")
     return frame_of([row for matrix in every for row in _rows(matrix, ks)], COLUMNS)
 
 
 def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of a file by their lines, scores as 0-100, and what to note of it.
+    """Return the rows of a file by line, with scores as 0-100, and notes on the file.
 
     Raises:
         DataError: as ``regret_of_file``.
@@ -127,7 +127,7 @@ def _refuse_columns(path: Path, columns: Sequence[str]) -> None:
 
 
 def _read_table(file: CsvFile) -> pd.DataFrame:
-    """The cells of a file: numbers, but for the names of what was trained and tested."""
+    """Read the cells of a file: numbers, except for names of models, datasets and tasks."""
     lines = array("q")
     values: dict[str, list[str] | array[float]] = {
         name: [] if name in (*GROUP, "source", "target") else array("d") for name in file.columns
@@ -147,7 +147,7 @@ def _read_table(file: CsvFile) -> pd.DataFrame:
 
 
 def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
-    """A number; NaN if there is none."""
+    """Read a number; NaN if the cell is empty."""
     if cell.strip().lower() in NO_NUMBER:
         return math.nan
     if _NUMBER.fullmatch(cell.strip()) is None or not math.isfinite(float(cell)):
@@ -184,7 +184,7 @@ def _matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
 
 
 def cube(runs: pd.DataFrame, column: str, axes: tuple[list[str], list[str], list[int]]) -> Floats:
-    """(targets, sources, seeds) of a column; NaN where there is no row."""
+    """Return a column as an array (targets, sources, seeds), NaN if there is no row."""
     targets, sources, seeds = axes
     found = np.full((len(targets), len(sources), len(seeds)), np.nan)
     places = [

@@ -1,4 +1,4 @@
-"""The nodes of selectors: what models make of training instances, the values, and the probes."""
+"""Nodes of selectors: measurements of models on training instances, values, and probes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task, task_of
 
 METHOD = "selector"
-"""The method of runs that are a selector's values; their ``variant`` is its name."""
+"""Method of runs with a selector's values; their ``variant`` is the selector's name."""
 PROBE = "probe"
 INSTANCES = 300
-"""Training instances of a task that selectors read, see ``fits.asked``."""
+"""Number of a task's training instances that selectors read; see ``fits.asked``."""
 
 
 @dataclass(frozen=True)
 class Studied:
-    """What selectors rank: the pairs whose target is of a dataset, with a model and a seed.
+    """Pairs that selectors rank: those with targets in one dataset, for a model and a seed.
 
-    Sources of other datasets are named ``Dataset/task``. ``others``: dataset → data, of those.
-    ``baseline``: task → its training; ``probe``: source, target → one epoch of the transfer.
+    Sources from other datasets are named ``Dataset/task``; ``others`` has their data by dataset.
+    ``baseline`` returns a task's training; ``probe`` returns one epoch of a transfer.
     """
 
     data: Data
@@ -40,7 +40,7 @@ class Studied:
         return tuple(sorted({task for pair in self.pairs for task in pair}))
 
     def by_data(self, tasks: Iterable[str]) -> list[tuple[Data, tuple[str, ...]]]:
-        """Tasks by the data that they are of, with the names that they have there."""
+        """Group tasks by their data, with their names in that data."""
         found: dict[str, list[str]] = {}
         for task in tasks:
             home, name = task_of(self.data.name, task)
@@ -49,13 +49,15 @@ class Studied:
 
 
 def is_selector(run: Run) -> bool:
-    """Whether it is a selector's values, or a probe: no algorithm's run, and none of a control."""
+    """Return whether the run has a selector's values or is a probe."""
     return run.method == METHOD
 
 
 def selector_runs(studied: Studied, selectors: Sequence[Selector]) -> Iterator[Run]:
-    """The runs of some selectors: one for all targets, of ``probe`` one a pair. Selectors that need
-    no node of their own have none."""
+    """Yield the runs of selectors: one for all targets, or one per pair for ``probe``.
+
+    Selectors that need no node of their own have no run.
+    """
     for selector in selectors:
         if PROBE in selector.reads:
             for source, target in studied.pairs:
@@ -67,7 +69,7 @@ def selector_runs(studied: Studied, selectors: Sequence[Selector]) -> Iterator[R
 
 
 def fit_of(studied: Studied, selector: Selector) -> Fit | None:
-    """The node of a selector's values; None: it has no value for any pair."""
+    """Return the node of a selector's values; None if it has no value for any pair."""
     sources: dict[str, list[str]] = {}
     for source, target in studied.pairs:
         of_source, of_target = (get_task(studied.data.name, task).kind for task in (source, target))
@@ -92,8 +94,10 @@ def fit_of(studied: Studied, selector: Selector) -> Fit | None:
 def _measurements(
     studied: Studied, selector: Selector, sources: Mapping[str, Sequence[str]]
 ) -> Iterator[Fit]:
-    """What has to be measured for a selector: by baseline or base model, on all tasks that any
-    selector may ask it for, so that two selectors share it."""
+    """Yield the measurements that a selector needs, by baseline or base model.
+
+    Each covers all tasks that any selector may request, so that selectors share it.
+    """
     named = sorted({source for of in sources.values() for source in of})
     if "embeddings" in selector.reads:
         yield from _measured(studied, "embeddings", None, studied.tasks)
@@ -120,15 +124,14 @@ def _is_labelled(studied: Studied, task: str) -> bool:
 
 
 def _measured(studied: Studied, what: str, of: str | None, on: Iterable[str]) -> Iterator[Fit]:
-    """A measurement of a task's baseline, or of the base model; a fit for each dataset that it is
-    made on."""
+    """Yield a measurement by a task's baseline or the base model: one fit per dataset."""
     start, seed = None, studied.seed
     settings: dict[str, Any] = {"instances": INSTANCES}
     if of is not None:
         start = Start(studied.baseline(of))
     else:
         settings["model"] = studied.model.identity
-        # What the base model lacks is drawn by the seed; mean states need none of it.
+        # The seed initialises parts that the base model lacks; mean states do not need them.
         seed = studied.seed if what == "gradients" else 0
     for data, tasks in studied.by_data(on):
         yield Fit(what, data, tasks, seed, settings, start)

@@ -1,8 +1,9 @@
-"""``tasktransfer recommend``: which source to train a target on, what it promises, what to run.
+"""``tasktransfer recommend``: ranks the sources of a target, with expected gains and next steps.
 
-Selectors are computed cheapest first, as far as the hours go. What their values promise is learnt
-from a finished matrix with the same model; the one that ranks is the best of those that the
-matrix's intervals tell from chance. Where there is none, it says so and names the cheapest probe.
+Selectors are computed cheapest first, within the given hours. Expected gains are predicted from
+their values with a finished matrix of the same model. The ranking uses the best selector that the
+matrix's intervals distinguish from random. If there is none, the output says so and names the
+cheapest probe.
 """
 
 from __future__ import annotations
@@ -41,17 +42,19 @@ CHEAPEST_FIRST = (
     *("source_mean", "kind", "size", "tfidf", "roe", "embedding", "gradient"),
     *("hscore", "leep", "logme", "nleep", "esm_logme", "taskemb", "warmup_drop"),
 )
-"""By what they need: nothing, texts, the base model, baselines."""
+"""Selectors by what they need: nothing, texts, the base model, or baselines."""
 WITHOUT_PROOF = ("source_mean", "logme", "hscore", "leep", "nleep", "embedding", "roe", "tfidf")
-"""What ranks where no selector is told from random, the first that has values."""
+"""Selectors for ranking if none is distinguishable from random; the first with values is used."""
 SECONDS_OF_FIT = 30.0
-"""What a job of a selector takes besides trainings, roughly."""
+"""Approximate time of a selector's job, without trainings."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Which of some sources to train a target on, with the study's first model and seed. Sources
-    of other datasets are named ``Dataset/task``."""
+    """A target with its candidate sources, for the study's first model and seed.
+
+    Sources from other datasets are named ``Dataset/task``.
+    """
 
     dataset: str
     target: str
@@ -62,12 +65,12 @@ class Question:
 
     @property
     def homes(self) -> dict[str, tuple[str, str]]:
-        """Source → its dataset, and its name there."""
+        """Return, by source, its dataset and its name there."""
         return {source: task_of(self.dataset, source) for source in self.sources}
 
 
 def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
-    """The question of a command line. ``target``: DATASET/TASK, or a task that one dataset has.
+    """Parse the command line. ``target`` is DATASET/TASK, or a task that only one dataset has.
 
     Raises:
         ConfigError: the study has no such target or source.
@@ -94,7 +97,7 @@ def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
 
 
 def affordable(study: Study, question: Question, hours: float) -> tuple[list[str], list[Node]]:
-    """The selectors that fit into the hours, cheapest first, and the nodes that are to be made."""
+    """Return the selectors that fit into the hours, cheapest first, and the nodes to compute."""
     estimates, spent = Estimates(study), 0.0
     fits = {
         run.variant: run.outcome
@@ -126,7 +129,7 @@ def affordable(study: Study, question: Question, hours: float) -> tuple[list[str
 def values_at_hand(
     study: Study, question: Question, names: Sequence[str], matrix: Mapping[str, pd.DataFrame]
 ) -> dict[str, dict[str, float]]:
-    """Selector → source → value, of those that have any."""
+    """Return values by selector and source, for selectors that have any."""
     found: dict[str, dict[str, float]] = {}
     tasks = (*question.sources, question.target)
     kinds = {task: str(get_task(question.dataset, task).kind) for task in tasks}
@@ -173,7 +176,7 @@ def _sizes(study: Study, question: Question) -> dict[str, int]:
 def _transfers(
     question: Question, matrix: Mapping[str, pd.DataFrame]
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    """Source → dev gains on other targets in a finished matrix; nothing where none has any."""
+    """Return each source's dev gains on other targets in a finished matrix; empty without any."""
     if "dev" not in matrix:
         return {}
     rows = matrix["dev"]
@@ -187,10 +190,10 @@ def _transfers(
 
 
 def read_matrix(study: Study, folder: Path | None) -> dict[str, pd.DataFrame]:
-    """A finished matrix: tables of the study itself, or of another with the same model.
+    """Read a finished matrix: tables of the study itself, or of another with the same model.
 
     Raises:
-        RecordError: the tables are of another model.
+        RecordError: the tables are for another model.
     """
     place = folder or Path(study.tables)
     if not (place / "deltas.parquet").exists():
@@ -214,8 +217,10 @@ def read_matrix(study: Study, folder: Path | None) -> dict[str, pd.DataFrame]:
 
 
 def promise(name: str, question: Question, matrix: Mapping[str, pd.DataFrame]) -> Expected | None:
-    """What a selector's value promises, from a finished matrix with its values; nothing of the
-    target itself is learnt from."""
+    """Fit the expected gain for a selector's value, from a finished matrix with its values.
+
+    Results of the target itself are left out.
+    """
     if "selectors" not in matrix:
         return None
     values, deltas = matrix["selectors"], matrix["deltas"]
@@ -231,7 +236,7 @@ def promise(name: str, question: Question, matrix: Mapping[str, pd.DataFrame]) -
 
 
 def surely_better(matrix: Mapping[str, pd.DataFrame]) -> list[str]:
-    """The selectors that a matrix's regret table tells from chance, the best first."""
+    """Return the selectors that a matrix's regret table shows better than random, best first."""
     if "regret" not in matrix:
         return []
     rows = matrix["regret"]
@@ -244,7 +249,7 @@ def surely_better(matrix: Mapping[str, pd.DataFrame]) -> list[str]:
 def recommended(
     study: Study, question: Question, names: Sequence[str], matrix: Mapping[str, pd.DataFrame]
 ) -> dict[str, Any]:
-    """Ranked sources with values, expected gains and what to run next, as plain data."""
+    """Return ranked sources with values, expected gains and next steps, as plain data."""
     found = values_at_hand(study, question, names, matrix)
     sure = [name for name in surely_better(matrix) if name in found]
     ranked_by = next((n for n in (*sure, *WITHOUT_PROOF, *found) if n in found), None)
@@ -307,7 +312,7 @@ def _next(
 
 
 def as_text(told: Mapping[str, Any]) -> str:
-    """For people."""
+    """Format the recommendation as text."""
     lines = [f"target {told['target']}"]
     if told["ranked_by"] is None:
         lines.append("no selector has a value at hand: give more --hours, or collect the study")

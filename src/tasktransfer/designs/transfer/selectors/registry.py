@@ -1,7 +1,7 @@
-"""The selectors, one function each, and what a plugin adds to them.
+"""Selectors, one function each, and registration of plugins' selectors.
 
-Each function takes a ``fits.asked.Asked``, a target with its sources. Imports stay inside: plans
-need the names alone.
+Each function takes a ``fits.asked.Asked``, a target with its sources. Imports are inside the
+functions, because plans only need the names.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
     from tasktransfer.fits.asked import Asked
 
 RANK_OFFSET = 60
-"""Of reciprocal rank fusion, as in Vu et al. 2020."""
+"""Constant of reciprocal rank fusion, as in Vu et al. 2020."""
 
 Values = Mapping[str, float | None]
 
 
 def random(asked: Asked) -> Values:
-    """All alike: an order by chance, whose regret is computed in closed form."""
+    """Return equal values: a random order, whose regret is computed in closed form."""
     return dict.fromkeys(asked.sources, 0.0)
 
 
 def size(asked: Asked) -> Values:
-    """Training instances of the source."""
+    """Return the number of the source's training instances."""
     return {source: float(asked.sizes[source]) for source in asked.sources}
 
 
 def kind(asked: Asked) -> Values:
-    """1 if source and target are of one kind of task."""
+    """Return 1 if source and target have the same task type."""
     return {s: float(asked.kinds[s] == asked.kinds[asked.target]) for s in asked.sources}
 
 
 def source_mean(asked: Asked) -> Values:
-    """The mean dev gain of the source over other targets."""
+    """Return the mean dev gain of the source over other targets."""
     gains = {source: asked.transfers[source] for source in asked.sources}
     return {source: float(of.mean()) if len(of) else None for source, of in gains.items()}
 
 
 def tfidf(asked: Asked) -> Values:
-    """Cosine of mean TF-IDF vectors of the inputs."""
+    """Return the cosine of mean TF-IDF vectors of the inputs."""
     from tasktransfer.fits.similarity import cosine, mean_tfidf
 
     means = mean_tfidf({task: asked.texts(task) for task in (asked.target, *asked.sources)})
@@ -52,7 +52,7 @@ def tfidf(asked: Asked) -> Values:
 
 
 def embedding(asked: Asked) -> Values:
-    """Cosine of mean embeddings of the inputs under the base model (Vu 2020, Poth 2021)."""
+    """Return the cosine of the inputs' mean embeddings by the base model (Vu 2020, Poth 2021)."""
     from tasktransfer.fits.similarity import cosine
 
     target = asked.embeddings(asked.target).mean(axis=0)
@@ -60,7 +60,7 @@ def embedding(asked: Asked) -> Values:
 
 
 def roe(asked: Asked) -> Values:
-    """Retrieval of experts: how near the nearest source inputs of some target inputs are."""
+    """Return how similar target inputs are to their nearest source inputs (retrieval of experts)."""
     from tasktransfer.fits.similarity import retrieval_of_experts
 
     target = asked.embeddings(asked.target)
@@ -68,14 +68,14 @@ def roe(asked: Asked) -> Values:
 
 
 def logme(asked: Asked) -> Values:
-    """Log evidence of the target's classes given the source's features (You 2021)."""
+    """Return the log evidence of the target's classes given the source's features (You 2021)."""
     from tasktransfer.fits import transferability
 
     return {s: transferability.logme(asked.features(s), asked.classes) for s in asked.sources}
 
 
 def esm_logme(asked: Asked) -> Values:
-    """LogME of base features under a linear map learnt on the source (Schulte 2024)."""
+    """Return LogME of base features under a linear map learnt on the source (Schulte 2024)."""
     from tasktransfer.fits import transferability
 
     base = asked.embeddings(asked.target)
@@ -88,7 +88,7 @@ def esm_logme(asked: Asked) -> Values:
 
 
 def leep(asked: Asked) -> Values:
-    """Log likelihood of the target's classes through the source's labels (Nguyen 2020)."""
+    """Return the log likelihood of the target's classes via the source's labels (Nguyen 2020)."""
     from tasktransfer.fits import transferability
 
     found: dict[str, float | None] = {}
@@ -99,21 +99,21 @@ def leep(asked: Asked) -> Values:
 
 
 def nleep(asked: Asked) -> Values:
-    """LEEP through the components of a Gaussian mixture (Li 2021)."""
+    """Return LEEP with the components of a Gaussian mixture as labels (Li 2021)."""
     from tasktransfer.fits import transferability
 
     return {s: transferability.nleep(asked.features(s), asked.classes) for s in asked.sources}
 
 
 def hscore(asked: Asked) -> Values:
-    """Spread of class means against that of the source's features (Bao 2019)."""
+    """Return the spread of class means relative to that of the source's features (Bao 2019)."""
     from tasktransfer.fits import transferability
 
     return {s: transferability.hscore(asked.features(s), asked.classes) for s in asked.sources}
 
 
 def taskemb(asked: Asked) -> Values:
-    """Cosines of diagonal Fisher information, one a parameter tensor, fused by ranks (Vu 2020)."""
+    """Return cosines of diagonal Fisher information by tensor, fused by rank (Vu 2020)."""
     from tasktransfer.fits.similarity import cosine
 
     target, fused = asked.fisher(asked.target), dict.fromkeys(asked.sources, 0.0)
@@ -126,7 +126,7 @@ def taskemb(asked: Asked) -> Values:
 
 
 def gradient(asked: Asked) -> Values:
-    """Cosine of the mean gradients at the base model (Albalak 2023, Xia 2024)."""
+    """Return the cosine of the mean gradients at the base model (Albalak 2023, Xia 2024)."""
     from tasktransfer.fits.similarity import cosine
 
     target = asked.gradient(asked.target)
@@ -134,7 +134,7 @@ def gradient(asked: Asked) -> Values:
 
 
 def warmup_drop(asked: Asked) -> Values:
-    """By how much the target's baseline lowers the loss on the source's instances."""
+    """Return how much the target's baseline lowers the loss on the source's instances."""
     found: dict[str, float | None] = {}
     for source in asked.sources:
         base, warm = asked.losses(None, source), asked.losses(asked.target, source)
@@ -164,13 +164,13 @@ _PACKAGE = (
 )
 
 SELECTORS: dict[str, Selector] = {selector.name: selector for selector in _PACKAGE}
-"""Name → selector: those of the package, and those that plugins have added in this process."""
+"""Selectors by name: the package's, and those that plugins have added in this process."""
 
 _OF_PACKAGE = frozenset(SELECTORS)
 
 
 def add(selector: Selector) -> None:
-    """Make a selector of a plugin known in this process; one of the same name is replaced.
+    """Register a plugin's selector in this process; an earlier one with its name is replaced.
 
     Raises:
         ConfigError: its name is taken by the package, or it has no function.

@@ -1,7 +1,7 @@
-"""What the records say of selectors: a value for each pair, with its cost, and the regret table.
+"""Selector results from records: a value for each pair, with its cost, and the regret table.
 
-No test score is read for a value: dev scores of transfers to other targets, dev scores of probes,
-and what fits have left of training instances. Test scores of the finished transfers judge.
+Values never use test scores. They use dev scores of transfers to other targets, dev scores of
+probes, and fits on training instances. The evaluation uses test scores of the finished transfers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tasktransfer.tables.store import Columns, frame_of, write_frame
 NOT_THERE = "not computed yet: run snakemake"
 NO_NUMBER = "the selector gave none"
 TOGETHER = "all"
-"""The dataset of rows of all datasets together."""
+"""Value of ``dataset`` in rows over all datasets together."""
 
 VALUES: Columns = (
     ("dataset", pa.string(), "dataset"),
@@ -63,13 +63,16 @@ Axes = tuple[list[str], list[str], list[int]]
 Cost = tuple[float, float]
 """Seconds and tokens."""
 Found = tuple[float, Cost, str | None]
-"""A value, NaN if missing; its cost; why it is missing."""
+"""A value (NaN if missing), its cost, and the reason why it is missing."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The transfers of a dataset, model and algorithm: ``test`` and ``dev`` have the columns of
-    ``deltas``, one with test and one with dev scores; ``seconds``: digest → of the training."""
+    """Transfers of a dataset, model and algorithm.
+
+    ``test`` and ``dev`` have the columns of ``deltas``, with test and dev scores; ``seconds`` has
+    the training time by digest.
+    """
 
     key: tuple[str, str, str]
     test: pd.DataFrame
@@ -101,8 +104,8 @@ def values_to_choose_by(study: Study, runs: Iterable[Run], tables: Tables) -> pd
     """Return the values of the selector that ``multi_source.choose_by`` names.
 
     Args:
-        runs: of the plan before the choice.
-        tables: of the single-source transfers.
+        runs: runs of the plan before the selection.
+        tables: tables of the single-source transfers.
 
     Raises:
         RecordError: a value has not been computed yet.
@@ -125,7 +128,7 @@ def values_to_choose_by(study: Study, runs: Iterable[Run], tables: Tables) -> pd
 def values_of(
     config: TransferConfig, tables: Tables, collected: Collected | None = None
 ) -> pd.DataFrame:
-    """Columns of ``VALUES``."""
+    """Compute the columns of ``VALUES``."""
     selectors = [SELECTORS[name] for name in config.selectors]
     computed = dict(_computed(collected)) if collected is not None else {}
     families = {model.name: model.family for model in config.models}
@@ -137,7 +140,7 @@ def values_of(
         dataset, model, algorithm = group.key
         read = algorithm if "transfers" in selector.reads else ""
         key = (dataset, model, read, selector.name)
-        if key in told:  # of another algorithm, whose pairs are the same
+        if key in told:  # from another algorithm with the same pairs
             continue
         told.add(key)
         for source, target, seed in _pairs(group):
@@ -157,7 +160,7 @@ def values_of(
 
 
 def groups_of(tables: Tables) -> Iterator[Group]:
-    """The single-source transfers, by dataset, model and algorithm."""
+    """Yield the single-source transfers, by dataset, model and algorithm."""
     single = tables.deltas[tables.deltas["n_sources"] == 1]
     dev = dev_deltas(single, tables.runs)
     seconds = dict(zip(tables.runs["digest"], tables.runs["seconds"], strict=True))
@@ -167,7 +170,7 @@ def groups_of(tables: Tables) -> Iterator[Group]:
 
 
 def regret_of(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
-    """Columns of ``tables.regret.COLUMNS``: each dataset, and all of them together."""
+    """Compute ``tables.regret.COLUMNS`` for each dataset, and for all of them together."""
     matrices = [_matrix(group, values) for group in groups_of(tables)]
     together: dict[tuple[str, str], list[Matrix]] = {}
     for matrix in matrices:
@@ -192,7 +195,7 @@ def _matrix(group: Group, values: pd.DataFrame) -> Matrix:
 
 
 def _joined(several: Sequence[Matrix]) -> Matrix:
-    """Targets below each other; sources side by side, as a source is of one dataset."""
+    """Join matrices: targets are stacked, and sources are separate because each has one dataset."""
     seeds = min(one.scores.shape[2] for one in several)
     names = [n for n in several[0].values if all(n in one.values for one in several)]
 
@@ -235,7 +238,7 @@ def _from_tables(
     target: str,
     seed: int,
 ) -> Found:
-    """The value of a selector that needs no node, for one seed."""
+    """Yield the values of a selector that needs no node, for one seed."""
     tasks = (source, target)
     kinds = {task: str(get_task(group.key[0], task).kind) for task in tasks}
     counts = {task: sizes.get(task_of(group.key[0], task), 0) for task in tasks}
@@ -256,7 +259,7 @@ Key = tuple[str, str, str, str, str, int]
 
 
 def _computed(collected: Collected) -> Iterator[tuple[Key, Found]]:
-    """The values that nodes have left."""
+    """Yield the values that nodes have computed."""
     pairs = _shares(collected)
     for run in collected.runs:
         key = (run.about["dataset"], run.model, run.variant)
@@ -277,7 +280,7 @@ def _computed(collected: Collected) -> Iterator[tuple[Key, Found]]:
 
 
 def _shares(collected: Collected) -> dict[str, int]:
-    """Digest of a selector's node → pairs that it has values for."""
+    """Return, by digest of a selector's node, the number of pairs with values."""
     return {
         run.outcome.digest: sum(len(of) for of in run.outcome.settings["sources"].values())
         for run in collected.runs
@@ -286,7 +289,7 @@ def _shares(collected: Collected) -> dict[str, int]:
 
 
 def _cost_of_fit(collected: Collected, fit: Fit, pairs: Mapping[str, int]) -> Cost:
-    """Of one pair: its share of the fit and of what this reads."""
+    """Return the cost of one pair: its fraction of the fit and of the fit's inputs."""
     costs = [_cost(collected.record(one)) for one in (fit, *fit.reads) if isinstance(one, Fit)]
     seconds, tokens = (sum(column) for column in zip(*costs, strict=True))
     return seconds / pairs[fit.digest], tokens / pairs[fit.digest]
