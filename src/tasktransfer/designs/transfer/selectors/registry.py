@@ -60,7 +60,7 @@ def embedding(asked: Asked) -> Values:
 
 
 def roe(asked: Asked) -> Values:
-    """Return the similarity of target inputs to the nearest source inputs (retrieval of experts)."""
+    """Return how near the closest source inputs are to target inputs (retrieval of experts)."""
     from tasktransfer.fits.similarity import retrieval_of_experts
 
     target = asked.embeddings(asked.target)
