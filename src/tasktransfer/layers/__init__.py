@@ -1,1 +1,1 @@
-"""Layers that every family computes with: attention over packed sequences, dropout, activations."""
+"""Layers shared by all families: attention over packed sequences, dropout, activations."""

@@ -1,8 +1,8 @@
-"""Attention for every model that lets its attention be exchanged, packed or padded.
+"""Attention for packed or padded sequences, for models with exchangeable attention.
 
-Registered with transformers under ``NAME``. On a CPU it is the plain formula with cheap dropout,
-whose backward pass is faster there than that of torch's fused attention; on a GPU torch's own,
-for a pack in half precision the one for sequences of any length (``flash``).
+It is registered with transformers under ``NAME``. On a CPU it uses the plain formula with cheap
+dropout, whose backward pass is faster there than that of torch's fused attention. On a GPU it uses
+torch's attention, and for packs in half precision the variable-length kernel (``flash``).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ NAME = "tasktransfer"
 ARCHITECTURES = frozenset(
     {"bert", "roberta", "xlm-roberta", "electra", "distilbert", "gpt2", "t5", "bart"}
 )
-"""``model_type`` of those that are tested with it; others keep transformers' attention."""
+"""``model_type`` of the models tested with it; others keep transformers' attention."""
 ALL_DROPOUT_OURS = ARCHITECTURES - {"bart"}
-"""Those that have no dropout but modules and attention, so that all of it is drawn here."""
+"""Architectures with dropout only in modules and attention, so that all of it is sampled here."""
 
 
 def register() -> None:
-    """Make the attention known to transformers, with masks as its eager attention has them."""
+    """Register the attention with transformers, with the masks of eager attention."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
 
@@ -43,7 +43,7 @@ def paths_of(
     trees: bool = False,
     first_tokens: bool = False,
 ) -> tuple[str, ...]:
-    """The fast paths that a model takes, by name."""
+    """Return the names of a model's active fast paths."""
     on = {
         "packed": packed,
         "attention": config._attn_implementation == NAME,
@@ -55,7 +55,7 @@ def paths_of(
 
 
 def is_ours(model: Any) -> bool:
-    """Whether a model's attention and all of its dropout are computed here."""
+    """Return whether a model's attention and all of its dropout are computed here."""
     config = model.config
     return config._attn_implementation == NAME and config.model_type in ALL_DROPOUT_OURS
 
@@ -72,23 +72,24 @@ def attend(
     packed: Pack | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """Attention as transformers calls it.
+    """Compute attention with the signature of transformers' attention functions.
 
     Args:
-        query, key, value: shape (rows, heads, tokens, size of a head).
-        attention_mask: added to the scores, shape (rows, 1, tokens, tokens seen).
-        position_bias: added as well (T5), shape (1 or rows, heads, tokens, tokens seen).
-        packed: the one row is a pack of sequences that do not see each other.
+        query, key, value: shape (rows, heads, tokens, head size).
+        attention_mask: mask added to the scores, shape (rows, 1, tokens, keys).
+        position_bias: bias added to the scores (T5), shape (1 or rows, heads, tokens, keys).
+        packed: layout of packed sequences, if the only row is a pack. Its sequences do not attend
+            to each other.
 
     Returns:
-        Shape (rows, tokens, heads, size of a head), and no weights.
+        The output, shape (rows, tokens, heads, head size), and None instead of weights.
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     rate = dropout if module.training else 0.0
     if packed is not None:
         return _packed(packed, query, key, value, scaling, rate), None
     if attention_mask is not None:
-        # A static cache may hold more places than there are tokens yet.
+        # A static cache may have more positions than tokens.
         attention_mask = attention_mask[..., : key.shape[-2]]
     bias = attention_mask if position_bias is None else position_bias
     if attention_mask is not None and position_bias is not None:
@@ -99,11 +100,11 @@ def attend(
 def attend_from_firsts(
     packed: Pack, query: Tensor, key: Tensor, value: Tensor, scaling: float, rate: float
 ) -> Tensor:
-    """Attention of every sequence's first token to all of its tokens.
+    """Compute attention of every sequence's first token to all of its tokens.
 
     Args:
-        query: of first tokens, in the order of the pack, shape (sequences, heads, size of a head).
-        key, value: of all tokens, shape (tokens, heads, size of a head).
+        query: queries of first tokens, in the order of the pack, (sequences, heads, head size).
+        key, value: keys and values of all tokens, (tokens, heads, head size).
 
     Returns:
         Shape of ``query``.
@@ -136,7 +137,7 @@ def attend_from_firsts(
 def _packed(
     packed: Pack, query: Tensor, key: Tensor, value: Tensor, scaling: float, rate: float
 ) -> Tensor:
-    # No index: its backward pass would write zeros first.
+    # No indexing, because its backward pass would first write zeros.
     rows = [states.squeeze(0).transpose(0, 1) for states in (query, key, value)]
     if flash.is_usable(query):
         together = flash.attend(
@@ -164,8 +165,10 @@ def _packed(
 
 
 def _padded(packed: Pack, rows: Tensor) -> Tensor:
-    """(tokens, heads, size) → (padded tokens, heads, size); where there is no token, some other's
-    states, which the bias hides."""
+    """Pad the tokens of all groups: (tokens, heads, size) → (padded tokens, heads, size).
+
+    Padding positions contain states of other tokens, which the bias masks.
+    """
     if packed.padding is None:
         return rows
     padded: Tensor = _Padded.apply(rows, packed.padding)  # type: ignore[no-untyped-call]
@@ -173,8 +176,11 @@ def _padded(packed: Pack, rows: Tensor) -> Tensor:
 
 
 class _Padded(torch.autograd.Function):
-    """Lay tokens out with gaps. Each is at one place, and what fills a gap has no gradient: so both
-    ways are gathers, which give the same bits every time."""
+    """Padding of packed tokens, as gathers in both directions.
+
+    Each token has one position, and padding has no gradient. Gathers give bitwise reproducible
+    results.
+    """
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, padding: Padding) -> Tensor:
@@ -187,7 +193,7 @@ class _Padded(torch.autograd.Function):
 
 
 class _Unpadded(torch.autograd.Function):
-    """Pick the real tokens: the other way round, with no gradient for what is in a gap."""
+    """Removal of padding, the inverse of ``_Padded``; padding has no gradient."""
 
     @staticmethod
     def forward(ctx: Any, padded: Tensor, padding: Padding) -> Tensor:
@@ -201,8 +207,10 @@ class _Unpadded(torch.autograd.Function):
 
 
 def _group_bias(packed: Pack, number: int, dtype: torch.dtype) -> Tensor | None:
-    """What is added to a group's scores; a token does not see later ones, and so no padding, if
-    attention is causal. Made once for all layers."""
+    """Return the bias of a group's scores, which is computed once for all layers.
+
+    With causal attention it masks later tokens, which include the padding.
+    """
     key = (number, dtype)
     if key not in packed.biases:
         group, device = packed.groups[number], packed.ids.device
@@ -220,7 +228,7 @@ def _group_bias(packed: Pack, number: int, dtype: torch.dtype) -> Tensor | None:
 def _attention(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scaling: float, rate: float
 ) -> Tensor:
-    """Softmax of scaled scores and bias, dropout, times values; shape of ``query``."""
+    """Return dropout(softmax(scaled scores + bias)) @ values, in the shape of ``query``."""
     bias = None if bias is None else bias.to(query.dtype)
     if query.is_cuda or not torch.is_grad_enabled():
         return functional.scaled_dot_product_attention(

@@ -1,9 +1,9 @@
-"""Dropout whose random numbers cost next to nothing on a CPU.
+"""Dropout with cheap random numbers on a CPU.
 
-Drawing one double-precision random number for each activation, as torch does on a CPU, takes a
-sixth of an encoder's training time. Sixteen random bits say as well whether an activation stays,
-and a fast generator makes them four at a time. The rate is rounded to a multiple of 1/65536, and
-what stays is scaled by exactly that rate, so the expected value is unchanged.
+On a CPU torch samples one double-precision random number per activation, which takes a sixth of an
+encoder's training time. Sixteen random bits are enough to decide whether an activation is kept, and
+a fast generator produces four such numbers at a time. The rate is rounded to a multiple of 1/65536.
+Kept activations are scaled by exactly this rate, so the expected value does not change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _this_thread = threading.local()
 
 @contextmanager
 def dropout_drawn_from(seed: int) -> Iterator[None]:
-    """This thread's dropout depends on the seed alone in the block (on a CPU)."""
+    """Make this thread's dropout depend only on the seed within the block (on a CPU)."""
     _this_thread.source = np.random.SFC64(seed)
     try:
         yield
@@ -35,8 +35,10 @@ def dropout_drawn_from(seed: int) -> Iterator[None]:
 
 
 def drawn_again() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """For a computation that is done twice, now and later: the second one draws this thread's
-    dropout as the first one did (on a CPU)."""
+    """Return contexts for a computation and its repetition with the same dropout masks.
+
+    They apply to this thread's dropout on a CPU.
+    """
     source = getattr(_this_thread, "source", None)
     before = None if source is None else source.state
 
@@ -55,14 +57,14 @@ def drawn_again() -> tuple[AbstractContextManager[None], AbstractContextManager[
 
 
 class FastDropout(nn.Dropout):
-    """``nn.Dropout`` as a module; on a GPU it is just that."""
+    """A replacement of ``nn.Dropout``, identical to it on a GPU."""
 
     def forward(self, input: Tensor) -> Tensor:
         return dropped(input, self.p, self.training)
 
 
 def use_fast_dropout(module: nn.Module) -> None:
-    """Put ``FastDropout`` in the place of every ``nn.Dropout`` inside a module."""
+    """Replace every ``nn.Dropout`` inside a module by ``FastDropout``."""
     for name, child in module.named_children():
         if type(child) is nn.Dropout:
             setattr(module, name, FastDropout(child.p))
@@ -71,7 +73,7 @@ def use_fast_dropout(module: nn.Module) -> None:
 
 
 def dropped(values: Tensor, rate: float, training: bool = True) -> Tensor:
-    """``values`` with a share ``rate`` of them set to zero and the others scaled up."""
+    """Return ``values`` with a fraction ``rate`` set to zero and the others scaled up."""
     if not training or rate == 0.0:
         return values
     if values.is_cuda or round(rate * _LEVELS) >= _LEVELS:
@@ -80,9 +82,9 @@ def dropped(values: Tensor, rate: float, training: bool = True) -> Tensor:
 
 
 def _keep(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
-    """Zeros, and in the other places what kept values are multiplied by.
+    """Sample a dropout mask: zeros, and the scale of kept values elsewhere.
 
-    The bits come from a generator that is seeded by torch's own, whose state a training keeps.
+    The generator is seeded by torch's, whose state a training stores.
     """
     count = math.prod(shape)
     source = getattr(_this_thread, "source", None)
@@ -93,7 +95,7 @@ def _keep(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
     zeros = round(rate * _LEVELS)
     first_kept, scale = zeros - _LEVELS // 2, _LEVELS / (_LEVELS - zeros)
     if dtype == torch.bfloat16:
-        # 0 and 1 times the bits of the scale, in place: twice as fast as converting them.
+        # Multiply 0 and 1 by the bits of the scale in place: twice as fast as a conversion.
         pattern = int(torch.tensor(scale, dtype=dtype).view(torch.int16))
         return torch.ge(numbers, first_kept, out=numbers).mul_(pattern).view(dtype)
     mask = torch.empty(shape, dtype=dtype)

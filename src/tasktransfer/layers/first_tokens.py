@@ -1,8 +1,8 @@
-"""A sequence as a whole is read from its first token, so nobody needs the last layer's others.
+"""Computation of only the first tokens in the last layer, for models pooled by the first token.
 
-Keys and values of all tokens are needed still; queries, the attention's output and the feed-forward
-part are computed for first tokens alone. That spares a layer five sixths of its matrix products,
-and changes no number that anything depends on.
+Keys and values of all tokens are still needed. Queries, the attention's output and the feed-forward
+part are computed for first tokens only. This saves five sixths of the layer's matrix products, and
+does not change any result.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from tasktransfer.layers.attention import attend_from_firsts, is_ours
 from tasktransfer.layers.packing import Pack
 
 ARCHITECTURES = frozenset({"bert", "electra", "roberta", "xlm-roberta"})
-"""``model_type`` of those whose layers are built like BERT's."""
+"""``model_type`` of models whose layers are built like BERT's."""
 
 
 def narrow_last_layer(backbone: Any) -> bool:
-    """Let the last layer of a model compute what a pack wants of it (``Pack.firsts_only``).
+    """Make a model's last layer compute only first tokens if requested (``Pack.firsts_only``).
 
     Returns:
-        Whether it will; models of other architectures stay as they are.
+        Whether the architecture supports it; other models are not changed.
     """
     if backbone.config.model_type not in ARCHITECTURES or not is_ours(backbone):
         return False
     last = backbone.encoder.layer[-1]
-    # On the instance, below the module's call: its weights keep their names.
+    # The method is replaced on the instance, so weights keep their names.
     last.forward = MethodType(_forward, last)
     return True
 
@@ -36,8 +36,11 @@ def narrow_last_layer(backbone: Any) -> bool:
 def _forward(
     layer: Any, hidden_states: Tensor, *arguments: Any, packed: Pack | None = None, **others: Any
 ) -> Tensor:
-    """The layer's own forward pass, or that of first tokens: (1, tokens, hidden size) →
-    (1, sequences, hidden size), sequences in the pack's order."""
+    """Run the layer's own forward pass, or compute only first tokens.
+
+    In the second case (1, tokens, hidden size) → (1, sequences, hidden size), with sequences in the
+    pack's order.
+    """
     if packed is None or packed.first_places is None:
         whole: Tensor = type(layer).forward(
             layer, hidden_states, *arguments, packed=packed, **others

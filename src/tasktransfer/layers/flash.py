@@ -1,12 +1,12 @@
-"""Attention of packed sequences by one kernel: torch's variable-length flash attention.
+"""Attention over packed sequences with one kernel: torch's variable-length flash attention.
 
-On a GPU, in half precision, and where ``training.deterministic`` is not set; else attention works
-on groups of like length (``attention``), which is what this is held to.
+It is used on a GPU, in half precision, and without ``training.deterministic``. Otherwise attention
+works on groups of sequences with similar lengths (``attention``), the reference for this kernel.
 
-torch's public function for it, ``torch.nn.attention.varlen.varlen_attn``, has no dropout, which
-BERT and GPT-2 are trained with. So the operation below it is called: aten's own, the only part of
-torch that is used without being documented, and here alone. ``tests/unit/test_flash.py`` says what
-it is relied on for. ``TASKTRANSFER_VARLEN=0`` leaves it out.
+torch's public function, ``torch.nn.attention.varlen.varlen_attn``, has no dropout, which the
+training of BERT and GPT-2 needs. The underlying aten operation is therefore called directly. It is
+the only undocumented part of torch in this package, and is used only here.
+``tests/unit/test_flash.py`` tests the required behaviour. ``TASKTRANSFER_VARLEN=0`` disables it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from torch import Tensor
 VARIABLE = "TASKTRANSFER_VARLEN"
 HALF = (torch.float16, torch.bfloat16)
 LARGEST_HEAD, HEAD_MULTIPLE = 256, 8
-"""Sizes of a head that the kernels are built for."""
+"""Largest head size of the kernels, and the number of which it must be a multiple."""
 OLDEST = (8, 0)
-"""The compute capability that they need (Ampere)."""
+"""Minimum compute capability for the kernels (Ampere)."""
 
 
 def is_usable(query: Tensor) -> bool:
-    """Whether attention with such queries, shape (..., size of a head), can be computed so."""
+    """Return whether the kernel supports attention with these queries, shape (..., head size)."""
     size = query.shape[-1]
     return bool(
         query.is_cuda
@@ -50,14 +50,14 @@ def attend(
     scaling: float,
     rate: float,
 ) -> Tensor:
-    """Attention inside each of some sequences that lie end to end.
+    """Compute attention within each of several packed sequences.
 
     Args:
-        query: shape (query tokens, heads, size of a head); ``key`` and ``value`` likewise.
-        ends: where each sequence's queries, and its keys, begin and the last one ends, shape
+        query: shape (query tokens, heads, head size); ``key`` and ``value`` likewise.
+        ends: cumulative lengths of the sequences' queries, and of their keys, shape
             (sequences + 1,), int32.
-        longest: tokens of the longest sequence's queries, and of its keys.
-        rate: of dropout.
+        longest: largest number of queries, and of keys, of a sequence.
+        rate: dropout rate.
 
     Returns:
         Shape of ``query``.

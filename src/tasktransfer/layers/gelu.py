@@ -1,6 +1,6 @@
-"""GELU by its tanh approximation (Hendrycks and Gimpel 2016, arXiv 1606.08415) as one operation.
+"""The tanh approximation of GELU (Hendrycks and Gimpel 2016, arXiv 1606.08415) as one operation.
 
-transformers computes it step by step where a config says ``gelu_new``, as GPT-2's does: eight
+For ``gelu_new`` in a config, as in GPT-2's, transformers computes it step by step, with eight
 passes over the widest activations of a model. torch has the same formula as one operation.
 """
 
@@ -10,13 +10,13 @@ from torch import nn
 from transformers.activations import ACT2FN
 
 SPELLINGS = ("gelu_new", "gelu_fast", "gelu_python_tanh")
-"""The names in transformers' configs of the formula that is computed step by step."""
+"""Names of the activations that transformers computes step by step."""
 
 
 def use_one_gelu(module: nn.Module) -> None:
-    """Put torch's operation in the place of every activation of ``SPELLINGS`` inside a module.
+    """Replace every activation of ``SPELLINGS`` inside a module by torch's operation.
 
-    Equal but for rounding: 5e-7 apart at most between -10 and 10, in float32.
+    Results differ by rounding only: at most 5e-7 between -10 and 10, in float32.
     """
     stepwise = tuple(type(ACT2FN[name]) for name in SPELLINGS)
     for parent in [*module.modules()]:

@@ -1,9 +1,9 @@
-"""Sequences laid end to end, so that no layer of a model computes padding.
+"""Packing of sequences into one row, so that no layer computes padding.
 
 In random batches of dialogues two thirds of all positions are padding. A pack is one row of real
-tokens: embeddings, linear layers, norms and activations see nothing else. Only attention needs to
-know where a sequence ends; it works on groups of sequences of like length, padded to the longest
-of their group (see ``attention``).
+tokens, so embeddings, linear layers, norms and activations never process padding. Only attention
+needs the boundaries of sequences. It works on groups of sequences with similar lengths, padded to
+the longest of their group (see ``attention``).
 """
 
 from __future__ import annotations
@@ -19,17 +19,21 @@ from torch import Tensor
 from tasktransfer.layers.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
 
 LIKE_LENGTH = {"cpu": 0.9, "cuda": 0.5}
-"""A group's shortest sequence has at least this share of its longest one's length. Padding costs
-more on a CPU, a further group more on a GPU."""
+"""Minimum ratio of the shortest to the longest sequence of a group.
+
+Padding costs more on a CPU, and additional groups cost more on a GPU."""
 
 PLACEHOLDER = (1, 1, 1, 1)
-"""Shape of the mask that a packed call gives: transformers makes none of its own then."""
+"""Shape of the mask in a call with a pack, which keeps transformers from creating a mask."""
 
 
 def first_position(config: Any) -> int | None:
-    """The position id of a sequence's first token; None: models of this kind are not packed.
+    """Return the position id of a sequence's first token; None if the model cannot be packed.
 
-    ``config``: a model's. Only kinds whose packed results are tested against padded ones.
+    Only models whose packed results are tested against padded ones can be packed.
+
+    Args:
+        config: config of the model.
     """
     match config.model_type:
         case "bert" | "electra" | "gpt2":
@@ -42,22 +46,23 @@ def first_position(config: Any) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Sequences of like length: ``rows`` of at most ``width`` tokens."""
+    """Sequences of similar length: ``rows`` rows of at most ``width`` tokens."""
 
     rows: int
     width: int
     padding: Tensor | None
-    """Where there is no token, shape (rows, 1, 1, width), bool; None: there is one everywhere."""
+    """Mask of padding, shape (rows, 1, 1, width), bool; None if there is no padding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """Groups' padded layouts laid end to end.
+    """The concatenated padded layouts of all groups.
 
     Attributes:
-        places: each token's place in it, shape (tokens,), int64.
-        sources: the token at each place, shape (padded tokens,); where there is none, the first.
-        gaps: the places without a token.
+        places: position of each token in the layout, shape (tokens,), int64.
+        sources: index of the token at each position, shape (padded tokens,); the first token for
+            padding.
+        gaps: positions of padding.
     """
 
     places: Tensor
@@ -67,17 +72,17 @@ class Padding:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where sequences lie that are laid end to end, the longest first. On the host.
+    """The positions of packed sequences, longest first, on the host.
 
     Attributes:
-        lengths: tokens of each given sequence.
-        starts: where each given sequence begins.
-        order: the given sequences in the order of the pack.
+        lengths: number of tokens of each input sequence.
+        starts: start of each input sequence in the pack.
+        order: indices of the input sequences in the order of the pack.
         groups: rows, width and whether there is padding, in the order of the tokens.
-        arrays: what a pack needs on the device: ``ids``, ``positions``, ``mask`` (a
+        arrays: arrays that a pack needs on the device: ``ids``, ``positions``, ``mask`` (a
             ``PLACEHOLDER``) and more.
-        causal: whether a token sees only those before it.
-        firsts_only: whether of the last layer nothing but each sequence's first token is wanted.
+        causal: whether attention is causal.
+        firsts_only: whether only each sequence's first token is needed from the last layer.
     """
 
     lengths: Longs
@@ -89,33 +94,35 @@ class Layout:
     firsts_only: bool
 
     def per_token(self, of_sequence: Ints) -> Longs:
-        """A number of each given sequence, said of each of its tokens, shape (1, tokens)."""
+        """Repeat a number per input sequence for each of its tokens, shape (1, tokens)."""
         order = self.order
         values: Longs = np.repeat(of_sequence[order].astype(np.int64), self.lengths[order])
         return values[None]
 
     def within(self) -> Longs:
-        """Each token's place in its own sequence, from 0, shape (1, tokens)."""
+        """Return each token's position in its sequence, from 0, shape (1, tokens)."""
         within: Longs = spans(np.zeros_like(self.lengths), self.lengths[self.order])
         return within[None]
 
     def firsts(self) -> Longs:
-        """Index of each given sequence's first token, shape (sequences,)."""
+        """Return the index of each input sequence's first token, shape (sequences,)."""
         return self.starts
 
     def ranks(self) -> Longs:
-        """Which sequence of the pack each given one is, shape (sequences,)."""
+        """Return each input sequence's index in the pack, shape (sequences,)."""
         return np.argsort(self.order)
 
     def table(self) -> Longs:
-        """Index of each given sequence's tokens in the pack, shape (sequences, longest); beyond
-        its last token, some other token's."""
+        """Return the indices of each input sequence's tokens in the pack, (sequences, longest).
+
+        Entries after a sequence's last token refer to other tokens.
+        """
         columns = np.arange(int(self.lengths.max()))
         table: Longs = np.minimum(self.starts[:, None] + columns, int(self.lengths.sum()) - 1)
         return table
 
     def pack(self, tensors: Mapping[str, Tensor]) -> Pack:
-        """The pack, from ``arrays`` as tensors of a device."""
+        """Build the pack from ``arrays`` as tensors on a device."""
         padding = None
         if "places" in tensors:
             padding = Padding(tensors["places"], tensors["sources"], tensors["gaps"])
@@ -143,19 +150,20 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Sequences end to end, the longest first, on a device.
+    """Packed sequences, longest first, on a device.
 
     Attributes:
         ids: token ids, shape (1, tokens), int64.
         positions: position ids, same shape.
-        groups: in the order of the tokens.
-        padding: how the tokens lie in the groups' padded layout; None: nothing is padded.
+        groups: groups in the order of the tokens.
+        padding: positions of the tokens in the groups' padded layout; None without padding.
         causal, firsts_only: as in ``Layout``.
-        ends: where each sequence begins and the last one ends, shape (sequences + 1,), int32.
-        longest: tokens of the longest sequence.
-        first_places: of each sequence's first token, in the order of the pack; None: nobody asks.
-        first_ends: ``ends`` of what holds first tokens only.
-        biases: what was made of the groups' padding by attention, for all layers.
+        ends: cumulative lengths of the sequences, shape (sequences + 1,), int32.
+        longest: number of tokens of the longest sequence.
+        first_places: index of each sequence's first token, in the order of the pack; None if it is
+            not needed.
+        first_ends: ``ends`` for a pack of only first tokens.
+        biases: cache of the groups' attention biases, shared by all layers.
     """
 
     ids: Tensor
@@ -180,12 +188,12 @@ def lay_out(
     causal: bool = False,
     firsts_only: bool = False,
 ) -> Layout:
-    """Lay sequences end to end.
+    """Compute the layout of packed sequences.
 
     Args:
-        rows: their token ids, in any order, none of them empty.
-        device: that they are meant for.
-        first_position: the position id of a first token.
+        rows: token ids of the sequences, in any order; none may be empty.
+        device: device of the future pack.
+        first_position: position id of a sequence's first token.
     """
     given = rows.lengths().astype(np.int64)
     order = np.argsort(-given, kind="stable")
@@ -212,14 +220,14 @@ def lay_out(
 def pack(
     rows: Sequence[Ints], device: torch.device, *, causal: bool = False, firsts_only: bool = False
 ) -> Pack:
-    """Sequences on a device, end to end: their token ids, in any order, none of them empty."""
+    """Pack sequences of token ids on a device; they may be in any order, but not empty."""
     layout = lay_out(ragged(rows), device, causal=causal, firsts_only=firsts_only)
     tensors = {name: torch.from_numpy(array) for name, array in layout.arrays.items()}
     return layout.pack({name: tensor.to(device) for name, tensor in tensors.items()})
 
 
 def _groups(lengths: Longs, like: float) -> tuple[tuple[tuple[int, int, bool], ...], Longs]:
-    """Groups of sequences that come sorted, and every sequence's width in its group."""
+    """Return the groups of sorted sequences, and the padded width of each sequence."""
     groups: list[tuple[int, int, bool]] = []
     widths = np.empty_like(lengths)
     begin = 0
@@ -235,11 +243,11 @@ def _groups(lengths: Longs, like: float) -> tuple[tuple[tuple[int, int, bool], .
 def _padding(
     lengths: Longs, widths: Longs, within: Longs, groups: tuple[tuple[int, int, bool], ...]
 ) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-    """The arrays of ``Padding``, and ``hidden``: the masks of the groups that have padding, flat.
+    """Return the arrays of ``Padding``, and the flat masks of groups with padding (``hidden``).
 
     Args:
-        lengths, widths: of sequences, sorted.
-        within: each token's place in its own sequence.
+        lengths, widths: lengths and padded widths of the sorted sequences.
+        within: position of each token in its sequence.
     """
     places = within + np.repeat(np.cumsum(widths) - widths, lengths)
     empty = np.ones(int(widths.sum()), dtype=bool)

@@ -1,8 +1,8 @@
-"""Prompts that begin alike, merged into trees, so that a causal model reads a beginning once.
+"""Trees of prompts with common prefixes, so that a causal model computes each prefix once.
 
-Every utterance of a dialogue is a prompt of an utterance-level task, and each begins with the one
-before; questions about one dialogue all begin with it. A decoder's states of a beginning do not
-depend on what follows, so they are computed once and branch where the prompts do. Pure numpy.
+In an utterance-level task every utterance of a dialogue gives a prompt that begins with the
+previous prompt. All questions about a dialogue begin with the dialogue. A decoder's states for a
+prefix do not depend on later tokens, so they are computed once and shared. Pure numpy.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from tasktransfer.layers.ragged import Ints
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 MOST_NODES = 512
-"""Attention costs the square of a tree's size: beyond this a further branch starts a new tree."""
+"""Maximum size of a tree, since attention is quadratic in it; further branches start a new tree."""
 LEAST_SHARED = 0.25
-"""A prompt joins a tree if at least this share of it is there already."""
+"""Minimum fraction of a prompt that a tree must already contain for the prompt to join it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTree:
-    """Prompts, their common beginnings once.
+    """Prompts with shared prefixes.
 
     Attributes:
-        prompts: which of the given prompts, by index.
-        tokens: the nodes' token ids, shape (nodes,).
-        depths: each node's position in its prompts, from 0, shape (nodes,).
-        leaves: the node that ends each prompt, shape (prompts,).
-        visible: whether a node (row) sees another (column): itself and those before it on the way
-            from the prompt's first token, shape (nodes, nodes).
+        prompts: indices of the prompts in the input.
+        tokens: token ids of the nodes, shape (nodes,).
+        depths: position of each node in its prompts, from 0, shape (nodes,).
+        leaves: last node of each prompt, shape (prompts,).
+        visible: attention mask, shape (nodes, nodes): a node (row) attends to itself and to its
+            ancestors (columns).
     """
 
     prompts: tuple[int, ...]
@@ -48,7 +48,7 @@ class PromptTree:
 
 def prompt_trees(prompts: Sequence[Ints]) -> list[PromptTree]:
     """Merge prompts (token ids, none empty) into trees; every prompt is in exactly one."""
-    # Big-endian bytes sort as the numbers do, so that prompts that begin alike come together.
+    # Big-endian bytes sort like the numbers, so prompts with a common prefix are adjacent.
     order = sorted(range(len(prompts)), key=lambda i: prompts[i].astype(">u4").tobytes())
     trees: list[PromptTree] = []
     members: list[int] = []
@@ -69,14 +69,19 @@ def prompt_trees(prompts: Sequence[Ints]) -> list[PromptTree]:
 
 
 def _common(first: Ints, second: Ints) -> int:
-    """How many tokens two prompts have in common from their beginning."""
+    """Return the length of the common prefix of two prompts."""
     room = min(len(first), len(second))
     different = np.flatnonzero(first[:room] != second[:room])
     return int(different[0]) if len(different) else room
 
 
 def _tree(prompts: Sequence[Ints], members: Sequence[int], shared: Sequence[int]) -> PromptTree:
-    """``shared``: how many tokens each member has in common with the one before it."""
+    """Build the tree of some prompts.
+
+    Args:
+        members: indices of the prompts.
+        shared: length of each member's common prefix with the previous member.
+    """
     total = sum(len(prompts[m]) - s for m, s in zip(members, shared, strict=True))
     tokens, depths = np.empty(total, np.int32), np.empty(total, np.int32)
     visible = np.zeros((total, total), dtype=bool)

@@ -1,4 +1,4 @@
-"""Rows of different length in one flat array; many are picked at once, without a Python loop."""
+"""Rows of different length in one flat array, for selecting many rows without a Python loop."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Ragged:
         return self.values[self.starts[row] : self.starts[row + 1]]
 
     def lengths(self) -> Ints:
-        """Length of every row."""
+        """Return the length of every row."""
         return np.diff(self.starts)
 
     def take(self, rows: Sequence[int] | Ints | Longs) -> Ragged:
-        """Some of the rows, in the order given."""
+        """Return the given rows, in the given order."""
         picked = np.asarray(rows, dtype=np.int64)
         begins = self.starts[picked]
         lengths = self.starts[picked + 1] - begins
         return Ragged(self.values[spans(begins, lengths)], starts_of(lengths))
 
     def joined(self, others: Ragged) -> Ragged:
-        """Each row followed by the same row of others."""
+        """Concatenate each row with the corresponding row of ``others``."""
         mine, theirs = self.lengths(), others.lengths()
         starts = starts_of(mine + theirs)
         values = np.empty(int(starts[-1]), np.int32)
@@ -44,18 +44,18 @@ class Ragged:
 
 
 def ragged(rows: Sequence[Ints]) -> Ragged:
-    """Rows put into one array."""
+    """Build a ragged array from rows."""
     values = np.concatenate(rows) if len(rows) else np.zeros(0, np.int32)
     return Ragged(values, starts_of(np.array([len(row) for row in rows], np.int32)))
 
 
 def starts_of(lengths: Ints | Longs) -> Ints:
-    """Where rows of these lengths begin, and where the last one ends."""
+    """Return the starts of rows with these lengths, and the end of the last row."""
     return np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
 
 
 def spans(begins: Ints | Longs, lengths: Ints | Longs) -> Longs:
-    """The indices in spans of these lengths, one span after the other."""
+    """Return the concatenated indices of spans with these starts and lengths."""
     ends = np.cumsum(lengths, dtype=np.int64)
     return np.repeat(begins - (ends - lengths), lengths) + np.arange(
         int(ends[-1]) if len(ends) else 0
@@ -65,11 +65,11 @@ def spans(begins: Ints | Longs, lengths: Ints | Longs) -> Longs:
 def padded(
     rows: Ragged, fill: int, *, left: bool = False, multiple: int = 1
 ) -> tuple[Longs, Longs]:
-    """Rows as one array.
+    """Pad rows to one array.
 
     Returns:
-        values, shape (rows, longest, rounded up to a ``multiple``), ``fill`` where a row has none;
-        mask of the same shape, 1 where it has.
+        The values, shape (rows, longest, rounded up to a ``multiple``), padded with ``fill``, and
+        the mask of the same shape, 1 for values and 0 for padding.
     """
     lengths = rows.lengths().astype(np.int64)
     width = -(-int(lengths.max()) // multiple) * multiple

@@ -1,6 +1,6 @@
-"""Encoders and decoders of sequence-to-sequence models, with teacher forcing and step by step.
+"""Encoders and decoders of sequence-to-sequence models, for teacher forcing and generation.
 
-Rows are packed for LSTMs and masked for Transformers, so that no padding is read. Shapes: ids
+Rows are packed for LSTMs and masked for Transformers, so that padding is ignored. Shapes: ids
 (rows, positions), states (rows, positions, units).
 """
 
@@ -17,14 +17,16 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 from tasktransfer.layers.ended import all_ended
 
 Carried = tuple[Tensor, Tensor]
-"""An LSTM's hidden states and cells, (layers, rows, units) each."""
+"""An LSTM's hidden states and cell states, each (layers, rows, units)."""
 
 
 class Read(NamedTuple):
-    """What an encoder makes of rows.
+    """The output of an encoder.
 
-    ``memory``: (rows, positions, units). ``mask``: (rows, positions), whether there is something.
-    ``last``: the last states of all layers, (layers, rows, units); of a Transformer none.
+    Attributes:
+        memory: states of the top layer, (rows, positions, units).
+        mask: mask of valid positions, (rows, positions).
+        last: last states of all layers, (layers, rows, units); None for a Transformer.
     """
 
     memory: Tensor
@@ -33,7 +35,7 @@ class Read(NamedTuple):
 
 
 class RecurrentEncoder(nn.Module):
-    """LSTM layers over words; of two directions, outputs and states are added."""
+    """LSTM layers over words; outputs and states of two directions are added."""
 
     def __init__(
         self, vocabulary: int, embedding: int, units: int, layers: int, *, both_ways: bool
@@ -47,7 +49,7 @@ class RecurrentEncoder(nn.Module):
 
 
 class HierarchicalEncoder(nn.Module):
-    """HRED's (Sordoni et al. 2015): an LSTM over each sentence's words, and one over sentences."""
+    """HRED's encoder (Sordoni et al. 2015): an LSTM over words, and one over sentences."""
 
     def __init__(
         self, vocabulary: int, embedding: int, units: int, layers: int, sentence_end: int
@@ -59,8 +61,12 @@ class HierarchicalEncoder(nn.Module):
         self.sentence_end = sentence_end
 
     def forward(self, ids: Tensor, lengths: Tensor, words: Tensor | None = None) -> Read:
-        """``words``: the ids on the host, where they are cut, so that it need not wait for a
-        device; None: they are there."""
+        """Encode rows of words.
+
+        Args:
+            words: ids on the host, where they are split into sentences, which avoids waiting for
+                the device; None if ``ids`` are on the host.
+        """
         words = ids if words is None else words
         ends = [self._ends(row[:n]) for row, n in zip(words, lengths.tolist(), strict=True)]
         cut = [_pieces(row, to) for row, to in zip(ids, ends, strict=True)]
@@ -74,13 +80,13 @@ class HierarchicalEncoder(nn.Module):
         return _run(self.context, pad_sequence(of_rows, batch_first=True), counts)
 
     def _ends(self, row: Tensor) -> list[int]:
-        """Where a row's sentences end: after the mark of an end; the last may end without."""
+        """Return the ends of a row's sentences, after each end mark; the last may have none."""
         ends: list[int] = (torch.nonzero(row[:-1] == self.sentence_end).flatten() + 1).tolist()
         return [*ends, len(row)]
 
 
 class TransformerEncoder(nn.Module):
-    """Layers of attention over words at sinusoidal positions."""
+    """Self-attention layers over words with sinusoidal positions."""
 
     def __init__(
         self,
@@ -104,9 +110,12 @@ class TransformerEncoder(nn.Module):
 
 
 class RecurrentDecoder(nn.Module):
-    """LSTM layers that begin with the encoder's last states. With attention, each state is joined
-    with a mean of the memory, weighted by an additive score (Bahdanau et al. 2015) of that state:
-    it is read after the step, as by Luong et al. 2015, so that a whole target is one call."""
+    """LSTM layers that start from the encoder's last states.
+
+    With attention, each state is concatenated with a weighted mean of the memory, by additive
+    scores (Bahdanau et al. 2015). Attention is computed after the step, as in Luong et al. 2015, so
+    that a whole target is one call.
+    """
 
     def __init__(
         self, vocabulary: int, embedding: int, units: int, layers: int, *, attends: bool
@@ -123,13 +132,15 @@ class RecurrentDecoder(nn.Module):
         self.words = nn.Linear(units, vocabulary)
 
     def forward(self, ids: Tensor, read: Read) -> Tensor:
-        """Logits (rows, positions, vocabulary) of what follows each id."""
+        """Return the logits of the next word after each id, (rows, positions, vocabulary)."""
         states, _ = self.lstm(self.embed(ids), read.last)
         return self._logits(states, read)
 
     def generate(self, read: Read, start: int, end: int, longest: int) -> Tensor:
-        """The likeliest word at each step, (rows, steps); ends where all rows have ended, on a
-        device some steps later."""
+        """Generate greedily until all rows have ended, (rows, steps).
+
+        On a device the end is noticed with some delay.
+        """
         rows, carried = read.memory.shape[0], read.last
         word = read.memory.new_full((rows, 1), start, dtype=torch.long)
         words, ended = [], torch.zeros(rows, dtype=torch.bool, device=word.device)
@@ -153,7 +164,7 @@ class RecurrentDecoder(nn.Module):
 
 
 class TransformerDecoder(nn.Module):
-    """Layers of attention over what was said and over the memory."""
+    """Attention layers over the previous words and over the memory."""
 
     def __init__(
         self,
@@ -171,12 +182,12 @@ class TransformerDecoder(nn.Module):
         self.words = nn.Linear(width, vocabulary)
 
     def forward(self, ids: Tensor, read: Read) -> Tensor:
-        """Logits (rows, positions, vocabulary) of what follows each id."""
+        """Return the logits of the next word after each id, (rows, positions, vocabulary)."""
         logits: Tensor = self.words(self._states(ids, read))
         return logits
 
     def generate(self, read: Read, start: int, end: int, longest: int) -> Tensor:
-        """As ``RecurrentDecoder.generate``; each step reads all words before it again."""
+        """Generate as ``RecurrentDecoder.generate``; each step recomputes all previous words."""
         rows = read.memory.shape[0]
         ids = read.memory.new_full((rows, 1), start, dtype=torch.long)
         ended = torch.zeros(rows, dtype=torch.bool, device=ids.device)
@@ -195,14 +206,14 @@ class TransformerDecoder(nn.Module):
             placed(self.embed(ids)),
             read.memory,
             tgt_mask=later,
-            tgt_is_causal=True,  # said, or torch compares the mask, and the host waits
+            tgt_is_causal=True,  # otherwise torch compares the mask, and the host waits
             memory_key_padding_mask=~read.mask,
         )
         return states
 
 
 def placed(embedded: Tensor) -> Tensor:
-    """Embeddings, scaled, with sinusoidal positions (Vaswani et al. 2017, section 3.5)."""
+    """Scale embeddings and add sinusoidal positions (Vaswani et al. 2017, section 3.5)."""
     _, count, width = embedded.shape
     position = torch.arange(count, device=embedded.device)[:, None]
     even = torch.arange(0, width, 2, device=embedded.device)
@@ -212,7 +223,7 @@ def placed(embedded: Tensor) -> Tensor:
 
 
 def _run(lstm: nn.LSTM, inputs: Tensor, lengths: Tensor) -> Read:
-    """An LSTM over rows of these lengths, each as if it were alone."""
+    """Run an LSTM over rows with these lengths, without the influence of padding."""
     packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
     outputs, (hidden, cells) = lstm(packed)
     memory, _ = pad_packed_sequence(outputs, batch_first=True)
@@ -227,7 +238,11 @@ def _pieces(row: Tensor, ends: Sequence[int]) -> list[Tensor]:
 
 
 def _mask(ids: Tensor, lengths: Tensor) -> Tensor:
-    """``lengths`` are on the host, which does not wait until a device has them."""
+    """Return the mask of valid positions.
+
+    Args:
+        lengths: lengths on the host, copied to the device without waiting.
+    """
     if ids.device.type != "cpu":
         lengths = lengths.pin_memory().to(ids.device, non_blocking=True)
     return torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
