@@ -177,7 +177,7 @@ def test_missing_metric_is_named() -> None:
         (ACT, [("inform",)], [("inform", "question")], "gold 0 has 2 answers"),
         (PERSONALITY, [("1",) * 4], [("1",) * 5], "prediction 0 has 4 answers"),
         (QUESTIONS, [("a", "b")], [("a",)], "prediction 0 has 2 answers"),
-        (QUESTIONS, [("a",)], [()], "gold 0 has no right answer"),
+        (QUESTIONS, [("a",)], [()], "gold 0 has no gold answer"),
         (RELATIONS, [()], [("boss",)], r"gold 0 is \('boss',\)"),
     ],
 )

@@ -1,32 +1,33 @@
-"""Scores of predictions, 0 to 100. Pure: answers in, numbers out.
+"""Scores of predictions, 0 to 100. Pure functions from answers to numbers.
 
-A prediction and a right answer ("gold") are tuples of strings, as ``Instance.target`` has them:
-one label, several labels (multi-label), one answer per trait (multi-output), an option's number,
-or texts (span: one predicted, one or several right ones).
+A prediction and a gold answer are tuples of strings, as in ``Instance.target``: one label, several
+labels (multi-label), one answer per trait (multi-output), an option's number, or texts (span: one
+predicted text, and one or several gold texts).
 
-Every metric is a function of sums over instances. ``tally`` says what each instance adds,
-``finish`` what the sums come to; ``evaluate`` is both. A bootstrap sums resampled rows of the
-tally and finishes those, so that it resamples the official score and no stand-in for it.
+Every metric is a function of sums over instances. ``tally`` returns the contribution of each
+instance, ``finish`` computes the metrics from sums, and ``evaluate`` does both. A bootstrap sums
+resampled rows of the tally and finishes the sums, so it resamples the official score.
 
-Two ways to count (FETA's paper and its toolkit differ):
+There are two ways to count, because FETA's paper and its toolkit differ:
 
 ``default``
-    - A prediction that is no label is wrong: its right class misses it, it is right for no class,
-      and it is no class of macro- or weighted F1. Only a card whose ``label_indices`` hold -1
-      counts it as a false positive too.
-    - Macro- and weighted F1 without ``label_indices`` run over the labels that occur among the
-      golds or the valid predictions (scikit-learn's rule). Micro-F1 without ``label_indices`` is
+    - A prediction that is not a label is wrong: a false negative of the gold class, and not a class
+      of its own in macro- or weighted F1. It is also a false positive only if the card's
+      ``label_indices`` contain -1.
+    - Macro- and weighted F1 without ``label_indices`` are over the labels that occur in the golds
+      or the valid predictions (scikit-learn's rule). Micro-F1 without ``label_indices`` is
       accuracy.
-    - A text is unanswerable when it begins with an unanswerable phrase.
-    - Micro token-F1 pools the tokens of every instance's best right answer.
+    - A text is unanswerable if it begins with an unanswerable phrase.
+    - Micro token-F1 pools the tokens of every instance's best gold answer.
 ``tlidb``
-    The toolkit's habits: predictions that are no label form a class of their own, -1, in macro-F1
-    (in weighted F1 too, where its weight is 0); a text is unanswerable when it contains an
-    unanswerable phrase anywhere; of a task whose right answers it keeps as lists (question
-    answering), micro token-F1 counts the last one that shares a token with the prediction instead
-    of the best, and leaves an instance out when there is none, which lifts the score.
+    - As in the toolkit, predictions that are not labels form a class, -1, in macro-F1 (and in
+      weighted F1, where its weight is 0).
+    - A text is unanswerable if it contains an unanswerable phrase anywhere.
+    - For a task whose gold answers the toolkit keeps as lists (question answering), micro token-F1
+      uses the last gold answer that shares a token with the prediction, instead of the best one. It
+      leaves an instance out if there is none, which raises the score.
 
-The F1 of a class that nobody predicted and nobody has is 0, as are all F1 without a true positive.
+The F1 of a class that is neither predicted nor gold is 0, as is every F1 without a true positive.
 """
 
 from __future__ import annotations
@@ -65,12 +66,14 @@ Values = TypeVar("Values", float, Sums)
 def evaluate(
     task: Task, predictions: Answers, golds: Answers, *, fidelity: Scoring = "default"
 ) -> dict[str, float]:
-    """Every metric of the task's card by its key, 0 to 100.
+    """Compute every metric of the task's card, 0 to 100, by its key.
 
-    ``predictions`` and ``golds`` are aligned, one entry per instance. Raises DataError when there
-    is no instance (for exact match that leaves unanswerable ones out: no answerable instance),
-    when lengths differ, when an entry has the wrong number of answers, or when a gold is no label
-    of the task.
+    ``predictions`` and ``golds`` are aligned, with one entry per instance.
+
+    Raises:
+        DataError: there is no instance (or no answerable one, for an exact match without
+            unanswerable instances), lengths differ, an entry has the wrong number of answers, or a
+            gold is not a label of the task.
     """
     sums = tally(task, predictions, golds, fidelity=fidelity).sum(axis=0)
     return {key: float(value) for key, value in finish(task, sums, fidelity=fidelity).items()}
@@ -79,14 +82,17 @@ def evaluate(
 def tally(
     task: Task, predictions: Answers, golds: Answers, *, fidelity: Scoring = "default"
 ) -> Sums:
-    """What each instance adds to the sums that the task's metrics are made of, (n, columns).
+    """Return each instance's contribution to the sums of the task's metrics, (n, columns).
 
-    The columns depend on the task and the fidelity alone. Raises as ``evaluate`` does.
+    The columns depend only on the task and the fidelity.
+
+    Raises:
+        DataError: as ``evaluate``.
     """
     guesses, right = coded(predictions), coded(golds)
     check(task, guesses, right)
     for spec in task.metrics:
-        _width(task, spec, fidelity)  # refuses a card with an average that there is not
+        _width(task, spec, fidelity)  # refuses a card with an unknown average
     if task.kind == "open_labels":
         parts = [open_labels.tally(guesses, right) for _ in task.metrics]
     elif task.kind == "reply":
@@ -101,15 +107,15 @@ def tally(
 
 
 def finish(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> dict[str, Sums]:
-    """The metrics by their key, 0 to 100, of tallies summed over instances.
+    """Compute the metrics, 0 to 100, from tallies summed over instances.
 
     Args:
         task: the task's card.
-        sums: (..., columns of the tally), as many sums as one likes.
-        fidelity: the one that the tally was made with.
+        sums: any number of sums, shape (..., columns of the tally).
+        fidelity: fidelity of the tally.
 
     Returns:
-        An array (...) for each metric; a metric that no instance counts for is 0.
+        Metric's key → array (...); 0 for a metric to which no instance contributes.
     """
     ends = np.cumsum([_width(task, spec, fidelity) for spec in task.metrics])
     parts = np.split(np.asarray(sums, np.float64), ends[:-1], axis=-1)
@@ -120,10 +126,12 @@ def finish(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> dict[str
 
 
 def score(task: Task, metrics: Mapping[str, Values]) -> Values:
-    """The task's score: the mean of the metrics that the paper's Table 1 names (section 3.3).
+    """Return the task's score: the mean of the metrics in the paper's Table 1 (section 3.3).
 
-    A card without ``paper_metrics`` is scored by all its metrics. Raises RecordError when one is
-    missing from ``metrics``.
+    A card without ``paper_metrics`` is scored by all its metrics.
+
+    Raises:
+        RecordError: ``metrics`` lacks a metric.
     """
     keys = task.paper_metrics or tuple(spec.key for spec in task.metrics)
     missing = [key for key in keys if key not in metrics]
@@ -139,18 +147,22 @@ def score(task: Task, metrics: Mapping[str, Values]) -> Values:
 
 
 def score_of_sums(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> Sums:
-    """The task's score, 0 to 100, of tallies summed over instances: ``score`` of ``finish``."""
+    """Return the task's score, 0 to 100, from tallies summed over instances."""
     return score(task, finish(task, sums, fidelity=fidelity))
 
 
 def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[float]:
-    """How right each single prediction is, 0 to 100 (default fidelity).
+    """Score each single prediction, 0 to 100 (default fidelity).
 
-    Classification and multiple choice: 100 or 0. Multi-output: the share of right traits.
-    Multi-label: F1 of the two label sets, restricted to the labels that the card's first
-    metric scores; 100 when neither has any. Spans: token-F1 with the best right answer, or exact
-    match where the card has no token-F1. Ratings and replies: the card's first metric. Raises
-    DataError as ``evaluate`` does for answers of a wrong shape.
+    - Classification and multiple choice: 100 or 0.
+    - Multi-output: the percentage of correct traits.
+    - Multi-label: F1 of the two label sets, restricted to the labels of the card's first metric;
+      100 if both are empty.
+    - Spans: token-F1 with the best gold answer, or exact match if the card has no token-F1.
+    - Ratings and replies: the card's first metric.
+
+    Raises:
+        DataError: as ``evaluate``, for answers of the wrong shape.
     """
     guesses, right = coded(predictions), coded(golds)
     check(task, guesses, right)
@@ -183,7 +195,7 @@ def _width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
 
 
 def _reply_tally(spec: MetricSpec, guesses: Coded, right: Coded) -> Sums:
-    if spec.name == "bleu":  # of the corpus; all others are means over replies
+    if spec.name == "bleu":  # a corpus metric; all others are means over replies
         return bleu.tally(guesses, right)
     return replies.tally(spec.name, guesses, right)
 
@@ -199,7 +211,7 @@ def _label_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scori
 
 
 def _text_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scoring) -> list[Sums]:
-    # Most cards have the same unanswerable phrases in all their metrics: compared once.
+    # Most cards have the same unanswerable phrases in all metrics, so texts are compared once.
     seen: dict[tuple[str, ...], texts.Compared] = {}
     tallies = []
     for spec in task.metrics:

@@ -1,4 +1,4 @@
-"""Answers in the form that they are counted in: distinct texts, and which of them stands where."""
+"""Answers in coded form: distinct texts, and the code of each answer."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """The answers of n instances, one or several each.
+    """The answers of n instances, with one or several answers each.
 
-    ``texts`` are the distinct texts; ``codes`` (number of answers,) their positions, all answers
-    of all instances one after the other; ``starts`` (n + 1,) where each instance's answers begin.
+    Args:
+        texts: distinct texts.
+        codes: positions in ``texts`` of all answers of all instances, shape (answers,).
+        starts: positions in ``codes`` at which each instance's answers begin, shape (n + 1,).
     """
 
     texts: Sequence[str]
@@ -33,16 +35,16 @@ class Coded:
 
     @property
     def sizes(self) -> Counts:
-        """How many answers each instance has, (n,)."""
+        """The number of answers of each instance, shape (n,)."""
         return np.diff(self.starts)
 
     @property
     def rows(self) -> Counts:
-        """The instance of each answer, (number of answers,)."""
+        """The instance of each answer, shape (answers,)."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     def of(self, position: int) -> tuple[str, ...]:
-        """The answers of one instance."""
+        """Return the answers of one instance."""
         codes = self.codes[self.starts[position] : self.starts[position + 1]]
         return tuple(self.texts[code] for code in codes)
 
@@ -52,7 +54,7 @@ Answers = Sequence[tuple[str, ...]] | Coded
 
 
 def coded(answers: Answers) -> Coded:
-    """Tuples of texts in coded form."""
+    """Convert tuples of texts to coded form."""
     if isinstance(answers, Coded):
         return answers
     code_of: dict[str, int] = {}
@@ -63,14 +65,14 @@ def coded(answers: Answers) -> Coded:
 
 
 def label_numbers(task: Task, answers: Coded) -> Counts:
-    """The class number of each answer, (number of answers,); -1 for what is no label."""
+    """Return the class number of each answer, shape (answers,); -1 if it is not a label."""
     number_of = {label: number for number, label in enumerate(task.labels)}
     numbers = [number_of.get(text, -1) for text in answers.texts]
     return np.asarray(numbers, np.int64)[answers.codes]
 
 
 def check(task: Task, predictions: Coded, golds: Coded) -> None:
-    """Raise DataError unless the answers have the shape that the task's kind asks for."""
+    """Raise DataError if the answers do not have the shape that the task's kind requires."""
     if len(predictions) != len(golds):
         raise DataError(
             f"{task.name}: {len(predictions)} predictions for {len(golds)} instances; "
@@ -98,7 +100,7 @@ def _check_sizes(task: Task, side: str, answers: Coded, expected: int) -> None:
     if wrong.size:
         answer = answers.of(position := int(wrong[0]))
         raise DataError(
-            f"{task.name}: {side} {position} has {len(answer)} answers {answer!r}, and a "
+            f"{task.name}: {side} {position} has {len(answer)} answers {answer!r}, but a "
             f"{task.kind} instance has {expected}"
         )
 
@@ -109,7 +111,7 @@ def _check_gold_ratings(task: Task, golds: Coded) -> None:
         position = golds.texts.index(off[0])
         raise DataError(
             f"{task.name}: gold {int(np.flatnonzero(golds.codes == position)[0])} is {off[0]!r}, "
-            f"and the scale is {' to '.join(task.labels)}; mend the data or the card"
+            f"and the scale is {' to '.join(task.labels)}; fix the data or the card"
         )
 
 
@@ -117,8 +119,8 @@ def _check_right_texts(task: Task, golds: Coded) -> None:
     without = np.flatnonzero(golds.sizes == 0)
     if without.size:
         raise DataError(
-            f"{task.name}: gold {without[0]} has no right answer; an unanswerable instance has "
-            "the release's text for it, or the empty string"
+            f"{task.name}: gold {without[0]} has no gold answer; give an unanswerable instance the "
+            "release's text for it, or the empty string"
         )
 
 
@@ -127,6 +129,6 @@ def _check_gold_labels(task: Task, golds: Coded) -> None:
     if unknown.size:
         position = int(golds.rows[unknown[0]])
         raise DataError(
-            f"{task.name}: gold {position} is {golds.of(position)!r}, and the labels are "
-            f"{', '.join(task.labels)}; mend the data or the card"
+            f"{task.name}: gold {position} is {golds.of(position)!r}, but the labels are "
+            f"{', '.join(task.labels)}; fix the data or the card"
         )

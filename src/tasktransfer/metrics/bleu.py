@@ -1,8 +1,8 @@
-"""AVG BLEU: the mean of corpus BLEU-1 to -4, each cumulative, of one reference a reply (Rashkin et
+"""AVG BLEU: the mean of cumulative corpus BLEU-1 to -4 with one reference per reply (Rashkin et
 al., section 5.1).
 
 BLEU-n is the geometric mean of the precisions of 1- to n-grams, times the brevity penalty of the
-corpus. It is made of sums over replies: of n-grams that are right and that are there, and of words.
+corpus. It is computed from sums over replies: correct n-grams, all n-grams, and words.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from tasktransfer.metrics.labels import Sums
 
 ORDERS = 4
 WIDTH = 2 * ORDERS + 2
-"""Right n-grams of each order, n-grams of each order, words of the reply and of the reference."""
+"""Number of columns: correct n-grams and n-grams per order, words of reply and reference."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @lru_cache(maxsize=1 << 16)
 def words(text: str) -> tuple[str, ...]:
-    """Lower-case words, punctuation marks by themselves: what is compared."""
+    """Split a text into lower-case words and single punctuation marks, for comparison."""
     return tuple(_WORD.findall(text.lower()))
 
 
 def tally(predictions: Coded, golds: Coded) -> Sums:
-    """What each reply adds, (n, ``WIDTH``)."""
+    """Return the contribution of each reply, shape (n, ``WIDTH``)."""
     pairs = zip(range(len(predictions)), range(len(golds)), strict=True)
     rows = [_row(words(predictions.of(i)[0]), words(golds.of(j)[0])) for i, j in pairs]
     return np.array(rows, np.float64).reshape(len(rows), WIDTH)
@@ -50,13 +50,13 @@ def _grams(text: tuple[str, ...], order: int) -> list[tuple[str, ...]]:
 
 
 def finish(sums: Sums) -> Sums:
-    """AVG BLEU, 0 to 1, of sums (..., ``WIDTH``)."""
+    """Compute AVG BLEU, 0 to 1, from sums (..., ``WIDTH``)."""
     mean: Sums = by_order(sums).mean(axis=-1)
     return mean
 
 
 def by_order(sums: Sums) -> Sums:
-    """BLEU-1 to -4, 0 to 1, shape (..., 4); 0 where an order has no right n-gram."""
+    """Compute BLEU-1 to -4, 0 to 1, shape (..., 4); 0 if an order has no correct n-gram."""
     right, there = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
     words_there, words_wanted = sums[..., -2:-1], sums[..., -1:]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,7 +1,7 @@
-"""Metrics of tasks that are answered with labels: what each instance adds, and what sums give.
+"""Metrics of tasks whose answers are labels: tallies of instances, and metrics from sums.
 
-A tally is (n, width): one row an instance. A finish takes tallies summed over instances, any
-number of sums at once (..., width), and gives the metric, 0 to 1, for each (...).
+A tally has one row per instance, shape (n, width). A ``finish`` function takes tallies summed over
+instances, any number of sums at once (..., width), and returns the metric, 0 to 1, for each (...).
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from tasktransfer.tasks.card import MetricSpec, Task
 Sums = npt.NDArray[np.floating]
 
 _INVALID = -1
-"""The class number of a prediction that is no label."""
+"""Class number of a prediction that is not a label."""
 
 
 def ratio(part: Sums, whole: Sums) -> Sums:
-    """part / whole, and 0 where the whole is 0."""
+    """Return part / whole, and 0 if the whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole != 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """Answers to n instances as class numbers, -1 for what is no label; ``right``: whether each
-    predicted answer is the right one (not for multi-label, where answers are no pairs)."""
+    """Answers to n instances as class numbers, with -1 for answers that are not labels.
+
+    ``right`` is true for correct answers. It is empty for multi-label tasks, whose predicted and
+    gold answers are not paired.
+    """
 
     guessed: Counts
     guessed_by: Counts
@@ -42,7 +45,7 @@ class Numbered:
 
 
 def numbered(task: Task, predictions: Coded, golds: Coded) -> Numbered:
-    """Answers as class numbers, each with the instance that it belongs to."""
+    """Convert answers to class numbers, each with its instance."""
     guessed, wanted = label_numbers(task, predictions), label_numbers(task, golds)
     paired = task.kind != "multi_label"
     return Numbered(
@@ -56,26 +59,26 @@ def numbered(task: Task, predictions: Coded, golds: Coded) -> Numbered:
     )
 
 
-# --- accuracy: right answers, answers ------------------------------------------------------------
+# --- accuracy: correct answers, answers ----------------------------------------------------------
 
 
 def accuracy_tally(answers: Numbered) -> Sums:
-    """Every trait of a multi-output instance is one answer."""
+    """Count correct answers and answers; each trait of a multi-output instance is one answer."""
     right = np.bincount(answers.wanted_by[answers.right], minlength=answers.instances)
     asked = np.bincount(answers.wanted_by, minlength=answers.instances)
     return np.stack([right, asked], axis=1).astype(np.float64)
 
 
 def share_finish(sums: Sums) -> Sums:
-    """The first column's share of the second: right answers of all answers."""
+    """Return the first column divided by the second: correct answers among all answers."""
     return ratio(sums[..., 0], sums[..., 1])
 
 
-# --- F1: hits, guesses and wanted of each class that counts ---------------------------------------
+# --- F1: hits, predictions and golds of each counted class ----------------------------------------
 
 
 def classes(task: Task, spec: MetricSpec, fidelity: Scoring) -> Counts:
-    """The class numbers that an F1 counts; -1 stands for a prediction that is no label."""
+    """Return the class numbers that an F1 counts; -1 for predictions that are not labels."""
     indices = spec.label_indices
     if indices is None:
         indices = tuple(range(_INVALID, task.classes))
@@ -85,14 +88,14 @@ def classes(task: Task, spec: MetricSpec, fidelity: Scoring) -> Counts:
 
 
 def f1_width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
-    """Columns of an F1's tally. Micro-F1 pools its classes, so that three are enough."""
+    """Return the number of columns of an F1's tally; micro-F1 pools classes and needs three."""
     if spec.average not in ("micro", "macro", "weighted"):
         raise no_average(task, spec)
     return 3 if spec.average == "micro" else 3 * len(classes(task, spec, fidelity))
 
 
 def f1_tally(task: Task, spec: MetricSpec, answers: Numbered, fidelity: Scoring) -> Sums:
-    """Hits, guesses and wanted; several equal labels of one multi-label answer are one."""
+    """Count hits, predictions and golds; equal labels of a multi-label answer count once."""
     counted = classes(task, spec, fidelity)
     hits: Sums
     guesses = _occurrences(answers, answers.guessed_by, answers.guessed, counted)
@@ -110,10 +113,10 @@ def f1_tally(task: Task, spec: MetricSpec, answers: Numbered, fidelity: Scoring)
 
 
 def f1_finish(spec: MetricSpec, sums: Sums) -> Sums:
-    """F1 = 2 hits / (guesses + wanted), pooled (micro) or averaged over classes.
+    """Compute F1 = 2 hits / (predictions + golds), pooled (micro) or averaged over classes.
 
-    Without ``label_indices`` the macro average runs over the classes that occur (scikit-learn's
-    rule); those of a multi-label task all count.
+    Without ``label_indices`` the macro average is over the classes that occur (scikit-learn's
+    rule). For a multi-label task it is over all classes.
     """
     hits, guesses, wanted = np.split(sums, 3, axis=-1)
     each = ratio(2 * hits, guesses + wanted)
@@ -129,17 +132,17 @@ def f1_finish(spec: MetricSpec, sums: Sums) -> Sums:
 
 
 def _occurrences(answers: Numbered, instances: Counts, numbers: Counts, counted: Counts) -> Sums:
-    """How often each instance answers with each counted class, (n, counted)."""
+    """Count each instance's answers of each counted class, shape (n, counted)."""
     places = answers.classes + 1
     counts = np.bincount(instances * places + numbers + 1, minlength=answers.instances * places)
     return counts.reshape(-1, places)[:, counted + 1].astype(np.float64)
 
 
 def no_average(task: Task, spec: MetricSpec) -> ConfigError:
-    """What is wrong with a card whose metric has an average that it cannot have."""
+    """Return the error for a card whose metric has an invalid average."""
     return ConfigError(
         f"the card of {task.name} gives {spec.name} the average {spec.average!r}; "
-        "it has to be micro, macro or weighted (token_f1: micro or macro)"
+        "it must be micro, macro or weighted (token_f1: micro or macro)"
     )
 
 
@@ -147,13 +150,15 @@ def no_average(task: Task, spec: MetricSpec) -> ConfigError:
 
 
 def share_right(task: Task, predictions: Coded, golds: Coded) -> Sums:
-    """The share of an instance's answers that are right, 0 to 1, (n,)."""
+    """Return the fraction of each instance's answers that are correct, 0 to 1, shape (n,)."""
     return share_finish(accuracy_tally(numbered(task, predictions, golds)))
 
 
 def set_f1(task: Task, predictions: Coded, golds: Coded) -> Sums:
-    """F1 of the two label sets, (n,), restricted to the labels that the card's first metric
-    scores; 1 when neither has any."""
+    """Return F1 of predicted and gold label sets, shape (n,); 1 if both are empty.
+
+    It is restricted to the labels of the card's first metric.
+    """
     spec = replace(task.metrics[0], average="micro")
     tally = f1_tally(task, spec, numbered(task, predictions, golds), "default")
     neither = tally[:, 1] + tally[:, 2] == 0

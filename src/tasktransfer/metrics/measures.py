@@ -1,8 +1,8 @@
-"""The table of measures: every named number that selects a round or stands in a record.
+"""The table of measures: every named number that selects a round or is in a record.
 
-A measure of a task's card (accuracy, the F1s, exact match) is made of sums over instances, see
-``metrics.tally``. A correlation is none, nor is what weighs classes alike: they offer ``of_rows``,
-and what resamples them has to take clusters (dialogues, contexts) whole.
+Measures of a task's card (accuracy, the F1s, exact match) are computed from sums over instances,
+see ``metrics.tally``. Correlations and measures with equal weights for classes are not. They have a
+function ``of_rows``, and must be resampled by clusters (dialogues, contexts).
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ Scale = Literal["logit", "fisher", "logarithm", "plain"]
 class Measure:
     """A named number with its direction and range.
 
-    ``of_rows``: (predicted, gold), a value each per instance → the number; None: it is made of
-    sums over instances, or by the training itself (a loss).
-
-    ``scale``: what intervals of a mean over seeds are made on. The logit between 0 and 100;
-    Fisher's z, which is that of a correlation; the logarithm, of which means and differences are
-    made too, since seeds scatter in the ratio of a perplexity; or the number itself.
+    Args:
+        name: name of the measure.
+        higher_is_better: true if higher values are better.
+        low: minimum value.
+        high: maximum value.
+        of_rows: (predicted, gold) with one value per instance each → the number. None if the
+            measure is computed from sums over instances, or by the training itself (a loss).
+        scale: scale for intervals of a mean over seeds: the logit between 0 and 100; Fisher's z for
+            correlations; the logarithm, also for means and differences, because perplexities vary
+            by a factor over seeds; or the number itself (plain).
     """
 
     name: str
@@ -44,37 +48,39 @@ class Measure:
     scale: Scale = "logit"
 
     def better(self, value: float, than: float) -> bool:
-        """Whether a value is better than another. A NaN is better than nothing."""
+        """Return whether a value is better than another; a NaN is never better."""
         return value > than if self.higher_is_better else value < than
 
     @property
     def worst(self) -> float:
-        """What every value is better than."""
+        """A value that is worse than every other value."""
         return -inf if self.higher_is_better else inf
 
     def holds(self, value: float) -> bool:
-        """Whether a value is in the range, but for rounding: a weighted mean of ones may come out
-        a rounding error above one, and that must not lose a training."""
+        """Return whether a value is in the range, with a tolerance for rounding.
+
+        A weighted mean of ones may exceed one by a rounding error, which must not fail a training.
+        """
         slack = 1e-6
         return self.low - slack <= value <= self.high + slack
 
 
 def pearson(predicted: Values, gold: Values) -> float:
-    """Pearson's correlation; 0 where either has no spread, since nothing was told apart."""
+    """Compute Pearson's correlation; 0 if either side is constant."""
     centred = predicted - predicted.mean(), gold - gold.mean()
     norm = np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum())
     return float((centred[0] * centred[1]).sum() / norm) if norm > 0 else 0.0
 
 
 def spearman(predicted: Values, gold: Values) -> float:
-    """Spearman's rank correlation: Pearson's of the ranks, ties at their average rank."""
-    from scipy.stats import rankdata  # noqa: PLC0415  # slow to import, and few ask
+    """Compute Spearman's rank correlation, with mean ranks for ties; 0 if a side is constant."""
+    from scipy.stats import rankdata  # noqa: PLC0415  # slow to import, and rarely needed
 
     return pearson(rankdata(predicted), rankdata(gold))
 
 
 def kendall(predicted: Values, gold: Values) -> float:
-    """Kendall's tau-b; 0 where either has no spread."""
+    """Compute Kendall's tau-b; 0 if either side is constant."""
     from scipy.stats import kendalltau  # noqa: PLC0415
 
     value = float(kendalltau(predicted, gold).statistic)
@@ -82,8 +88,11 @@ def kendall(predicted: Values, gold: Values) -> float:
 
 
 def balanced_accuracy(predicted: Values, gold: Values) -> float:
-    """The mean over both classes of the share that is found, 0-100, for numbers of 0 to 1 that mean
-    a class from a half on. Half of it is what a constant has; of one class alone, its share."""
+    """Compute balanced accuracy, the mean recall of both classes, 0-100.
+
+    Values are from 0 to 1, and 0.5 or more is the positive class. A constant prediction gets 50. If
+    gold has one class, the result is its recall.
+    """
     found, right = predicted >= 0.5, gold >= 0.5
     return float(np.mean([100 * (found[c] == right[c]).mean() for c in (right, ~right) if c.any()]))
 
@@ -122,20 +131,25 @@ MEASURES: dict[str, Measure] = {
         for name, of_rows in (("pearson", pearson), ("spearman", spearman), ("kendall", kendall))
     },
 }
-"""Name → measure: those of the package, and those that designs of plugins have added in this
-process (``designs.add``). ``score`` is the mean of the measures that a task's card is scored by."""
+"""Name → measure, including measures that plugins' designs have added (``designs.add``).
+
+``score`` is the mean of the measures that score a task's card.
+"""
 
 PACKAGE = tuple(MEASURES)
-"""The names of those that come with the package."""
+"""Names of the package's measures."""
 
 
 def of_rows_names() -> tuple[str, ...]:
-    """The measures that are no sums over instances."""
+    """Return the names of measures that are not computed from sums over instances."""
     return tuple(measure.name for measure in MEASURES.values() if measure.of_rows)
 
 
 def out_of_range(values: dict[str, float]) -> str | None:
-    """The first measure with a value that it cannot have, or None. Unknown names take any value."""
+    """Describe the first measure with an invalid value; None if all are valid.
+
+    Unknown measures may have any value.
+    """
     for name, value in values.items():
         measure = MEASURES.get(name)
         if measure is not None and not measure.holds(value):
@@ -144,14 +158,16 @@ def out_of_range(values: dict[str, float]) -> str | None:
 
 
 def values_of(task: Task, answers: Answers) -> list[float]:
-    """The number that each answer stands for: itself where the task is answered with a rating, the
-    label where all labels of the task are numbers, else its place in the card.
+    """Convert each answer to a number.
+
+    For a rating task this is the rating. Otherwise it is the label if all labels of the task are
+    numbers, or else the label's position in the card.
 
     Raises:
-        ConfigError: the task's answers are no single labels.
+        ConfigError: the task's answers are not single labels.
     """
     if not task.labels:
-        raise ConfigError(f"{task.name}: is {task.kind}; its answers stand for no number")
+        raise ConfigError(f"{task.name}: is {task.kind}; its answers are not numbers")
     if task.kind == "rating":
         low, high = scale_of(task)
         return [low + share_of(task, answer[0]) * (high - low) for answer in answers]
@@ -159,5 +175,5 @@ def values_of(task: Task, answers: Answers) -> list[float]:
         numbers = {label: float(label) for label in task.labels}
     except ValueError:
         numbers = {label: float(index) for index, label in enumerate(task.labels)}
-    # An answer of several labels may have none.
+    # The answer of a multi-label task may be empty.
     return [numbers.get(answer[0] if answer else "", float("nan")) for answer in answers]

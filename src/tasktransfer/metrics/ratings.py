@@ -1,4 +1,4 @@
-"""Metrics of tasks that are answered with a rating: what each instance adds to their sums."""
+"""Metrics of tasks whose answers are ratings: contributions of instances to their sums."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from tasktransfer.tasks.ratings import share_of
 
 
 def shares(task: Task, answers: Coded) -> Sums:
-    """Each instance's rating as a share of the scale, (n,); NaN for what is no number on it."""
+    """Return each rating as a fraction of the scale, shape (n,); NaN if it is not on the scale."""
     return np.array([share_of(task, text) for text in answers.texts])[answers.codes]
 
 
 def tally(task: Task, spec: MetricSpec, predictions: Coded, golds: Coded) -> Sums:
-    """(n, 2): how right each rating is, 0 to 1, and 1.
+    """Return each rating's correctness, 0 to 1, and 1, shape (n, 2).
 
-    ``accuracy``: whether it is nearer to the same end of the scale as the right one. ``closeness``:
-    1 less the distance to the right one, as a share of the scale. No number is wrong altogether.
+    For ``accuracy``, a rating is correct if it is in the same half of the scale as the gold rating.
+    For ``closeness``, correctness is 1 minus the distance from the gold rating as a fraction of the
+    scale. An answer that is not a rating has correctness 0.
     """
     guessed, right = shares(task, predictions), shares(task, golds)
     if spec.name == "accuracy":

@@ -1,6 +1,6 @@
 """Metrics of generated replies: BLEU-2, ROUGE-L and METEOR of each sentence, 0 to 1.
 
-A text is compared in lower case, as words and runs of punctuation. Each metric is the mean over
+Texts are compared in lower case, as words and runs of punctuation. Each metric is the mean over
 instances, as in Parthasarathi et al. 2021 (section 4.2, "BLEU-2, case insensitive").
 """
 
@@ -21,7 +21,7 @@ Words = tuple[str, ...]
 
 
 def tally(name: str, guesses: Coded, right: Coded) -> Sums:
-    """A metric of each instance with its best right answer, and one instance, (n, 2)."""
+    """Return a metric of each instance with its best gold answer, and 1, shape (n, 2)."""
     metric = METRICS[name]
     sums = np.ones((len(right), 2))
     for row in range(len(right)):
@@ -33,8 +33,11 @@ def tally(name: str, guesses: Coded, right: Coded) -> Sums:
 
 
 def bleu2(hypothesis: Words, reference: Words) -> float:
-    """Sentence BLEU-2 (Papineni et al. 2002, uniform weights, not smoothed): the geometric mean of
-    clipped precisions of words and pairs, times the brevity penalty. 0 where no pair agrees."""
+    """Compute sentence BLEU-2 (Papineni et al. 2002, uniform weights, not smoothed).
+
+    It is the geometric mean of clipped precisions of unigrams and bigrams, times the brevity
+    penalty. It is 0 if no bigram matches.
+    """
     precisions = [
         _precision(Counter(hypothesis), Counter(reference)),
         _precision(Counter(pairwise(hypothesis)), Counter(pairwise(reference))),
@@ -46,19 +49,21 @@ def bleu2(hypothesis: Words, reference: Words) -> float:
 
 
 def bleu2_exchanged(hypothesis: Words, reference: Words) -> float:
-    """BLEU-2 with hypothesis and reference exchanged, as the released code calls it."""
+    """Compute BLEU-2 with hypothesis and reference exchanged, as in the released code."""
     return bleu2(reference, hypothesis)
 
 
 def rouge_l(hypothesis: Words, reference: Words) -> float:
-    """ROUGE-L F1 (Lin 2004): by the longest common subsequence."""
+    """Compute ROUGE-L F1 (Lin 2004), from the longest common subsequence."""
     common = _longest_common(hypothesis, reference)
     return 2 * common / (len(hypothesis) + len(reference)) if common else 0.0
 
 
 def meteor(hypothesis: Words, reference: Words) -> float:
-    """METEOR with exact matches alone (Banerjee and Lavie 2005, with the weights 0.9, 3 and 0.5):
-    neither stems nor WordNet's synonyms, which need data that is not here."""
+    """Compute METEOR with exact matches (Banerjee and Lavie 2005, weights 0.9, 3 and 0.5).
+
+    Stems and WordNet's synonyms are not used, because they need data that is not available.
+    """
     matches = _aligned(hypothesis, reference)
     if not matches:
         return 0.0
@@ -93,7 +98,7 @@ def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def _aligned(hypothesis: Words, reference: Words) -> list[tuple[int, int]]:
-    """Pairs of equal words, each word once, from the end as NLTK pairs them; in order."""
+    """Return pairs of equal words in order; each word is used once, from the end as in NLTK."""
     free = list(enumerate(reference))
     pairs = []
     for index in range(len(hypothesis) - 1, -1, -1):

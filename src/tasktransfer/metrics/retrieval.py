@@ -1,4 +1,4 @@
-"""P@1: whether the right reply scores highest among those of its block (Rashkin et al., 5.1)."""
+"""P@1: precision of the top-ranked reply within a block (Rashkin et al., section 5.1)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from tasktransfer.errors import DataError
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 Scores = Callable[[Numbers, Numbers], Floats]
-"""(contexts, candidates), as row numbers → (contexts, candidates)."""
+"""Function from row numbers of contexts and of candidates to scores (contexts, candidates)."""
 
 
 def right_at_1(scores: Floats) -> Floats:
-    """How far the reply of each row (the diagonal) is the best of it, (rows,): 1, or 0, or of n
-    that are equally good 1/n, which is what drawing one of them gives."""
+    """Return P@1 per row, shape (rows,): 1 if the diagonal ranks first, 0 if not, 1/n in a tie.
+
+    In an n-way tie, 1/n is the expectation for a random choice.
+    """
     best = scores >= scores.max(axis=1, keepdims=True)
     return np.asarray(best.diagonal() / best.sum(axis=1), np.float64)
 
@@ -25,18 +27,23 @@ def right_at_1(scores: Floats) -> Floats:
 def rows_of_blocks(
     count: int, size: int, *, most: int | None = None, drop_last: bool = False
 ) -> Numbers:
-    """The rows that are judged of so many, in their order: those of all blocks of consecutive rows,
-    or of ``most`` whole ones, the first of a fixed shuffle.
+    """Return the rows to evaluate, in order: all blocks of consecutive rows, or ``most`` of them.
 
-    Which rows share a block is a part of the measure: those of one dialogue are hard to tell apart,
-    and rows drawn one by one from a large test set would hardly meet any of their own. So whole
-    blocks are drawn, each as it is in the whole test set.
+    The composition of blocks affects the measure. Rows of one dialogue are hard to distinguish, and
+    rows sampled individually from a large test set would rarely share a dialogue. So complete
+    blocks of the whole test set are sampled, by a fixed shuffle.
 
-    The last block may be smaller; or it is left out, always, as the paper's code does, which loses
-    a whole one too.
+    The last block may be smaller. With ``drop_last`` it is left out even if it is complete, as in
+    the paper's code.
+
+    Args:
+        count: number of rows.
+        size: number of rows of a block.
+        most: maximum number of blocks; None for all.
+        drop_last: true to leave out the last block.
 
     Raises:
-        DataError: there are fewer rows than a block has, or none but the block that is left out.
+        DataError: there are fewer rows than a block has, or only the block that is left out.
     """
     if count < size or (drop_last and count <= size):
         left = f", and release_compat leaves the last {size} out" if count >= size else ""
@@ -53,17 +60,19 @@ def rows_of_blocks(
 
 
 def blocks(order: Numbers, size: int) -> Iterator[Numbers]:
-    """Consecutive rows; the last block may be smaller."""
+    """Yield blocks of consecutive rows; the last block may be smaller."""
     for begin in range(0, len(order), size):
         yield order[begin : begin + size]
 
 
 def p_at_1(scores: Scores, order: Numbers, size: int, replies: Numbers | None = None) -> Floats:
-    """How far each row is right, in the order of the rows' numbers.
+    """Compute P@1 of each row, in the order of row numbers.
 
     Args:
-        order: the numbers of all rows, cut into blocks as they come.
-        replies: row number → the row whose reply counts as its right one; None: its own.
+        scores: function that scores candidates.
+        order: numbers of all rows, split into blocks in this order.
+        size: number of rows of a block.
+        replies: row number → row whose reply is the gold reply; None for the row's own reply.
     """
     right = np.full(len(order), np.nan)
     for block in blocks(order, size):

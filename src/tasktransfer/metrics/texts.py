@@ -1,4 +1,4 @@
-"""Metrics of tasks that are answered with a text: exact match and token-F1."""
+"""Metrics of tasks whose answers are texts: exact match and token-F1."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from tasktransfer.metrics.labels import Sums, no_average, ratio
 from tasktransfer.tasks.card import MetricSpec, Task
 
 _REMEMBERED = 1 << 16
-"""How many normalised texts and compared pairs are kept: the same golds are scored after every
-epoch, by several metrics each time, and in every run of a study."""
+"""Cache size for normalised texts and compared pairs.
+
+The same golds are scored after every epoch, by several metrics, and in every run of a study.
+"""
 
 
 def normalise_answer(text: str) -> str:
-    """``text`` in lower case, without punctuation and articles, white space collapsed.
+    """Normalise a text: lower case, no punctuation, no articles, collapsed white space.
 
-    The normalisation of SQuAD's and T5's evaluation, which the toolkit uses as well.
+    This is the normalisation of SQuAD's and T5's evaluation, which the toolkit uses too.
     """
     bare = text.lower().translate(_NO_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", bare).split())
@@ -36,16 +38,16 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 @dataclass(frozen=True)
 class Compared:
-    """Predicted and right texts of n instances, normalised."""
+    """Normalised predicted and gold texts of n instances."""
 
     pairs: list[tuple[str, tuple[str, ...]]]
 
     @cached_property
     def best(self) -> Sums:
-        """Tokens in common, predicted and right of each instance's best right answer, (n, 3).
+        """Common, predicted and gold tokens with each instance's best gold answer, shape (n, 3).
 
-        It is the one with the highest F1, the first on a tie; an empty prediction that agrees
-        with an empty gold counts as one token got right.
+        The best answer has the highest F1, and is the first in a tie. An empty prediction for an
+        empty gold answer counts as one correct token.
         """
         found = [
             _overlap(predicted, right[0]) if len(right) == 1 else _best_overlap(predicted, right)
@@ -58,8 +60,9 @@ class Compared:
 
 
 def exact_match_tally(task: Task, spec: MetricSpec, texts: Compared) -> Sums:
-    """Whether the prediction equals one of the right answers; unanswerable instances count
-    neither way where the card leaves them out.
+    """Count predictions that equal a gold answer, and instances.
+
+    Unanswerable instances are not counted if the card leaves them out.
 
     Raises:
         DataError: the card leaves unanswerable instances out, and all are unanswerable.
@@ -70,25 +73,25 @@ def exact_match_tally(task: Task, spec: MetricSpec, texts: Compared) -> Sums:
         answerable = np.array([any(right) for _, right in texts.pairs])
         if not answerable.any():
             raise DataError(
-                f"{task.name}: {spec.key} leaves unanswerable instances out, and all "
+                f"{task.name}: {spec.key} leaves unanswerable instances out, but all "
                 f"{len(texts.pairs)} are unanswerable; score a split with answerable ones"
             )
         tally[~answerable] = 0
     return tally
 
 
-# --- token-F1: macro F1 of each, and instances; micro tokens in common, predicted, right ----------
+# --- token-F1: macro: F1 and instances; micro: common, predicted and gold tokens ------------------
 
 
 def token_f1_width(task: Task, spec: MetricSpec) -> int:
-    """Columns of a token-F1's tally."""
+    """Return the number of columns of a token-F1's tally."""
     if spec.average not in ("micro", "macro"):
         raise no_average(task, spec)
     return 2 if spec.average == "macro" else 3
 
 
 def token_f1_tally(task: Task, spec: MetricSpec, texts: Compared, fidelity: Scoring) -> Sums:
-    """Macro: the F1 with the best right answer. Micro: the tokens of the best right answer."""
+    """Return the tally of token-F1 with the best gold answer: F1 (macro) or tokens (micro)."""
     if spec.average == "macro":
         return np.stack([token_f1(texts.best), np.ones(len(texts.best))], axis=1)
     if fidelity == "tlidb" and task.toolkit is not None and task.toolkit.lists_answers:
@@ -97,7 +100,7 @@ def token_f1_tally(task: Task, spec: MetricSpec, texts: Compared, fidelity: Scor
 
 
 def token_f1(tokens: Sums) -> Sums:
-    """F1 of tokens in common, predicted and right, (..., 3), pooled as they come."""
+    """Compute F1 from common, predicted and gold tokens, shape (..., 3)."""
     return ratio(2 * tokens[..., 0], tokens[..., 1] + tokens[..., 2])
 
 
@@ -105,7 +108,7 @@ def token_f1(tokens: Sums) -> Sums:
 
 
 def text_scores(task: Task, predictions: Coded, golds: Coded) -> Sums:
-    """Token-F1 with the best right answer, or exact match where the card has no token-F1, (n,)."""
+    """Return token-F1 with the best gold answer, shape (n,); exact match without token-F1."""
     token_spec = next((spec for spec in task.metrics if spec.name == "token_f1"), None)
     texts = compared(token_spec or task.metrics[0], predictions, golds, "default")
     if token_spec is not None:
@@ -117,14 +120,16 @@ def text_scores(task: Task, predictions: Coded, golds: Coded) -> Sums:
 
 
 def compared(spec: MetricSpec, predictions: Coded, golds: Coded, fidelity: Scoring) -> Compared:
-    """Texts as a metric compares them: unanswerable ones are the empty string. Metrics with the
-    same unanswerable phrases share it."""
+    """Normalise texts for a metric; unanswerable ones become the empty string.
+
+    Metrics with the same unanswerable phrases share the result.
+    """
     phrases = spec.unanswerable_phrases
     plain = [_plain(text, phrases, fidelity) for text in predictions.texts]
     right = [_plain(text, phrases, fidelity) for text in golds.texts]
     guesses = map(plain.__getitem__, predictions.codes.tolist())
     wanted = golds.codes.tolist()
-    if len(wanted) == len(golds):  # one right answer each: no need to slice
+    if len(wanted) == len(golds):  # one gold answer each, so there is no need to slice
         return Compared([(p, (right[code],)) for p, code in zip(guesses, wanted, strict=True)])
     starts = golds.starts.tolist()
     return Compared(
@@ -146,7 +151,7 @@ def _plain(text: str, phrases: tuple[str, ...], fidelity: Scoring) -> str:
 
 
 _Overlap = tuple[int, int, int]
-"""Tokens in common, tokens predicted, tokens of the right answer."""
+"""Numbers of common tokens, predicted tokens, and gold tokens."""
 
 
 def _best_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
@@ -154,7 +159,10 @@ def _best_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
 
 
 def _last_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
-    """The toolkit means to keep the best right answer, and keeps the last with any overlap."""
+    """Return the overlap with the last gold answer that has any, as the toolkit does.
+
+    The toolkit intends to use the best gold answer.
+    """
     overlaps = [_overlap(predicted, text) for text in right]
     return next((overlap for overlap in reversed(overlaps) if overlap[0]), (0, 0, 0))
 
@@ -166,7 +174,7 @@ def _overlap(predicted: str, right: str) -> _Overlap:
     guessed, wanted = predicted.split(), right.split()
     if predicted == right:
         return len(guessed), len(guessed), len(guessed)
-    # Answers are short: counting in lists is several times faster than building Counters.
+    # Answers are short, so counting in lists is several times faster than building Counters.
     common = sum(min(guessed.count(t), wanted.count(t)) for t in {*guessed} & {*wanted})
     return common, len(guessed), len(wanted)
 

@@ -1,8 +1,8 @@
-"""Codes in place of the words of answers that quote a dialogue.
+"""Codes that replace the words of answers that quote a dialogue.
 
-Exact match and token-F1 count which words two answers have in common, and nothing else of them. In
-codes scores are the same, and nobody can read the dialogue. Words are numbered as they are met, so
-that texts in codes get the same codes again.
+Exact match and token-F1 depend only on the words that two answers share. Coded answers have the
+same scores, and the dialogue cannot be read from them. Words are numbered in order of occurrence,
+so coding a coded text does not change it.
 """
 
 from __future__ import annotations
@@ -12,23 +12,25 @@ from tasktransfer.tasks.card import Task
 
 
 def quotes_dialogues(task: Task) -> bool:
-    """Whether answers are words of the dialogue, which files that are passed on have in codes."""
+    """Return whether answers quote the dialogue, so that shared files contain them in codes."""
     return task.kind == "span"
 
 
 class WordCodes:
-    """Words, normalised as the metrics do, become ``w1``, ``w2`` and so on. Phrases that say that
-    there is no answer stay."""
+    """Mapping of normalised words to the codes ``w1``, ``w2`` and so on.
+
+    Unanswerable phrases are not coded.
+    """
 
     def __init__(self, task: Task) -> None:
         said = {phrase for spec in task.metrics for phrase in spec.unanswerable_phrases}
         self.phrases = sorted(map(normalise_answer, said))  # the same order in every process
-        # One scoring looks for such a phrase anywhere in an answer; its words are no dialogue's.
+        # One scoring searches for such phrases anywhere in an answer, so their words stay.
         self.named = {word for phrase in self.phrases for word in phrase.split()}
         self.codes: dict[str, str] = {}
 
     def of(self, text: str) -> str:
-        """A text in codes."""
+        """Return a text in codes."""
         normal = normalise_answer(text)
         for phrase in self.phrases:
             if f"{normal} ".startswith(f"{phrase} "):

@@ -1,17 +1,16 @@
 """Straight lines and means with 95 % intervals, for figures.
 
-The cells of a source or of a target are not independent: what is special about that task is in
-all of them, and so are the counts that a line is drawn over. The unit is the task, so a line's
-interval is a jackknife over tasks: each task is left out in turn, with every cell in which it is
-source or target, and with G tasks
+The cells of a source or of a target are not independent, because they share the task's properties
+and the counts on the x axis. The unit is the task, so a line's interval is a jackknife over tasks.
+Each task is left out in turn, with every cell in which it is source or target. With G tasks
 
     variance = (G - 1) / G * sum over tasks of (line without the task - line)^2
 
 (Snijders and Borgatti 1999, "Non-parametric standard errors and tests for network statistics";
-it is too wide rather than too narrow, Efron and Stein 1981). Its t distribution has as many degrees
-of freedom as there are tasks, or distinct x if these are fewer, less 2. Where counts say nothing,
-0 to 7 % of slopes differ from 0 by it, and 11 to 71 % if cells are taken as independent
-(benchmarks/slope_simulation.py).
+conservative according to Efron and Stein 1981). The degrees of freedom of its t distribution are
+the number of tasks, or of distinct x if that is smaller, minus 2. In simulations without an effect,
+0 to 7 % of slopes differ significantly from 0, compared with 11 to 71 % if cells are treated as
+independent (benchmarks/slope_simulation.py).
 """
 
 from __future__ import annotations
@@ -26,34 +25,34 @@ from scipy import stats
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 LEVEL = 0.95
 FEWEST_X = 3
-"""A line through two distinct x fits them whatever they are."""
+"""Minimum number of distinct x; a line always fits two distinct x."""
 
 
 @dataclass(frozen=True, slots=True)
 class BestFit:
-    """A least-squares line, and the lines without each task in turn, (tasks,)."""
+    """A least-squares line, and the lines without each task in turn, shape (tasks,)."""
 
     slope: float
     intercept: float
     slopes: Floats
     intercepts: Floats
     degrees: int
-    """Of freedom, of the intervals' t distribution; at least 1."""
+    """Degrees of freedom of the intervals' t distribution; at least 1."""
 
     def band(self, at: Floats) -> tuple[Floats, Floats, Floats]:
-        """The line and both ends of the 95 % interval of the mean of y, at some x."""
+        """Return the line and both ends of the 95 % interval of the mean of y, at given x."""
         line = self.intercept + self.slope * at
         without = self.intercepts[:, None] + self.slopes[:, None] * at
         half = self._half_width(without - line)
         return line, line - half, line + half
 
     def slope_interval(self) -> tuple[float, float]:
-        """Both ends of the slope's 95 % interval."""
+        """Return both ends of the slope's 95 % interval."""
         half = float(self._half_width(self.slopes - self.slope))
         return self.slope - half, self.slope + half
 
     def _half_width(self, moved: Floats) -> Any:
-        """From how far each task moves a number when it is left out, (tasks, ...)."""
+        """Compute the half width from the changes without each task, shape (tasks, ...)."""
         tasks = len(self.slopes)
         error = np.sqrt((tasks - 1) / tasks * np.sum(moved**2, axis=0))
         return stats.t.ppf(0.5 + LEVEL / 2, self.degrees) * error
@@ -62,16 +61,16 @@ class BestFit:
 def best_fit(
     x: Floats, y: Floats, sources: Sequence[str], targets: Sequence[str]
 ) -> BestFit | None:
-    """The least-squares line of y on x through cells, with the tasks that its interval resamples.
+    """Fit the least-squares line of y on x through cells, and the lines without each task.
 
     Args:
         x, y: one number per cell.
-        sources, targets: the tasks of each cell.
+        sources, targets: tasks of each cell.
 
     Returns:
-        None with fewer than three distinct x, and where the line without some task could not be
-        drawn. A task that every cell has (a figure's only target) is never left out: the line and
-        its interval are those of that task.
+        The fit; None with fewer than three distinct x, or if the line without some task is
+        undefined. A task that every cell has (a figure's only target) is never left out, so the
+        line and its interval are conditional on it.
     """
     distinct = len(np.unique(x))
     if distinct < FEWEST_X:
@@ -93,8 +92,10 @@ def best_fit(
 
 
 def mean_interval(values: Floats) -> tuple[float, float, float]:
-    """Mean and both ends of its 95 % interval (Student's t, values taken as
-    independent); the ends are NaN for one value."""
+    """Return the mean and both ends of its 95 % interval (Student's t, independent values).
+
+    The ends are NaN for one value.
+    """
     mean, n = float(np.mean(values)), len(values)
     if n < 2:
         return mean, float("nan"), float("nan")

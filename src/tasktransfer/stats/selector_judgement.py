@@ -1,10 +1,11 @@
-"""A selector over all targets of a study: the mean of a measure, its interval, and differences.
+"""Evaluation of a selector over all targets of a study: mean, interval, and differences.
 
-Targets and seeds are both drawn: another study would have had others. The variance of a mean over
-targets is that of the targets, in which each target's own noise of seeds is, and what seeds move
-all targets by together: the jackknife variance of the mean over seeds less what independent targets
-would give (the crossed analysis of variance). With one seed nobody can tell the latter. The
-interval is Student's t with Satterthwaite's degrees of freedom. Differences are paired by target.
+Targets and seeds are both samples. The variance of a mean over targets has two parts. The first is
+the variance over targets, which includes each target's own noise of seeds. The second is the common
+effect of seeds on all targets: the jackknife variance of the mean over seeds, minus its expectation
+for independent targets (crossed analysis of variance). With one seed the second part is unknown.
+The interval is Student's t with Satterthwaite's degrees of freedom. Differences are paired by
+target.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from tasktransfer.stats.selectors import KS, centred, measures, noise_floor, sou
 
 RANDOM, SOURCE_MEAN = "random", "source_mean"
 REFERENCES = (RANDOM, SOURCE_MEAN)
-"""What every selector is held against."""
+"""References that every selector is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over targets, its 95 % interval and the two-sided p of 0; NaN: cannot be told."""
+    """A mean over targets, its 95 % interval and the two-sided p of 0; NaN if unknown."""
 
     value: float
     low: float = np.nan
@@ -36,9 +37,18 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A measure of a selector. ``to``: the difference to each reference, with ``q``: its p among
-    all selectors of the table. ``floor``: the measure of half of the seeds, judged by the other
-    half. ``missing``: the share of pairs that it has no value for, which are ranked last."""
+    """A measure of a selector.
+
+    Args:
+        selector: name of the selector.
+        measure: name of the measure.
+        mean: mean over targets.
+        to: difference from each reference.
+        q: p of each difference, adjusted for all selectors of the table.
+        floor: noise floor: the measure of half of the seeds, evaluated by the other half.
+        targets: number of targets.
+        missing: fraction of pairs without a value, which are ranked last.
+    """
 
     selector: str
     measure: str
@@ -56,19 +66,19 @@ def judged(
     ks: tuple[int, ...] = KS,
     gains: Floats | None = None,
 ) -> list[Judged]:
-    """Every selector by every measure, ``random`` and ``source_mean`` among them.
+    """Evaluate every selector by every measure, including ``random`` and ``source_mean``.
 
     Args:
-        scores: of the transfers, 0-100, (targets, sources, seeds); NaN: no pair. Pairs that lack a
-            seed which others have are no candidates.
-        values: selector → (targets, sources) or, where its values depend on the seed, (targets,
-            sources, seeds). ``source_mean`` may be among them: what is known of other targets
-            without their test scores. Else it is made of ``gains``.
-        gains: what a transfer is better by than the baseline, as ``scores``; None: than the mean of
-            its target.
+        scores: scores of the transfers, 0-100, shape (targets, sources, seeds); NaN if there is no
+            pair. Pairs with a missing seed are not candidates.
+        values: selector → values of shape (targets, sources), or (targets, sources, seeds) if they
+            depend on the seed. It may contain ``source_mean``, computed from other targets without
+            test scores; otherwise ``source_mean`` is computed from ``gains``.
+        ks: values of k for regret.
+        gains: gains over the baseline, shape as ``scores``; None for gains over the target's mean.
 
     Returns:
-        Selectors in their order, after the references; each with all measures.
+        The references, then the selectors in their order, each with all measures.
     """
     whole = np.asarray(~np.isnan(scores).any(axis=2, keepdims=True))
     scores = np.where(whole, scores, np.nan)
@@ -105,11 +115,11 @@ def judged(
 
 
 def mean_over_targets(drawn: Floats) -> Mean:
-    """The mean over targets and its interval.
+    """Compute the mean over targets and its interval.
 
     Args:
-        drawn: (1 + seeds, targets): with all seeds, then without each of them; (1, targets) of one
-            seed. NaN: the target is left out.
+        drawn: values with all seeds, then without each seed, shape (1 + seeds, targets), or (1,
+            targets) for one seed. Targets with NaN are left out.
     """
     drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
     targets, seeds = drawn.shape[1], len(drawn) - 1
@@ -137,7 +147,7 @@ def mean_over_targets(drawn: Floats) -> Mean:
 
 
 def _jackknife(without: Floats) -> Floats:
-    """The variance of what was computed without each seed in turn, (seeds, ...) → (...)."""
+    """Compute the jackknife variance from values without each seed, (seeds, ...) → (...)."""
     seeds = len(without)
     result: Floats = (seeds - 1) / seeds * np.square(without - without.mean(axis=0)).sum(axis=0)
     return result
@@ -146,11 +156,15 @@ def _jackknife(without: Floats) -> Floats:
 def with_seeds_left_out(
     values: Floats, scores: Floats, ks: tuple[int, ...] = KS
 ) -> dict[str, Floats]:
-    """Measure → (1 + seeds, ..., targets), see ``mean_over_targets``.
+    """Compute measures with all seeds, and without each seed.
 
     Args:
-        values: (..., targets, sources), or with seeds as ``scores``.
-        scores: (..., targets, sources, seeds).
+        values: shape (..., targets, sources), or with seeds as ``scores``.
+        scores: shape (..., targets, sources, seeds).
+        ks: values of k for regret.
+
+    Returns:
+        Measure → array (1 + seeds, ..., targets), see ``mean_over_targets``.
     """
     seeds = scores.shape[-1]
     kept = [list(range(seeds))]
@@ -165,13 +179,12 @@ def with_seeds_left_out(
 
 
 def source_means(gains: Floats) -> Floats:
-    """``source_mean`` of each seed, (targets, sources, seeds) → the same shape."""
+    """Compute ``source_mean`` for each seed, shape (targets, sources, seeds)."""
     return np.stack([source_mean(gains[..., seed]) for seed in range(gains.shape[2])], axis=-1)
 
 
 def _mean_over_seeds(values: Floats) -> Floats:
-    """(..., targets, sources, seeds) → (..., targets, sources); what lacks some seeds has the mean
-    of the others."""
+    """Average (..., targets, sources, seeds) over the available seeds."""
     if values.ndim == 2:
         return values
     there = ~np.isnan(values)
@@ -185,7 +198,7 @@ def _nanmean(values: Floats) -> float:
 
 
 def _with_q(rows: Sequence[Judged]) -> list[Judged]:
-    """The same with q: for each measure and reference, over all selectors."""
+    """Add q for each measure and reference, adjusted over all selectors."""
     q: list[dict[str, float]] = [{} for _ in rows]
     for measure in dict.fromkeys(row.measure for row in rows):
         for other in REFERENCES:

@@ -1,19 +1,19 @@
-"""How good a ranking of sources is: regret, NDCG, Spearman, and the floor that noise of seeds sets.
+"""Measures of a ranking of sources: regret, NDCG, Spearman, and the noise floor of seeds.
 
-A selector gives each source of a target a value, higher is better; what it is judged by are the
-scores of the finished transfers. Sources of equal value are ordered by chance, and every number
-here is its expectation in closed form: ``random`` is the selector whose values are all equal. A
-missing value is ranked last. Regret is told in points and per cent, and its variants have different
-names because papers mean different things by one name:
+A selector gives each source of a target a value, and higher is better. It is evaluated by the
+scores of the finished transfers. Sources with equal values are in random order, and every measure
+is its expectation in closed form; ``random`` is the selector with equal values. Missing values are
+ranked last. Regret is in points or percent. Its variants have different names, because papers use
+one name for different measures:
 
 ``regret@k``            best of k: max over sources - max over the selector's first k (Poth 2021,
                         Lin 2024, Schulte 2024); ``%``: divided by the former
 ``mean_regret@k``       mean of k: the mean of the best k - the mean of the selector's first k
                         (TaskWeb 2023); ``%`` likewise
-``ndcg_rank``           gain 2^rel - 1 of rel = n - rank (TaskWeb)
-``ndcg_percent``        of rel = the score in 0-100: the best source decides it (Schulte)
-``ndcg_fraction``       of rel = the score in 0-1: nothing decides it (Lin)
-``spearman``            of values and scores over sources
+``ndcg_rank``           gain 2^rel - 1 with rel = n - rank (TaskWeb)
+``ndcg_percent``        with rel = the score in 0-100; the best source dominates (Schulte)
+``ndcg_fraction``       with rel = the score in 0-1; no source dominates (Lin)
+``spearman``            correlation of values and scores over sources
 """
 
 from __future__ import annotations
@@ -31,25 +31,29 @@ from tasktransfer.stats.resampling import Floats
 
 KS = (1, 3)
 MOST_HALVINGS = 300
-"""Of seeds: all of up to 10 seeds, as many random ones of more."""
+"""Maximum number of halvings of the seeds: all for up to 10 seeds, random ones for more."""
 PERCENT = "%"
 REGRET, MEAN_REGRET, SPEARMAN = "regret@", "mean_regret@", "spearman"
 
 
 def higher_is_better(measure: str) -> bool:
-    """Whether a selector is better with more of it."""
+    """Return whether a higher value of the measure is better."""
     return measure.startswith("ndcg") or measure == SPEARMAN
 
 
 def measures(values: Floats, scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
-    """Every measure of every target.
+    """Compute every measure for every target.
 
     Args:
-        values: of a selector, (..., targets, sources); NaN: missing, ranked last.
-        scores: of the transfers, 0-100, of the same shape; NaN: no pair. Either may be broadcast.
+        values: a selector's values, shape (..., targets, sources); NaN for missing values, which
+            are ranked last.
+        scores: scores of the transfers, 0-100, same shape; NaN if there is no pair. Either array
+            may be broadcast.
+        ks: values of k for regret.
 
     Returns:
-        Measure → (..., targets); NaN where a target has no two sources, or nothing to tell.
+        Measure → array (..., targets); NaN if a target has fewer than two sources, or if the
+        measure is undefined.
     """
     values, scores = np.broadcast_arrays(np.asarray(values, float), np.asarray(scores, float))
     pairs = ~np.isnan(scores)
@@ -72,10 +76,10 @@ def measures(values: Floats, scores: Floats, ks: tuple[int, ...] = KS) -> dict[s
 
 
 def best_of(values: Floats, scores: Floats, k: int) -> Floats:
-    """The expected best score of the first k sources, (..., sources) → (...).
+    """Compute the expected best score of the first k sources, (..., sources) → (...).
 
-    Of g sources at equal value m are drawn: the best of these is the j-th worst of the g with
-    probability C(j - 1, m - 1) / C(g, m).
+    If m of g sources with equal values are sampled, the best of them is the j-th worst of the g
+    with probability C(j - 1, m - 1) / C(g, m).
     """
     sure, group, drawn = _first(values, scores, k)
     low = np.where(sure, scores, -np.inf).max(axis=-1, keepdims=True)
@@ -92,7 +96,7 @@ def best_of(values: Floats, scores: Floats, k: int) -> Floats:
 
 
 def mean_of(values: Floats, scores: Floats, k: int) -> Floats:
-    """The expected mean score of the first k sources, (..., sources) → (...)."""
+    """Compute the expected mean score of the first k sources, (..., sources) → (...)."""
     sure, group, drawn = _first(values, scores, k)
     total = np.where(sure, scores, 0.0).sum(axis=-1)
     of = group.sum(axis=-1)
@@ -103,7 +107,7 @@ def mean_of(values: Floats, scores: Floats, k: int) -> Floats:
 
 
 def _mean_of_first(ordered: Floats, k: int) -> Floats:
-    """Of scores from the best on, NaN last."""
+    """Compute the mean of the first k scores, which are sorted from the best, NaN last."""
     first = ordered[..., :k]
     there = ~np.isnan(first)
     result: Floats = np.nansum(first, axis=-1) / np.maximum(there.sum(axis=-1), 1)
@@ -111,8 +115,10 @@ def _mean_of_first(ordered: Floats, k: int) -> Floats:
 
 
 def source_mean(gains: Floats) -> Floats:
-    """The mean gain of each source over the other targets, (..., targets, sources) → the same
-    shape: what a source is good for, without a look at the target."""
+    """Compute each source's mean gain over the other targets, shape (..., targets, sources).
+
+    It ranks sources without using scores on the target.
+    """
     there = ~np.isnan(gains)
     total = np.nansum(gains, axis=-2, keepdims=True) - np.where(there, gains, 0.0)
     count = there.sum(axis=-2, keepdims=True) - there
@@ -121,8 +127,10 @@ def source_mean(gains: Floats) -> Floats:
 
 
 def centred(scores: Floats) -> Floats:
-    """Scores less the mean of their target's, (targets, sources, ...): gains where no baseline is
-    known."""
+    """Subtract the target's mean from scores, shape (targets, sources, ...).
+
+    These are the gains if the baseline is unknown.
+    """
     there = ~np.isnan(scores)
     count = np.maximum(there.sum(axis=1, keepdims=True), 1)
     result: Floats = scores - np.nansum(scores, axis=1, keepdims=True) / count
@@ -130,14 +138,16 @@ def centred(scores: Floats) -> Floats:
 
 
 def noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
-    """What the runs themselves come to as a selector: ranked by half of the seeds, judged by the
-    other half, the mean over all halvings.
+    """Compute the noise floor: rank by half of the seeds, and evaluate by the other half.
+
+    The result is the mean over all halvings.
 
     Args:
-        scores: (targets, sources, seeds), two seeds or more.
+        scores: shape (targets, sources, seeds), with at least two seeds.
+        ks: values of k for regret.
 
     Returns:
-        Measure → (targets,)
+        Measure → array (targets,).
     """
     halves = _halvings(scores.shape[-1])
     ranked = np.moveaxis(scores @ halves.T / halves.sum(axis=1), -1, 0)
@@ -146,7 +156,10 @@ def noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
 
 
 def _halvings(seeds: int) -> Floats:
-    """Which seeds rank, (halvings, seeds); with an odd number both sizes take turns."""
+    """Return the ranking seeds of each halving, shape (halvings, seeds).
+
+    With an odd number of seeds, both possible sizes are included.
+    """
     sizes = {seeds // 2, seeds - seeds // 2}
     if sum(comb(seeds, size) for size in sizes) <= MOST_HALVINGS:
         chosen = [one for size in sizes for one in itertools.combinations(range(seeds), size)]
@@ -166,12 +179,16 @@ def _halvings(seeds: int) -> Floats:
 def _first(
     values: Floats, scores: Floats, k: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
-    """The sources that are among the first k for sure, those at the value where the k-th is, and
-    how many of these are drawn, (..., 1)."""
+    """Return the first k sources, with ties at the k-th value kept separate.
+
+    Returns:
+        Sources above the k-th value, sources at the k-th value, and the number of these that are
+        sampled, shape (..., 1).
+    """
     pairs = ~np.isnan(scores)
     value = np.where(pairs, np.where(np.isnan(values), -np.inf, values), np.nan)
     many = np.minimum(k, pairs.sum(axis=-1, keepdims=True))
-    # What is no pair sorts to the end as NaN does.
+    # Sources without a pair are NaN, which sorts last.
     ordered = -np.sort(-value, axis=-1)
     cut = np.take_along_axis(ordered, np.maximum(many - 1, 0), axis=-1)
     sure = pairs & (value > cut)
@@ -180,24 +197,24 @@ def _first(
 
 @cache
 def _comb(most: int) -> Floats:
-    """C(n, k) of all n, k up to ``most``, as floats; 0 where k is above n."""
+    """Return C(n, k) for all n, k up to ``most`` as floats; 0 for k > n."""
     count = np.arange(most + 1)
     table: Floats = binomial(count[:, None], count[None, :])
     return table
 
 
 def _places(values: Floats, pairs: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:
-    """How many sources are above each, and how many are at its value, itself among them."""
+    """Count, for each source, the sources above it and those at its value, including itself."""
     pairs = ~np.isnan(values) if pairs is None else pairs
     both = pairs[..., None, :] & pairs[..., :, None]
-    # [..., i, j]: whether j is above i.
+    # [..., i, j] is true if j is above i.
     above = both & (values[..., None, :] > values[..., :, None])
     tied = both & (values[..., None, :] == values[..., :, None])
     return above.sum(axis=-1).astype(float), tied.sum(axis=-1).astype(float)
 
 
 def _rank_relevance(scores: Floats) -> Floats:
-    """n - rank, the best is of rank 1."""
+    """Return n - rank; the best source has rank 1."""
     there = ~np.isnan(scores)
     rank = _places(scores)[0] + 1
     relevance: Floats = np.where(there, there.sum(axis=-1, keepdims=True) - rank, np.nan)
@@ -209,7 +226,7 @@ NDCG: dict[str, Callable[[Floats], Floats]] = {
     "ndcg_percent": lambda scores: scores,
     "ndcg_fraction": lambda scores: scores / 100,
 }
-"""Name → relevance of scores in 0-100."""
+"""Name → function from scores in 0-100 to their relevance."""
 
 
 def _ndcg(relevance: Floats, above: Floats, tied: Floats) -> Floats:
@@ -226,8 +243,11 @@ def _ndcg(relevance: Floats, above: Floats, tied: Floats) -> Floats:
 
 
 def _spearman(places: Floats, scores: Floats) -> Floats:
-    """0 where all values are equal, which is what an order by chance comes to; NaN where all
-    scores are."""
+    """Compute Spearman's correlation of places and scores.
+
+    It is 0 if all values are equal, as expected for a random order, and NaN if all scores are
+    equal.
+    """
     there = ~np.isnan(scores)
     above, tied = _places(scores)
     count = np.maximum(there.sum(axis=-1, keepdims=True), 1)
