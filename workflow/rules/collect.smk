@@ -1,4 +1,4 @@
-# Records to tables, tables to statistics.
+# Tables from records, and statistics from tables.
 
 
 rule collect:
@@ -20,8 +20,8 @@ rule collect:
         "tasktransfer collect {params.study} --complete 3>&2 > {log:q} 2>&1"
 
 
-# What the last call computed is still there (`update`): cells whose records and predictions are the
-# same are taken over from it.
+# The results of the last call are kept (`update`), and reused for cells with unchanged records and
+# predictions.
 if STATISTICS_FILES:
 
     rule statistics:
@@ -37,14 +37,14 @@ if STATISTICS_FILES:
         params:
             study=study_options,
         message:
-            "computing how sure the numbers are"
+            "computing confidence intervals and tests"
         shell:
             "tasktransfer statistics {params.study} 3>&2 > {log:q} 2>&1"
 
 
-# A choice that further runs follow from, made from the results of others. Made once and then part of
-# the plan from the start, so that later results never change it. Those that are known at the start
-# are the first; others may follow from them.
+# A choice that adds runs, made from the results of other runs. It is made once and then part of the
+# plan, so that later results never change it. Choices that are known at the start come first; others
+# may follow from them.
 if STUDY.plan.choices:
 
     checkpoint choose:
@@ -59,6 +59,6 @@ if STUDY.plan.choices:
         params:
             study=study_options,
         message:
-            "making the choice {wildcards.choice} that further runs follow from"
+            "making the choice {wildcards.choice}, which adds runs"
         shell:
             "tasktransfer choose {params.study} --name {wildcards.choice} 3>&2 > {log:q} 2>&1"

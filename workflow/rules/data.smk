@@ -1,4 +1,4 @@
-# Dialogues: generated or read, checked and cached once, tokenised once per model.
+# Dialogues: generated or read, checked and cached once, and tokenised once per model.
 
 from tasktransfer.datasets import DATASETS
 
@@ -75,7 +75,7 @@ if DATA_TABLE_FILES:
             "tasktransfer data stats {params.study} --out {params.out:q} 3>&2 > {log:q} 2>&1"
 
 
-# Scores that need no model, beside the baselines in the report.
+# Scores of references without a model, which the report shows next to the baselines.
 if REFERENCE_FILES:
 
     rule reference:
@@ -90,12 +90,12 @@ if REFERENCE_FILES:
         params:
             study=study_options,
         message:
-            "scoring what needs no model"
+            "scoring references without a model"
         shell:
             "tasktransfer data reference {params.study} --out {output:q} 3>&2 > {log:q} 2>&1"
 
 
-# One thread, so that the weights do not depend on how many cores there are.
+# One thread, so that the weights do not depend on the number of cores.
 rule tiny_model:
     input:
         tiny_model_inputs,
@@ -112,7 +112,7 @@ rule tiny_model:
         out=lambda wildcards, output: Path(output[0]).parent,
         study=study_options,
     message:
-        "making the model {wildcards.model}"
+        "building the model {wildcards.model}"
     shell:
         "tasktransfer tiny-model {params.study} --model {wildcards.model} --threads {threads} "
         "--out {params.out:q} 3>&2 > {log:q} 2>&1"

@@ -1,7 +1,7 @@
-# Tables and statistics to figures, printed tables and the report.
+# Figures, printed tables and the report from tables and statistics.
 
 
-# Figures whose data are the same are not drawn again, and so are not removed first (`update`).
+# Figures with unchanged data are not drawn again, so they are not removed first (`update`).
 rule draw:
     input:
         TABLE_FILES,
@@ -44,9 +44,8 @@ if REPORT_FILES:
             "tasktransfer report {params.study} 3>&2 > {log:q} 2>&1"
 
 
-# Tables, statistics, figures and report of what is there, holes shown: while trainings run, or
-# after some failed. It has no output, so that it runs whenever it is asked for and depends on
-# nothing.
+# Tables, statistics, figures and report of the available results, with missing runs marked: while
+# jobs run, or after failures. It has no outputs, so that it always runs and depends on nothing.
 rule figures_now:
     log:
         f"{RESULTS}/logs/figures_now.log",
@@ -55,7 +54,7 @@ rule figures_now:
     params:
         study=STUDY.arguments(),
     message:
-        f"drawing what is there into {STUDY.figures}"
+        f"drawing the available results into {STUDY.figures}"
     shell:
         "(tasktransfer collect {params.study} && tasktransfer statistics {params.study} "
         "&& tasktransfer figures {params.study} && tasktransfer report {params.study}) "

@@ -1,11 +1,11 @@
-# What the jobs need (src/tasktransfer/jobs/needs.py says why), asked for by wildcards.
+# Inputs of the jobs, as functions of wildcards (see src/tasktransfer/jobs/needs.py).
 
 from snakemake.exceptions import WorkflowError
 
 from tasktransfer.core.nodes import Stage
 
 DAMAGED = needs.DamagedRecords(STUDY)
-# Trainings wait for them, so that data which are too few are told first.
+# Training waits for these data, so that an error about too few data comes first.
 FIRST_DATA = needs.first_data(STUDY, DESIGN.recipes_first) if CALL.is_main else []
 
 
@@ -44,15 +44,16 @@ def node_inputs(wildcards):
 
 
 def refuse_triggers():
-    """Refuse to run with triggers that would start finished trainings over.
+    """Raise an error for rerun triggers that would repeat finished runs.
 
-    What is there needs no inputs, so the set of inputs says nothing; nor does the text of a shell
-    command. Asked when the DAG is built: Snakemake knows its settings only then.
+    Finished nodes have no inputs, so a changed set of inputs means nothing, and neither does the text
+    of a shell command. This is checked when the DAG is built, because Snakemake knows its settings
+    only then.
     """
     if rerun_triggers(workflow) & {"input", "code", "software-env"}:
         raise WorkflowError(
-            "finished trainings would be started over: use the profile in profiles/default, "
-            "or --rerun-triggers mtime params"
+            "--rerun-triggers: finished training runs would be repeated; use the profile in "
+            "profiles/default, or --rerun-triggers mtime params"
         )
 
 
@@ -68,13 +69,16 @@ def encoded_everywhere():
 
 
 def records(wildcards):
-    """The records of all nodes; those that follow from choices come when these are made."""
+    """Return the records of all nodes, with those of choices as soon as these are made."""
     return chosen().records()
 
 
 def collected(wildcards):
-    """What tables are made from. Where they were collected with holes (``figures_now``), the list of
-    these is newer than they are, and they are collected again."""
+    """Return the inputs of the tables.
+
+    If they were built with missing runs (``figures_now``), the list of missing runs is newer than the
+    tables, and they are built again.
+    """
     holes = Path(STUDY.holes)
     return [*records(wildcards), *([str(holes)] if holes.exists() else [])]
 
@@ -86,7 +90,10 @@ def records_to_choose_from(wildcards):
 
 
 def choices_to_make(wildcards):
-    """The files of all choices that are known and not made: side by side, where `chosen` waits for
-    one after the other. Those that are made are no inputs, as records may be newer."""
+    """Return the files of all pending choices, which can be made in parallel.
+
+    (`chosen` waits for them one by one.) Choices that are made are not inputs, because records may be
+    newer.
+    """
     study = latest()
     return [study.choice_file(choice) for choice in study.pending_choices]

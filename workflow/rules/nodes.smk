@@ -1,6 +1,6 @@
-# What is no training: data that a recipe derives, fits by a library, evaluations. Each leaves a
-# record beside what it makes, and ends at once where that is there (`update`, see train.smk). Those
-# that run a model are counted against the devices, of which each leases one as a training does.
+# Jobs other than training: deriving data by a recipe, fits by a library, and evaluations. Each writes
+# a record next to its results, and ends at once if that exists (`update`, see train.smk). Jobs that run
+# a model count against the devices and lease one each, as training does.
 
 
 rule derive:

@@ -1,4 +1,4 @@
-# What the jobs are asked to do and given: outputs, params, resources.
+# Outputs, params and resources of the jobs.
 
 import shlex
 import tempfile
@@ -9,8 +9,8 @@ from tasktransfer.core.node_json import to_json
 from tasktransfer.operate.forecast.estimate import Estimates
 
 
-# Options take `input`, which tells Snakemake not to compare them: what a job makes is in its path
-# already, and where things are or what the study is called starts no training over.
+# Functions of options take `input`, which tells Snakemake not to compare their values. The path of a
+# job's output already identifies its content, so new locations or names of studies repeat no run.
 def study_options(wildcards, input):
     return OPENED_BY
 
@@ -37,7 +37,7 @@ def encode_options(wildcards):
 
 
 def collected_for(wildcards):
-    """The study and its runs: tables name both, and are collected again where they are others."""
+    """Return a digest of the study and its runs. Tables contain both, so a change rebuilds them."""
     study = latest()
     runs = [
         [run.method, run.model, run.seed, to_json(run.about)] for run in study.plan.runs
@@ -62,12 +62,12 @@ def tiny_world_option(wildcards):
     )
 
 
-# Jobs of a batch system get the GPU that they ask for, whatever the machine has that submits them.
+# Jobs of a batch system get a GPU, whether or not the submitting machine has one.
 ESTIMATES = Estimates(STUDY, None if CALL.on_one_machine else "cuda")
 
 
 def minutes(wildcards, attempt):
-    """What a training asks a batch system for, twice as much with every attempt."""
+    """Return the minutes that a run requests from a batch system, doubled with every attempt."""
     return ESTIMATES.runtime_minutes(node_of(wildcards), attempt)
 
 
@@ -76,9 +76,11 @@ def megabytes(wildcards, attempt):
 
 
 def asked_of_batch_system():
-    """Minutes and memory, as resources of a rule. On one machine nobody reads them, unless memory
-    is shared out with `--resources mem_mb=...`, and they would take a fifth of the start; the
-    folder for temporary files is the same for all jobs there, and need not be looked up for each.
+    """Return minutes and memory, as resources of a rule.
+
+    On one machine they are not used, unless memory is limited by `--resources mem_mb=...`, and would
+    take a fifth of the start-up time. The temporary folder is the same for all jobs there, and need
+    not be looked up for each job.
     """
     if CALL.on_one_machine and "mem_mb" not in CALL.limited:
         return {"tmpdir": tempfile.gettempdir()}
@@ -86,13 +88,16 @@ def asked_of_batch_system():
 
 
 def stage_folder(kind):
-    """The path of a kind of stage, with wildcards."""
+    """Return the path of a kind of stage, with wildcards."""
     return f"{RESULTS}/stages/{kind}/{{name}}/seed{{seed}}-{{digest}}"
 
 
 def stage_outputs(kind):
-    """The record, the predictions where every stage of the kind is tested, and the checkpoint: kept,
-    or removed once nothing needs it, or not made."""
+    """Return the outputs of a kind of stage.
+
+    They are the record, the predictions if every stage of the kind is tested, and the checkpoint,
+    which is kept, temporary or not written.
+    """
     folder = stage_folder(kind)
     outputs = {"record": update(f"{folder}/metrics.json")}
     if STUDY.tests(kind):
@@ -107,7 +112,7 @@ SHOWN = {f"{RESULTS}/{shown.file}": shown for shown in OUTPUTS.shown}
 
 
 def captioned(file):
-    """An output, with what `snakemake --report` shows beside it."""
+    """Return an output with its caption and category for `snakemake --report`."""
     if file not in SHOWN:
         return file
     shown = SHOWN[file]

@@ -19,19 +19,20 @@ from tasktransfer.errors import CONSOLE
 from tasktransfer.results.state import CALL as CALL_VARIABLE
 from tasktransfer.training.host import WORKFLOW
 
-# There is no `configfile:` directive: Snakemake would lay a preset over it key by key, and keys that
-# the preset leaves out would come from config.yaml instead of from the defaults.
+# There is no `configfile:` directive: Snakemake would merge a preset into it key by key. Keys that are
+# missing in the preset would then come from config.yaml instead of the defaults.
 with errors_for_snakemake():
     CALL = snakemake_call(workflow, config)
     STUDY = open_called(CALL)
     DESIGN = design_of(STUDY.config)
     OUTPUTS = outputs_of(DESIGN, STUDY)
 
-# Its jobs inherit it, those of a batch system too: the trainer tells a retry from a new call.
+# All jobs inherit it, also those of a batch system, so that the trainer can distinguish a retry from a
+# new call.
 os.environ.setdefault(CALL_VARIABLE, uuid4().hex[:12])
-# Where a job that cannot write its log says why: its descriptor 3 is what was its standard error.
+# A job that cannot write its log writes the error to descriptor 3, a copy of its standard error.
 os.environ.setdefault(CONSOLE, "3")
-# Trainings on this machine share a host, which has imported the libraries (training/host.py).
+# Jobs on this machine share a host process that has imported the libraries (training/host.py).
 if CALL.on_one_machine:
     os.environ.setdefault(WORKFLOW, str(os.getpid()))
 
@@ -45,14 +46,13 @@ LATEST = {"study": STUDY}
 
 
 def latest():
-    """The study with the runs that follow from the choices which are made by now."""
+    """Return the study with the runs that follow from all choices made so far."""
     LATEST["study"] = LATEST["study"].with_choices()
     return LATEST["study"]
 
 
 def chosen():
-    """Wait until all choices are made that further runs follow from, also those that become known
-    only when another is made."""
+    """Wait until all choices are made, also those that become known when another is made."""
     awaited = set()
     while pending := {one.name for one in latest().pending_choices} - awaited:
         for name in sorted(pending):

@@ -1,9 +1,9 @@
-# The FETA challenge: an archive of predictions per dataset and model. Not part of `all`: only a
-# study under `rules: challenge` that covers every task of a dataset has them.
+# The FETA challenge: one archive of predictions per dataset and model. It is not part of `all`,
+# because it needs a study with `rules: challenge` and all tasks of a dataset.
 
 from tasktransfer.designs.transfer.commands import submission_records
 
-# As a decorator: what is wrong is told as Snakemake tells its own errors.
+# Used as a decorator: errors are printed like Snakemake's own.
 told = errors_for_snakemake()
 SUBMISSION_FILES = [
     f"{RESULTS}/submissions/{dataset}-{model.name}.zip"
@@ -27,7 +27,7 @@ rule submit:
     params:
         study=study_options,
     message:
-        "choosing what to submit for {wildcards.dataset} with {wildcards.model}"
+        "writing the submission for {wildcards.dataset} with {wildcards.model}"
     shell:
         "tasktransfer submit {params.study} --dataset {wildcards.dataset} "
         "--model {wildcards.model} --out {output.archive:q} 3>&2 > {log:q} 2>&1"

