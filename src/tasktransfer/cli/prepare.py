@@ -1,4 +1,4 @@
-"""Commands that make data and models ready."""
+"""Commands that prepare data and models."""
 
 from __future__ import annotations
 
@@ -36,40 +36,42 @@ if TYPE_CHECKING:
 
 
 def add_commands(commands: Any) -> None:
-    """``world``, the commands of ``data``, ``tiny-model`` and ``encode``."""
+    """Add ``world``, the commands of ``data``, ``tiny-model`` and ``encode``."""
     command = add_command(commands, "world", world, config=False)
     add_out(command, "folder to write")
     option(command, "--seed", "N", "seed (default: 0)", type=int, default=0)
-    option(command, "--dialogues", "N", "per dataset (default: 240)", type=int, default=240)
+    what = "number of dialogues per dataset (default: 240)"
+    option(command, "--dialogues", "N", what, type=int, default=240)
     group = commands.add_parser("data", help="check, download, prepare or describe dialogues")
     parts = group.add_subparsers(title="commands", metavar="COMMAND", required=True)
     command = add_command(parts, "prepare", data_prepare)
-    option(command, "--dataset", "NAME", "a dataset of the study", required=True)
-    what = "all dialogues of the tiny world, whatever the study reads: for tiny models"
+    option(command, "--dataset", "NAME", "name of a dataset in the config", required=True)
+    what = "use all dialogues of the tiny world instead of the study's data, for tiny models"
     flag(command, "--tiny-world", what)
     add_out(command, "folder of the cache")
     command = add_command(parts, "stats", data_stats)
-    add_out(command, "folder to write the tables to as CSV and Parquet", required=False)
+    add_out(command, "folder for the tables as CSV and Parquet", required=False)
     add_json(command)
     command = add_command(parts, "reference", data_reference)
-    option(command, "--out", "FILE", "the table as Parquet", type=file)
+    option(command, "--out", "FILE", "Parquet file to write", type=file)
     add_json(command)
     add_data_commands(parts)
     add_fetch_command(parts)
     command = add_command(commands, "tiny-model", tiny_model)
-    option(command, "--model", "NAME", "a model of the study", required=True)
+    option(command, "--model", "NAME", "name of a model in the config", required=True)
     add_out(command, "folder of the checkpoint")
     add_threads(command)
     command = add_command(commands, "encode", encode)
     data = command.add_mutually_exclusive_group(required=True)
-    data.add_argument("--dataset", metavar="NAME", help="a dataset of the study")
-    data.add_argument("--node", metavar="DIGEST", help="derived data, by 12 digits of their digest")
-    option(command, "--model", "NAME", "a model of the study", required=True)
+    data.add_argument("--dataset", metavar="NAME", help="name of a dataset in the config")
+    what = "derived data, by the first 12 digits of the node's digest"
+    data.add_argument("--node", metavar="DIGEST", help=what)
+    option(command, "--model", "NAME", "name of a model in the config", required=True)
     add_out(command, "folder of the token ids")
 
 
 def world(chosen: argparse.Namespace) -> None:
-    """Generate the tiny world."""
+    """Generate the tiny world: small synthetic versions of the datasets."""
     from tasktransfer.datasets.tiny_world import generate
 
     generate(chosen.out, seed=chosen.seed, dialogues=chosen.dialogues)
@@ -79,16 +81,16 @@ def world(chosen: argparse.Namespace) -> None:
 def _making(
     path: Path, named: str, maker: Maker, complete: str, is_asked_for: Callable[[], bool]
 ) -> Iterator[bool]:
-    """Hold a folder that one process makes at a time; whether it has to be made.
+    """Lock a folder that only one process may write at a time, and yield whether to write it.
 
-    Another workflow on the same results, or a process that outlived its workflow, may be making it.
+    Another workflow on the same results, or a process that outlived its workflow, may be writing.
 
     Args:
-        named: where the study keeps it, a path that names what it is made from: what lies there was
-            made for it. Anywhere else what is there may have been made from other things.
-        maker: how its folders are known.
-        complete: the file that a complete one holds.
-        is_asked_for: whether what is there was made from what is asked for.
+        named: the study's own path for the folder, which contains a digest of its inputs. A folder
+            at this path has the right inputs. A folder elsewhere may have other inputs.
+        maker: the kind of folder, which recognises its folders by a manifest.
+        complete: name of the file that a complete folder contains.
+        is_asked_for: return whether the existing folder was made from the requested inputs.
     """
 
     def say(text: str) -> None:
@@ -98,10 +100,10 @@ def _making(
         is_named = path.resolve() == Path(named).resolve()
         there = (path / complete).is_file() and (is_named or is_asked_for())
         if there:
-            say(f"{path}: there already, nothing to do")
+            say(f"{path}: exists already, nothing to do")
         sweep_parts(path)
         if is_named and maker.said_of(path) is None and not there:
-            # Snakemake removes the outputs of a job before it starts: the rest goes with them.
+            # Snakemake removes a job's outputs before the job starts: remove the other files, too.
             shutil.rmtree(path, ignore_errors=True)
         yield not there
 
@@ -119,8 +121,8 @@ def data_prepare(chosen: argparse.Namespace) -> None:
     )
     if dataset not in offered:
         raise ConfigError(
-            f"--dataset {dataset}: no dataset of {whose}"
-            f"{nearest(dataset, offered)}; it has {', '.join(offered)}"
+            f"--dataset {dataset}: not a dataset of {whose}"
+            f"{nearest(dataset, offered)}; give one of {', '.join(offered)}"
         )
     reader = DATASETS[dataset].reader
     source = study.tiny_world if chosen.tiny_world else study.release_of(dataset)
@@ -142,7 +144,7 @@ def data_prepare(chosen: argparse.Namespace) -> None:
 
 
 def _generate_part(study: Study, dataset: str) -> None:
-    """Write the release of a dataset whose part of the tiny world lies by itself."""
+    """Write a dataset's part of the tiny world if it has a separate folder."""
     from tasktransfer.datasets import DATASETS
     from tasktransfer.datasets.tiny_world import MAKER, generate_part
     from tasktransfer.results.revisions import is_generated, own_tiny_version
@@ -155,7 +157,7 @@ def _generate_part(study: Study, dataset: str) -> None:
 
 
 def data_stats(chosen: argparse.Namespace) -> None:
-    """Print Table 1 and a summary of the lengths; write both with ``--out``."""
+    """Print Table 1 and a summary of the lengths; write both with --out."""
     from tasktransfer.designs.transfer.tables import data_report
 
     study = open_study(chosen)
@@ -167,7 +169,7 @@ def data_stats(chosen: argparse.Namespace) -> None:
 
 
 def data_reference(chosen: argparse.Namespace) -> None:
-    """Print what each task scores without a model; write it with ``--out``."""
+    """Print each task's scores of reference answers without a trained model; write with --out."""
     import pandas as pd
 
     from tasktransfer.designs.transfer.config import transfer_config
@@ -175,7 +177,7 @@ def data_reference(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.transfer.tables.reference import write
     from tasktransfer.tables.html import records
 
-    why = "only the tasks of a transfer study have scores without a model"
+    why = "only transfer studies have reference scores without a model"
     study = open_study_of("transfer", why, chosen)
     config, folders = transfer_config(study), _prepared(study)
     say = (lambda text: print(text, file=sys.stderr)) if chosen.json else print
@@ -191,7 +193,7 @@ def data_reference(chosen: argparse.Namespace) -> None:
 
 
 def tiny_model(chosen: argparse.Namespace) -> None:
-    """Build and pre-train a tiny model, or make the folder of a built one, or of a file in GGUF."""
+    """Create a checkpoint folder: pre-train a tiny model, build a model, or convert a GGUF file."""
     from tasktransfer.cli.describe import noting
     from tasktransfer.config import BUILT, TINY
     from tasktransfer.models import gguf
@@ -202,9 +204,9 @@ def tiny_model(chosen: argparse.Namespace) -> None:
     model = study.model(chosen.model)
     if not model.is_made:
         raise ConfigError(
-            f"{chosen.config}: model {model.name}: its checkpoint is {model.checkpoint!r}, and "
-            f"only those with checkpoint {TINY!r}, {BUILT!r} or a file in GGUF are made by this "
-            "command: name one"
+            f"{chosen.config}: model {model.name}: its checkpoint is {model.checkpoint!r}, but "
+            f"this command creates only {TINY!r} and {BUILT!r} checkpoints and those of GGUF "
+            "files; give another model"
         )
     named = study.tiny_model(model.name)
     instances = [Path(folder) for folder in study.texts_of_made(named)]
@@ -237,8 +239,7 @@ def _made_of(maker: Maker, folder: Path, weights: str) -> bool:
 
 
 def encode(chosen: argparse.Namespace) -> None:
-    """Tokenise the cached instances of the study's tasks in a dataset for a model, whose checkpoint
-    is checked first."""
+    """Check a model's checkpoint, and tokenise a dataset's cached instances for the model."""
     from tasktransfer.cli.describe import check_checkpoint
     from tasktransfer.core.nodes import Data
     from tasktransfer.data.cache import read_manifest
@@ -291,7 +292,7 @@ def encode(chosen: argparse.Namespace) -> None:
 
 
 def _prepared(study: Study) -> list[Path]:
-    """The cached instances of the study's datasets; made now where they are not there."""
+    """Return the folders of the datasets' cached instances; write those that are missing."""
     from tasktransfer.data.cache import prepare
     from tasktransfer.datasets.tiny_world import generate
     from tasktransfer.results.revisions import is_generated
