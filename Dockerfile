@@ -1,16 +1,16 @@
-# Everything that a study needs, at the versions of constraints.txt that the tests ran with.
+# All dependencies of a study, at the versions of constraints.txt that the tests ran with.
 #
 #   docker build --tag tasktransfer .
 #   docker run --rm --volume "$PWD:/study" tasktransfer demo                  # into ./tasktransfer-demo
 #   docker run --rm --volume "$PWD:/study" --entrypoint snakemake tasktransfer --cores all
 #
-# GPUs: add `--gpus all`. Another build of torch: --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cpu
+# For GPUs, add `--gpus all`. For another build of torch: --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cpu
 FROM python:3.11-slim
 
 ARG TORCH_INDEX=https://pypi.org/simple
 WORKDIR /source
 
-# torch by itself: it is by far the largest layer and changes least.
+# torch has its own layer, because it is by far the largest and changes least.
 COPY constraints.txt ./
 RUN pip install --no-cache-dir --index-url "$TORCH_INDEX" --extra-index-url https://pypi.org/simple \
         --constraint constraints.txt torch
@@ -21,7 +21,7 @@ COPY workflow workflow
 COPY src src
 RUN pip install --no-cache-dir --constraint constraints.txt '.[train]'
 
-# Results belong to whoever runs the container (--user): caches go where everybody may write.
+# Results belong to the user who runs the container (--user), so caches are in a world-writable folder.
 ENV HOME=/tmp MPLCONFIGDIR=/tmp/matplotlib XDG_CACHE_HOME=/tmp/cache
 WORKDIR /study
 ENTRYPOINT ["tasktransfer"]
