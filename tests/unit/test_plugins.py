@@ -167,7 +167,7 @@ def test_a_design_brings_measures_and_versions() -> None:
         ),
         ("measures={'half': Measure('hlaf', of_rows=half)}", "measures: 'half' is named 'hlaf'"),
         ("measures={'half': Measure('half')}", "measures: 'half' has no of_rows"),
-        ("versions={('recipe', 'mine'): 2}", "versions: ('recipe', 'mine') is nothing that"),
+        ("versions={('recipe', 'mine'): 2}", "versions: ('recipe', 'mine') is not an entry of"),
         (
             "recipes={'mine': half}, versions={('recipe', 'mine'): 0}",
             "versions: ('recipe', 'mine') is 0; versions are 1, 2 and so on",

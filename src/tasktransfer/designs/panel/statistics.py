@@ -234,9 +234,12 @@ def _experts(sets: list[Rated]) -> pd.DataFrame:
 
 
 def _tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFrame:
-    """Of ratings averaged over seeds, and per seed: the difference by drawing contexts, which
-    claims rest on, and Williams' test, which knows none; and of the mean over seeds an interval
-    over contexts and seeds. There is no q of a single seed."""
+    """Build the table ``tests``, for ratings averaged over seeds and for each seed.
+
+    It has the difference from resampling contexts, which the answer uses, and Williams' test, which
+    ignores contexts. The mean over seeds also has an interval over contexts and seeds. Single seeds
+    have no q.
+    """
     compared = table[(table["against"] != "") & ~table["method"].isin(CONTROLS)]
     by = compared.groupby(["method", "against"], sort=False)
     pairs: Iterable[Any] = (pair for _, some in by for pair in some.itertuples())

@@ -147,7 +147,7 @@ def _metadata(collected: Collected) -> Metadata:
 def probed_rows(
     config: ProbesConfig, runs: Sequence[Run], records: Mapping[str, Record]
 ) -> Iterator[tuple[Any, ...]]:
-    """A row a run; the best epoch once more by this name, where all are probed."""
+    """Yield one row per run; if all epochs are probed, the best one also as snapshot ``best``."""
     every = config.probes.snapshots == ALL
     for run in runs:
         record = records[fit_of(run).digest]

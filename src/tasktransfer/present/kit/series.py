@@ -77,7 +77,7 @@ def forest(axes: Axes, rows: Sequence[Sequence[Estimate]], names: Sequence[str])
 
 
 def zero_line(axes: Axes, label: str = "") -> None:
-    """What estimates of differences are read against, with its name above the panel."""
+    """Draw the reference line at 0 of differences, with its name above the panel."""
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
     if label:
         axes.annotate(

@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def own_text(name: str) -> str:
-    """A file beside this module, or of a design: ``designs/transfer/report/heatmap.js``."""
+    """Read a file in this folder, or a design's file: ``designs/transfer/report/heatmap.js``."""
     path = HERE / name
     return (path if path.exists() else HERE.parents[1] / name).read_text(encoding="utf-8")
 

@@ -1,1 +1,1 @@
-"""What the study reads: dialogues by domain, a labeller's pairs, responses that people rated."""
+"""Data of the study: dialogues by domain, a labeller's pairs, and responses with human ratings."""
