@@ -49,7 +49,7 @@ TORCH_HOMES = frozenset({"encoding", "layers", "models", "training", "evaluation
 LIGHT = frozenset({"yaml", "pydantic", "pydantic_core", "typing_extensions"})
 """What every start may import beside the standard library."""
 
-MOST_LINES = 3000
+MOST_LINES = 3300
 """Lines of code in a folder's Python files, without docstrings, comments and blank lines. A design,
 the sources that it brings, a dataset, the forecast and the commons count by themselves, and
 ``designs/transfer`` is left out. Documentation must never be shortened to fit."""
