@@ -1,6 +1,6 @@
-"""A study under fire: random processes of it are killed, again and again, and nothing is lost.
+"""Fault test: random processes of a study are killed repeatedly, and no result may be lost.
 
-By hand, the demo with 50 kills, one every four seconds:
+To run the demo by hand with 50 kills, one every four seconds:
 
     python tests/workflow/chaos.py --kills 50 --every 4 workflow/presets/demo.yaml
 """
@@ -37,7 +37,7 @@ SMALL_STUDY: dict[str, Any] = {
     "algorithms": "all",
     "training": {"learning_rate": 2e-3, "batch_size": 8, "epochs": 4},
 }
-"""Trainings of seconds."""
+"""Config of a study whose trainings take seconds."""
 
 NOTHING: dict[str, Any] = {
     "differences": [],
@@ -45,21 +45,21 @@ NOTHING: dict[str, Any] = {
     "trained twice": [],
     "left behind": [],
 }
-"""The verdict on a study in which nothing is wrong."""
+"""Verdict on a study without problems."""
 
 NOT_NUMBERS = ["seconds", "hours", "samples_per_second", "peak_memory_mb", "peak_gpu_memory_mb"]
 NOT_NUMBERS += ["commit"]
-"""Columns of ``runs`` that tell how a training went, not what came of it."""
+"""Columns of ``runs`` that describe the course of a training, not its result."""
 
 
 @dataclass
 class Toll:
-    """What a study went through."""
+    """Kills and starts of a study."""
 
     kills: Counter[str] = field(default_factory=Counter)
-    """Killed processes by what they were doing."""
+    """Number of killed processes by activity."""
     starts: int = 0
-    """How often Snakemake was started."""
+    """Number of starts of Snakemake."""
 
 
 def snakemake(folder: Path, study: Path, *arguments: str) -> list[str]:
@@ -89,8 +89,10 @@ def undisturbed(folder: Path, study: Path, *targets: str) -> None:
 
 
 def under_fire(folder: Path, study: Path, kills: int, every: float, seed: int = 0) -> Toll:
-    """Run a study and kill a random process of it every few seconds; Snakemake is started again
-    whenever it has ended, whatever is still running of what it started."""
+    """Run a study, and kill one of its processes at random every few seconds.
+
+    Snakemake is started again whenever it ends, even if its jobs are still running.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     chance = random.Random(seed)
     toll = Toll()
@@ -123,8 +125,11 @@ def under_fire(folder: Path, study: Path, kills: int, every: float, seed: int = 
 
 
 def _wait_for_work(folder: Path, running: subprocess.Popen[bytes]) -> None:
-    """Let Snakemake start its first job: killed again and again while it starts, it would get
-    nowhere, on a busy machine above all."""
+    """Wait until Snakemake has started its first job.
+
+    If it were always killed while starting, especially on a busy machine, it would make no
+    progress.
+    """
     deadline = time.monotonic() + 120
     while running.poll() is None and time.monotonic() < deadline:
         if any(what not in ("snakemake", "shell") for _, what in living(folder)):
@@ -133,7 +138,7 @@ def _wait_for_work(folder: Path, running: subprocess.Popen[bytes]) -> None:
 
 
 def living(folder: Path) -> list[tuple[int, str]]:
-    """(pid, what it does) of every process of a study, orphans included, in order of age."""
+    """Return (pid, activity) of every process of a study by age, including orphans."""
     found: dict[int, str] = {}
     for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
@@ -149,8 +154,8 @@ def living(folder: Path) -> list[tuple[int, str]]:
 
 
 def what_it_does(words: list[str], parent: str | None = None) -> str:
-    """What a process does, by its command line and by what its parent does."""
-    if "tasktransfer.cli.host" in words:  # a host's children have its command line
+    """Return a process's activity, from its command line and its parent's activity."""
+    if "tasktransfer.cli.host" in words:  # children of a host share its command line
         return {"host": "supervisor", "supervisor": "training"}.get(parent or "", "host")
     if "snakemake" in words:
         return "snakemake"
@@ -160,11 +165,11 @@ def what_it_does(words: list[str], parent: str | None = None) -> str:
     return words[place + 1] if place is not None else Path(words[0]).name
 
 
-# --- what must be the same, and what must not be there ---
+# --- differences and leftovers ---
 
 
 def differences(disturbed: Path, calm: Path) -> list[str]:
-    """Where the results of two folders differ, times left out."""
+    """List the differences between two results folders, except times."""
     found = []
     for path in sorted(calm.rglob("tables/*.parquet")):
         name = path.relative_to(calm)
@@ -193,13 +198,13 @@ def _predictions(folder: Path) -> dict[str, str]:
 
 
 def half_files(folder: Path) -> list[str]:
-    """Half-written files, and states of trainings that are done."""
+    """List half-written files, and resume states of finished trainings."""
     halves = [*folder.rglob("*.part"), *folder.rglob("*.draft"), *folder.rglob("stages/**/.resume")]
     return sorted(str(path.relative_to(folder)) for path in halves)
 
 
 def trained_twice(folder: Path) -> list[str]:
-    """Stages whose history goes on after they were finished, or that were finished twice."""
+    """List stages whose history continues after they were finished, or that finished twice."""
     found = []
     for path in sorted(folder.rglob("history.jsonl")):
         events = [json.loads(line)["event"] for line in path.read_text().splitlines()]
@@ -209,7 +214,7 @@ def trained_twice(folder: Path) -> list[str]:
 
 
 def attempts(folder: Path) -> Counter[str]:
-    """How often something happened in all histories: started, failed, finished."""
+    """Count the events in all histories: started, failed, finished."""
     counts: Counter[str] = Counter()
     for path in folder.rglob("history.jsonl"):
         counts.update(json.loads(line)["event"] for line in path.read_text().splitlines())
@@ -217,7 +222,7 @@ def attempts(folder: Path) -> Counter[str]:
 
 
 def resumed(folder: Path) -> int:
-    """How many records say that their training was interrupted and went on."""
+    """Return the number of records whose training was interrupted and resumed."""
     records = (json.loads(path.read_text()) for path in folder.rglob("stages/**/metrics.json"))
     return sum(
         any("resumed" in note for note in record["provenance"]["notes"]) for record in records
@@ -225,8 +230,8 @@ def resumed(folder: Path) -> int:
 
 
 def left_behind(folder: Path) -> list[str]:
-    """Processes that stay, and locks that are held, once a study's workflow has ended."""
-    deadline = time.monotonic() + 10  # its host notices, and ends
+    """List the remaining processes and held locks after a study's workflow has ended."""
+    deadline = time.monotonic() + 10  # the host notices, and ends
     while (processes := living(folder)) and time.monotonic() < deadline:
         time.sleep(0.1)
     held = [str(path) for path in folder.rglob(".claim") if locks.is_held(path)]
@@ -234,7 +239,7 @@ def left_behind(folder: Path) -> list[str]:
 
 
 def verdict(disturbed: Path, calm: Path) -> dict[str, Any]:
-    """All that must be empty, by name."""
+    """Return all lists that must be empty, by name."""
     return {
         "differences": differences(disturbed, calm),
         "half files": half_files(disturbed),

@@ -1,4 +1,4 @@
-"""The finished small study that tests of what Snakemake decides begin with."""
+"""Fixtures of the finished small study with which tests of Snakemake's decisions start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dag_study import Sandbox, sandbox
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small study, run once to the end."""
+    """Run the small study once to the end."""
     made = sandbox(tmp_path_factory.mktemp("dag") / "finished")
     made.write()
     assert made.run() == {"baseline": 2, "multitask": 1, "finetune": 4, "collect": 1}
@@ -21,7 +21,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def study(finished: Path, tmp_path: Path) -> Iterator[Sandbox]:
-    """A copy of the finished study, times of change included."""
+    """Copy the finished study, including modification times."""
     shutil.copytree(finished, tmp_path / "study", symlinks=True)
     made = Sandbox(tmp_path / "study")
     made.write()

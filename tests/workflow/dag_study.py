@@ -1,4 +1,4 @@
-"""A small study in a folder of its own, run by real Snakemake; its trainings only touch files."""
+"""A small study in its own folder, run by the real Snakemake, whose trainings only touch files."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Sandbox:
             [
                 *(sys.executable, "-m", "snakemake", *arguments),
                 *("--workflow-profile", ROOT / "profiles" / "default", "--cores", "2"),
-                # The profile's longer timespan would keep each call waiting at its end.
+                # With the profile's longer timespan, each call would wait at its end.
                 *("--max-jobs-per-timespan", "100/1s"),
-                # Last: it takes every word that follows for a file.
+                # Last, because all following words would count as files.
                 *("--configfile", "study.yaml"),
                 *(() if "--snakefile" in arguments else ("--snakefile", ROOT / "Snakefile")),
             ],
@@ -64,7 +64,7 @@ class Sandbox:
         )
 
     def environment(self, **more: str) -> dict[str, str]:
-        """What the fake ``tasktransfer`` is called and told."""
+        """Return the environment variables for the fake ``tasktransfer``."""
         return {
             **os.environ,
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
@@ -75,7 +75,7 @@ class Sandbox:
         }
 
     def run(self, *arguments: str, **environment: str) -> Counter[str]:
-        """Run to the end; what was trained, collected and picked, by kind."""
+        """Run to the end, and count what was trained, collected and picked, by kind."""
         log = self.folder / "asked.log"
         log.unlink(missing_ok=True)
         done = self.call(*arguments, **environment)
@@ -94,17 +94,17 @@ def sandbox(folder: Path) -> Sandbox:
 
 
 def touch_later(path: Path) -> None:
-    """Change a file's time to well after everything else's."""
+    """Set a file's modification time well after that of all other files."""
     now = path.stat().st_mtime + 100
     os.utime(path, (now, now))
 
 
 def records(study: Sandbox) -> dict[str, int]:
-    """Every record, with its time of change in nanoseconds."""
+    """Return every record with its modification time in nanoseconds."""
     return {str(p): p.stat().st_mtime_ns for p in study.paths("", "metrics.json")}
 
 
 def trained(study: Sandbox) -> list[str]:
-    """What the fake was asked to train in the last run."""
+    """Return the trainings that the fake was called for in the last run."""
     lines = (study.folder / "asked.log").read_text().splitlines()
     return [line for line in lines if "/stages/" in line]

@@ -1,7 +1,8 @@
-"""The record that the fake ``tasktransfer`` leaves for a stage, beside empty rows.
+"""The record that the fake ``tasktransfer`` writes for a stage, with empty rows.
 
-``Sandbox.write`` makes those of a study in advance, since a Python process for each training takes
-longer than the training; the fake command makes the others by ``python fake_record.py STAGE OUT``.
+``Sandbox.write`` prepares a study's records in advance, since a Python process per training takes
+longer than the training. For other stages, the fake command calls ``python fake_record.py STAGE
+OUT``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tasktransfer.results.schema import RowsFile
 
 
 def fake_record(stage: Stage) -> str:
-    """The text of a stage's record. Its rows are an empty file."""
+    """Return the text of a stage's record, whose rows file is empty."""
     test = {task: result(50.0) for task in stage.tested}
     rows: RowsFile | None = None
     if test:

@@ -1,10 +1,10 @@
-"""A real Slurm on this machine: a controller and virtual nodes on loopback, gone with the test.
+"""A real Slurm on this machine during a test: a controller and virtual nodes on loopback.
 
-Debian's packages slurmctld, slurmd and slurm-client are all it needs: no root, no munge, no
-cgroups, no accounting. Nodes have fake GPUs: links to /dev/null, which Slurm counts and names in
-CUDA_VISIBLE_DEVICES as it does real ones.
+It only needs Debian's packages slurmctld, slurmd and slurm-client: no root, no munge, no cgroups,
+no accounting. Nodes have fake GPUs: links to /dev/null, which Slurm counts and lists in
+CUDA_VISIBLE_DEVICES like real ones.
 
-Daemons are children that the kernel ends with this process, so that none outlives a killed test.
+Daemons are child processes that the kernel ends with this process, even if a test is killed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GPUS = 2
 CPUS = 4
 
 SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
-"""Daemons are not on everybody's path."""
+"""PATH that includes the folders of daemons."""
 
 CONFIG = """\
 ClusterName=test
@@ -83,29 +83,29 @@ NodeName=n[1-{nodes}] Name=gpu File={folder}/dev/nvidia[0-{last}] Flags=nvidia_g
 
 
 def missing_programs() -> list[str]:
-    """Of the programs that the cluster needs, those that are not installed."""
+    """Return the programs that the cluster needs but that are not installed."""
     needed = (*PROGRAMS, "setpriv")
     return [name for name in needed if shutil.which(name, path=SEARCH_PATH) is None]
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A running cluster; ``environment`` is what programs need to talk to it."""
+    """A running cluster. ``environment``: variables that its client programs need."""
 
     folder: Path
     environment: dict[str, str]
     daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    """The controller's and the nodes', by name."""
+    """Daemons of the controller and of the nodes, by name."""
 
     def call(self, *words: str) -> str:
-        """Run one of Slurm's programs; its output."""
+        """Run one of Slurm's programs, and return its output."""
         done = subprocess.run(
             words, env=self.environment, capture_output=True, text=True, check=True, timeout=60
         )
         return done.stdout.strip()
 
     def jobs(self, *states: str) -> dict[str, str]:
-        """Job id → name of the jobs in the queue, of these states if any are given."""
+        """Return job id → name for jobs in the queue, limited to the given states if any."""
         chosen = [f"--states={','.join(states)}"] if states else []
         lines = self.call("squeue", "--noheader", "--format=%i|%j|%T|%N", *chosen).splitlines()
         return {line.split("|")[0]: line.split("|")[1] for line in lines}
@@ -114,20 +114,20 @@ class Cluster:
         return self.call("squeue", "--noheader", f"--jobs={job}", "--format=%N")
 
     def state_of(self, node: str) -> str:
-        """The node's state: idle, mixed, drained, down ..."""
+        """Return the node's state: idle, mixed, drained, down ..."""
         return self.call("sinfo", "--noheader", f"--nodes={node}", "--format=%T")
 
     def drain(self, node: str) -> None:
-        """Let a node take no further jobs."""
+        """Stop a node from accepting further jobs."""
         self.call("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
 
     def kill(self, job: str) -> None:
-        """kill -9 everything that a job runs."""
+        """Kill all processes of a job with SIGKILL."""
         _kill(self.processes(f"SLURM_JOB_ID={job}"))
 
     def lose(self, node: str) -> None:
-        """Kill a node: its daemon and all that it runs, without a word to the controller."""
-        # The daemon first, then the shepherds of its jobs: neither may report what comes next.
+        """Kill a node's daemon and all its processes without notifying the controller."""
+        # First the daemon, then its slurmstepd processes, so that neither reports the failure.
         daemon = self.daemons.pop(node)
         daemon.kill()
         daemon.wait()
@@ -150,7 +150,7 @@ class Cluster:
             )
 
     def processes(self, *marks: str) -> list[int]:
-        """Processes whose environment is this cluster's and has these entries."""
+        """Return the processes in this cluster's environment that have these variables."""
         wanted = {f"SLURM_CONF={self.folder / 'etc' / 'slurm.conf'}", *marks}
         pids = (int(process.name) for process in Path("/proc").glob("[0-9]*"))
         return [
@@ -160,11 +160,11 @@ class Cluster:
         ]
 
     def stop(self) -> None:
-        """End every daemon and everything that it runs, and wait until they are gone."""
+        """End every daemon and its processes, and wait until they are gone."""
         for daemon in self.daemons.values():
             daemon.kill()
             daemon.wait()
-        # Processes of jobs, and helpers of the daemons; not the programs of a test.
+        # Processes of jobs and helpers of daemons, but not the programs of a test.
         jobs = [pid for pid in self.processes() if "SLURM_JOB_ID" in environment_of(pid)]
         victims = [*_shepherds(jobs), *jobs]
         _kill(victims)
@@ -180,7 +180,7 @@ def _kill(pids: Iterable[int]) -> None:
 
 
 def command_of(pid: int) -> list[str]:
-    """A process's words; none if it is gone."""
+    """Return a process's command line; empty if it has ended."""
     with suppress(OSError):
         text = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
         return text.rstrip("\0").split("\0")
@@ -188,7 +188,7 @@ def command_of(pid: int) -> list[str]:
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """What a process was started with; nothing if it is gone."""
+    """Return the environment of a process at its start; empty if it has ended."""
     with suppress(OSError):
         entries = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace")
         return dict(entry.partition("=")[::2] for entry in entries.split("\0"))
@@ -202,7 +202,7 @@ def _parent(pid: int) -> int:
 
 
 def _shepherds(jobs: list[int]) -> list[int]:
-    """The slurmstepd processes above the processes of jobs."""
+    """Return the slurmstepd processes that are parents of jobs' processes."""
     found = set()
     for pid in jobs:
         above = _parent(pid)
@@ -215,7 +215,7 @@ def _shepherds(jobs: list[int]) -> list[int]:
 
 @contextmanager
 def cluster(folder: Path, nodes: int = 2) -> Iterator[Cluster]:
-    """Start a cluster under ``folder``; when the block ends, nothing of it is left."""
+    """Start a cluster under ``folder``, and stop it completely when the block ends."""
     _lay_out(folder, nodes)
     environment = {
         **os.environ,
@@ -253,7 +253,7 @@ def _lay_out(folder: Path, nodes: int) -> None:
     }
     (folder / "etc" / "slurm.conf").write_text(CONFIG.format(**values))
     (folder / "etc" / "gres.conf").write_text(GRES.format(**values))
-    # The plugin drops SLURM_CONF from the environment of the srun inside a job.
+    # The plugin removes SLURM_CONF from the environment of srun inside a job.
     shim = folder / "bin" / "srun"
     real = shutil.which("srun", path=SEARCH_PATH)
     shim.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/etc/slurm.conf exec {real} "$@"\n')
@@ -261,7 +261,7 @@ def _lay_out(folder: Path, nodes: int) -> None:
 
 
 def _free_ports(count: int) -> int:
-    """The first of so many neighbouring ports that nobody listens on."""
+    """Return the first of ``count`` consecutive free ports."""
     for first in range(26817, 36000, 16):
         sockets = []
         try:

@@ -1,4 +1,4 @@
-"""What trains where, seen from outside while a test runs: which job, node and device each had."""
+"""Observation of trainings from outside during a test: the job, node and device of each."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from slurm_cluster import Cluster, command_of, environment_of
 
 @dataclass(frozen=True)
 class Training:
-    """A living training: ``given`` is CUDA_VISIBLE_DEVICES as Slurm set it, ``device`` the one
-    that the training holds (None until it holds one)."""
+    """A running training.
+
+    ``given``: CUDA_VISIBLE_DEVICES as set by Slurm. ``device``: device that the training holds;
+    None until it holds one.
+    """
 
     pid: int
     job: str
@@ -30,7 +33,7 @@ class Training:
 
 
 def trainings(cluster: Cluster, folder: Path) -> list[Training]:
-    """Those of the cluster's jobs that live now, in order of age; ``folder`` is where they run."""
+    """Return the running trainings of the cluster's jobs by age; ``folder``: working directory."""
     found = (_training(pid, folder) for pid in sorted(cluster.processes("HF_HUB_OFFLINE=1")))
     return [training for training in found if training is not None]
 
@@ -55,16 +58,16 @@ def _training(pid: int, folder: Path) -> Training | None:
 
 @dataclass
 class Watch:
-    """Looks again and again, in a thread of its own, for the length of a ``with`` block."""
+    """Thread that observes trainings repeatedly during a ``with`` block."""
 
     cluster: Cluster
     folder: Path
     seen: dict[int, Training] = field(default_factory=dict)
-    """The last sight of each training, by its process."""
+    """Last observation of each training, by process."""
     shared: list[tuple[Training, Training]] = field(default_factory=list)
-    """Pairs that held one device at once."""
+    """Pairs of trainings that held the same device at the same time."""
     at_once: int = 0
-    """The most trainings that held devices at once."""
+    """Largest number of trainings that held devices at the same time."""
 
     def __enter__(self) -> Watch:
         self._over = threading.Event()
@@ -84,19 +87,19 @@ class Watch:
                 if training.device is None:
                     continue
                 other = holders.setdefault(training.place, training)
-                # It may have ended between the two looks.
+                # It may have ended between the two observations.
                 if other != training and _training(other.pid, self.folder) == other:
                     self.shared.append((other, training))
             self.at_once = max(self.at_once, len(holders))
 
     def holders(self) -> list[Training]:
-        """The trainings that held a device; not those that died before, nor what they forked."""
+        """Return the trainings that held a device, without their forks."""
         return [one for one in self.seen.values() if one.device is not None]
 
     def devices(self) -> dict[str, int]:
-        """How many trainings held each device, as "node:device"."""
+        """Return "node:device" → number of trainings that held it."""
         return dict(sorted(Counter(f"{one.node}:{one.device}" for one in self.holders()).items()))
 
     def given(self) -> dict[str, int]:
-        """How many trainings saw each CUDA_VISIBLE_DEVICES."""
+        """Return CUDA_VISIBLE_DEVICES → number of trainings with this value."""
         return dict(sorted(Counter(one.given for one in self.holders()).items()))

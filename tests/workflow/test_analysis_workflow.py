@@ -1,4 +1,4 @@
-"""Snakemake and the real commands, from records alone: which files there are, what is kept."""
+"""Snakemake and the real commands, from records alone: the files written and kept."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def snakemake(*arguments: str) -> str:
 
 
 def asked() -> list[str]:
-    """The commands since the last call, each with the cells it found."""
+    """Return the commands since the last call, each with the cells it found."""
     log = Path("asked.log")
     lines = log.read_text().splitlines() if log.exists() else []
     log.unlink(missing_ok=True)
@@ -65,7 +65,7 @@ def write_study(**changes: Any) -> Study:
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    """Records of a finished study, and nothing else: no dialogues, no models, no tables."""
+    """Write only the records of a finished study: no dialogues, no models, no tables."""
     monkeypatch.chdir(tmp_path)
     Path("bin").mkdir()
     spy = Path("bin/tasktransfer")
@@ -77,7 +77,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 def inodes(pattern: str) -> dict[str, int]:
-    """Files are replaced whole: a file that was written again has another inode."""
+    """Return the files' inodes, which change when a file is replaced."""
     return {path.name: path.stat().st_ino for path in Path("results/figures").glob(pattern)}
 
 
@@ -89,11 +89,11 @@ def test_figures_from_records_alone_and_only_what_changed_again(study: Study) ->
     assert len(daily) == len(friends) == 6 * 2
     assert "Nothing to be done" in snakemake("figures")
 
-    # Other answers in a record of Friends: its figures are drawn again, those of DailyDialog not.
+    # If answers in a record of Friends change, its figures are drawn again, but not DailyDialog's.
     stage = next(s for s in study.plan.stages if s.dataset == "Friends" and s.kind == "multitask")
     write_stage(study, stage, lambda run: 0.95)
     snakemake("figures")
-    # The statistics of the last time are still there when they are computed again.
+    # The previous statistics still exist when they are computed again.
     assert asked()[1] == "statistics results/tables/cells.parquet"
     assert inodes("*_DailyDialog.p*") == daily
     redrawn = inodes("heatmap_Friends.p*")
@@ -122,7 +122,7 @@ def test_a_study_of_baselines_has_tables_and_a_report(study: Study) -> None:
 
 
 def test_several_sources_have_their_figure(study: Study) -> None:
-    """And figures stand in Snakemake's own report, with their captions."""
+    """Snakemake's own report also contains the figures with their captions."""
     tasks = [A, B, "dialogue_nli"]
     named = [{"dataset": "DailyDialog", "target": "dialogue_nli", "sources": [A, B]}]
     keys: dict[str, Any] = {

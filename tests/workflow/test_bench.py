@@ -1,4 +1,4 @@
-"""The benchmark of training, run for real with tiny models."""
+"""The training benchmark, executed with tiny models."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What Snakemake decides to run when a study grows or changes. Real Snakemake, real rules; the
-trainings only touch files."""
+"""Jobs that Snakemake runs when a study grows or changes.
+
+Snakemake and the rules are real; the trainings only touch files.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,9 @@ def test_adding_a_task_runs_its_baseline_and_its_pairs_only(study: Sandbox) -> N
     study.write(datasets={"DailyDialog": {"tasks": [A, B, C]}})
     assert study.run() == {"baseline": 1, "multitask": 2, "finetune": 8, "collect": 1}
     assert all("TC" in line for line in trained(study))
-    # The token ids that were there are of the old tasks.
+    # The existing token ids belong to the old tasks.
     assert len([*(study.folder / "results/data/encoded").glob("*/*/manifest.json")]) == 2
-    # On two cores two temporary checkpoints are waiting at most: what starts from one goes first.
+    # On two cores at most two temporary checkpoints wait, since their dependents have priority.
     waiting, most = 0, 0
     for line in trained(study):
         waiting += ("/multitask/" in line) - ("_from_" in line and "@" in line)
@@ -73,7 +75,7 @@ def test_adding_a_source_pair_runs_its_trainings_only(tmp_path: Path) -> None:
     made.write(datasets=studied((A, B)))
     assert made.run() == {"baseline": 3, "multitask": 1, "finetune": 2, "collect": 1}
     before = records(made)
-    # Both baselines are there, and so is the checkpoint of the new pair's source.
+    # Both baselines exist, and so does the checkpoint of the new pair's source.
     made.write(datasets=studied((A, B), (C, B)))
     assert made.run() == {"multitask": 1, "finetune": 2, "collect": 1}
     assert all("TC" in line and "DNLI" in line for line in trained(made))
@@ -140,7 +142,7 @@ def test_auto_picks_then_trains_and_then_rests(tmp_path: Path) -> None:
     made.write(datasets={"DailyDialog": {"tasks": [A, B, C]}}, multi_source=AUTO)
     picked = json.dumps([{"dataset": "DailyDialog", "target": C, "sources": [A, B]}])
     single = {"baseline": 3, "multitask": 3, "finetune": 12}
-    # The pair of sources is trained already, and has kept the round that is best on both.
+    # The pair of sources is already trained, and has kept the round that is best on both.
     several = {"multitask": 1, "finetune": 2}
     assert made.run(FAKE_SELECTION=picked) == {
         **(Counter(single) + Counter(several)),
@@ -149,7 +151,7 @@ def test_auto_picks_then_trains_and_then_rests(tmp_path: Path) -> None:
     }
     assert len(made.paths("", "metrics.json")) == 18 + 3
     assert made.run() == {}
-    # The choice is pinned: results that are made again do not change it.
+    # The choice is pinned: recomputed results do not change it.
     made.paths("baseline", "metrics.json")[0].unlink()
     assert made.run() == {"baseline": 1, "collect": 1}
     made.write(datasets={"DailyDialog": {"tasks": [A, B, C]}}, multi_source=AUTO, seeds=2)
@@ -191,7 +193,7 @@ def test_overrides_are_laid_over_the_file_and_reach_the_commands(study: Sandbox)
 
 
 def test_a_preset_is_a_whole_study(tmp_path: Path) -> None:
-    """Nothing of config.yaml shines through: with the directive `configfile:` it would."""
+    """No value of config.yaml is merged in, as the directive `configfile:` would do."""
     made = sandbox(tmp_path / "study")
     made.write()
     done = made.call("trainings", "--dry-run", "--quiet", "rules")

@@ -1,5 +1,7 @@
-"""What Snakemake runs again after something was deleted, damaged or stopped, and what it leaves
-alone when only times, names or code changed. The trainings only touch files."""
+"""Jobs that Snakemake runs again after files were deleted, damaged or left incomplete.
+
+Changes of times, names or code alone must not start jobs. The trainings only touch files.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from dag_study import ROOT, A, B, C, Sandbox, records, touch_later
 
 
 def test_comments_and_documents_start_nothing(study: Sandbox) -> None:
-    """A checkout whose every source file got a comment and is newer than all results."""
+    """Every source file of the checkout gets a comment and is newer than all results."""
     copy = study.folder / "copy"
     copy.mkdir()
     for name in ("Snakefile", "README.md"):
@@ -45,20 +47,20 @@ def test_a_damaged_record_is_trained_again_and_never_complete(study: Sandbox, ki
     record = next(p for p in study.paths(kind, "metrics.json") if "+" not in p.parents[1].name)
     content, ahead = record.read_text(), time.time() + 1000
     record.write_text(content[:500])
-    os.utime(record, (ahead, ahead))  # by a clock that is ahead of ours
+    os.utime(record, (ahead, ahead))  # as by a clock that is ahead
     stage = f"{kind}/DailyDialog/tiny-bert/{record.parts[-3]}/"
-    for _ in range(2):  # as often as it fails
+    for _ in range(2):  # whenever it fails
         done = study.call("--retries", "0", FAKE_FAIL=stage)
         assert done.returncode != 0
         assert f"{record.relative_to(study.folder)}: not valid JSON" in done.stderr
-    assert record.read_text() == content[:500]  # setting aside is the trainer's
+    assert record.read_text() == content[:500]  # the trainer sets it aside
     assert study.run() == {kind: 1, "collect": 1}
     assert record.read_text() == content
     assert study.run() == {}
 
 
 def test_tables_with_holes_are_collected_again(study: Sandbox) -> None:
-    """Those of `figures_now` are newer than all records."""
+    """Tables from `figures_now` are newer than all records."""
     holes = study.folder / "results" / "logs" / "missing.log"
     holes.write_text("written by collect\n")
     assert study.run() == {"collect": 1}
@@ -102,7 +104,7 @@ def test_deleted_checkpoints_are_made_again_where_a_new_training_starts(study: S
         shutil.rmtree(path)
     assert study.run() == {}
     study.write(datasets={"DailyDialog": {"tasks": [A, B, C]}})
-    # Both old baselines and the new one, but no training that was finished and started from them.
+    # Both old baselines and the new one run, but not the finished trainings that start from them.
     assert study.run() == {"baseline": 3, "multitask": 2, "finetune": 8, "collect": 1}
 
 
@@ -160,7 +162,7 @@ def test_one_failure_stops_what_depends_on_it_only(study: Sandbox) -> None:
 def test_a_stopped_training_is_started_over(study: Sandbox) -> None:
     study.write(seeds=[4])
     assert study.call(FAKE_FAIL="finetune/DailyDialog/tiny-bert/DNLI_from_DNLI+ER").returncode != 0
-    # Its temporary parent is still there, and is removed when it is done.
+    # Its temporary parent still exists, and is removed when it is done.
     assert len(study.paths("multitask", "checkpoint")) == 1
     assert study.run() == {"finetune": 1, "collect": 1}
     assert study.paths("multitask", "checkpoint") == []

@@ -1,4 +1,4 @@
-"""The demos' records, as they were packed once, still make the tables that they made then."""
+"""The packed records of the demos still give the tables that were packed with them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tasktransfer.cli import main
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
 DEMOS = ("demo", "empathetic-demo", "panel-demo", "probes-demo")
-"""Presets, each with its zip file of a pack and the tables."""
+"""Presets, each with a zip file of a pack and its tables."""
 PACK = "demo.parquet"
 NO_NUMBERS = ["inputs"]
-"""Columns that say of what a row is made, for whoever makes it again."""
+"""Columns that describe the inputs of a row, for recomputing it."""
 
 
 class Demo(NamedTuple):
-    """The fixture's folder, and the results folder with the tables made again."""
+    """The fixture's folder, and the results folder with the recomputed tables."""
 
     before: Path
     after: Path
@@ -35,7 +35,7 @@ Made = Callable[[str], Demo]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Name of a demo → its pack merged into an empty folder, without dialogues and models."""
+    """Return name of a demo → its pack merged into an empty folder, without data and models."""
     demos: dict[str, Demo] = {}
 
     def make(name: str) -> Demo:
@@ -64,7 +64,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def test_every_record_is_there_as_it_was_packed(made: Made, name: str) -> None:
     demo = made(name)
     rows = pd.read_parquet(demo.before / PACK).set_index("digest")["record"]
-    packed = rows[rows != ""].map(json.loads)  # others are tables
+    packed = rows[rows != ""].map(json.loads)  # rows without a record are tables
     files = [json.loads(path.read_text()) for path in demo.after.rglob("metrics.json")]
     assert {record["node"]["digest"] for record in files} == {*packed.index}
     for record in files:
@@ -84,5 +84,5 @@ def test_every_table_has_the_same_numbers(made: Made, name: str, table: str) -> 
     demo = made(name)
     before, after = pd.read_parquet(demo.before / table), pd.read_parquet(demo.after / table)
     before = before.drop(columns=NO_NUMBERS, errors="ignore")
-    # From Python 3.12 on `sum` adds floats more exactly: sums of hours differ in the last bit.
+    # Since Python 3.12 `sum` adds floats more exactly, so sums of hours differ in the last bit.
     pd.testing.assert_frame_equal(after[list(before)], before, rtol=1e-14, atol=0)

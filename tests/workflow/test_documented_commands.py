@@ -1,8 +1,8 @@
-"""The command lines of README, docs and shipped pages are run, as they stand there, page by page.
+"""The command lines of README, docs and shipped pages run as written, page by page.
 
-Each page has a folder with what its commands speak of: the checkout's presets, configs that are the
-demo's, the demo's records, a file of dialogues. ``adapted`` is all that is changed. Snakemake and
-make are run dry: the demos, CI's jobs and ``test_own_data`` run them to the end.
+Each page has a folder with the files that its commands need: the checkout's presets, configs equal
+to the demo's, the demo's records, a file of dialogues. Only ``adapted`` changes commands. Snakemake
+and make are dry runs; the demos, CI's jobs and ``test_own_data`` execute them completely.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/*.md", "shipped/*.md")
 DEMO, PAPER = "workflow/presets/demo.yaml", "workflow/presets/paper.yaml"
 LARGE = re.compile(r"workflow/presets/(paper|probes-laptop|minilm-matrix)\.yaml")
-"""Studies with data or models of their own, for which the demo's stands in Snakemake's lines."""
+"""Studies with other data or models, which the demo replaces in Snakemake's lines."""
 
 NOT_RUN = {
     "tasktransfer score": "tests/unit/test_challenge_round_trip.py",
@@ -36,21 +36,24 @@ NOT_RUN = {
     "tasktransfer recommend": "tests/workflow/test_own_data.py",
     "tasktransfer status --watch": "tests/unit/test_status.py",
 }
-"""What begins so needs what another test makes (submissions, a trained panel or selectors), or ends
-by Ctrl-C alone → that test, which runs it."""
+"""Beginning of a command that is not run here → the test that runs it.
+
+Such a command needs files from another test (submissions, a trained panel or selectors), or ends
+only by Ctrl-C.
+"""
 OWN_PAGE = "docs/your-own-data.md"
-"""Of which test_own_data runs every line."""
+"""Page of which test_own_data runs every line."""
 
 
 def documented() -> dict[str, list[str]]:
-    """Page → its commands."""
+    """Return page → its commands."""
     pages = [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]
     lines = {page.relative_to(ROOT).as_posix(): commands(page, (*OURS, "mkdir")) for page in pages}
     return {page: found for page, found in lines.items() if found and page != OWN_PAGE}
 
 
 def adapted(line: str) -> str:
-    """A command for a folder in which the demo's study stands for others."""
+    """Adapt a command to a folder in which the demo's study replaces other studies."""
     line = re.sub(r" *\[--?[a-z].*?\]|->.*|\s#.*", "", line).strip()
     line = line.replace("/mnt/lab-b/results/paper", "lab-b").replace("--account me --submit", "")
     line = line.replace("./models/all-MiniLM-L6-v2", "tiny")
@@ -61,7 +64,7 @@ def adapted(line: str) -> str:
     if line.startswith("tasktransfer demo"):
         return f"{line} --dry-run"
     if line.startswith("tasktransfer pack"):
-        return f"{line} --with-text"  # a tiny decoder says what is no label
+        return f"{line} --with-text"  # a tiny decoder generates answers that are not labels
     if line.startswith("snakemake"):
         line = LARGE.sub(DEMO, line)
         return line if "--unlock" in line else f"{line} --dry-run --quiet all --nolock"
@@ -70,7 +73,7 @@ def adapted(line: str) -> str:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
-    """A folder with the checkout's presets and shipped records, and the demo's records merged."""
+    """Write a folder with presets and shipped records of the checkout, and the demo's records."""
     folder = tmp_path_factory.mktemp("documented") / "checkout"
     folder.mkdir()
     for name in ("workflow", "shipped", "profiles", "Snakefile", "pyproject.toml"):
@@ -121,7 +124,7 @@ def write_matrix(file: Path) -> None:
 
 
 def first_said() -> list[tuple[str, str]]:
-    """Page and command, each command once."""
+    """Return page and command, each command once."""
     lines: dict[str, tuple[str, str]] = {}
     for page, found in documented().items():
         for line in found:

@@ -1,5 +1,7 @@
-"""What the tiny world of emotions plants is found again over seeds: a classifier that has read
-many situations tells a retrieval model what its few replies cannot teach it."""
+"""The effect planted in the tiny world of emotions is found over several seeds.
+
+A classifier trained on many situations helps a retrieval model that has only few replies.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ DEMO = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "empatheti
 
 @pytest.fixture(scope="module")
 def differences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pd.DataFrame]:
-    """Of P@1,20 to Base, by method."""
+    """Return the differences of P@1,20 from Base, by method."""
     folder = tmp_path_factory.mktemp("planted")
     config = yaml.safe_load(DEMO.read_text())
     config |= {"results": str(folder / "results"), "seeds": SEEDS}
     config["pretraining"] = {"retrieval": False}
-    # "auto" measures, and differs between machines; later epochs add more noise than they teach.
+    # "auto" differs between machines. Later epochs add more noise than information.
     config["training"] |= {"precision": "float32", "epochs": 12}
     config["models"] = [model for model in config["models"] if model["name"] == "retriever"]
     config["retrieval"] = {"model": "retriever", "methods": ["base", "emoprepend-1"]}
@@ -51,8 +53,10 @@ def test_labels_of_the_classifier_help(differences: pd.DataFrame) -> None:
 
 
 def test_labels_that_are_drawn_do_not_help(differences: pd.DataFrame) -> None:
-    """A word before every text that says nothing is noise, which costs so small a model a little:
-    surely less is gained by it than by right labels, and less lost than half of what they gain."""
+    """Random labels gain significantly less than correct ones, and lose less than half their gain.
+
+    A meaningless word before every text is noise, which slightly harms such a small model.
+    """
     found, gained = differences.loc["emoprepend-random"], differences.loc["emoprepend-1"]
     assert found["seeds"] == SEEDS
     assert found["high"] < gained["low"]

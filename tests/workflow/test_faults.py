@@ -1,6 +1,6 @@
-"""Small real studies that lose processes, and end as if nothing had happened.
+"""Small real studies that lose processes, with the same results as undisturbed ones.
 
-chaos.py does the same by hand with the demo; test_slurm.py with jobs and nodes of a real Slurm.
+Run chaos.py by hand for the demo. test_slurm.py uses jobs and nodes of a real Slurm.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import yaml
 from chaos import NOTHING, SMALL_STUDY
 
 TRAININGS = 7
-"""Of one seed: two baselines, two multitask trainings, four fine-tunings."""
+"""Trainings of one seed: two baselines, two multitask trainings, four fine-tunings."""
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the study."""
+    """Write the study into a folder."""
     folder = tmp_path_factory.mktemp("faults")
     (folder / "one.yaml").write_text(yaml.safe_dump(SMALL_STUDY | {"seeds": 1}))
     return folder
@@ -26,7 +26,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def calm(base: Path) -> Path:
-    """The study of one seed, run without disturbance."""
+    """Run the study of one seed without disturbance."""
     chaos.undisturbed(base / "calm", base / "one.yaml")
     return base / "calm"
 

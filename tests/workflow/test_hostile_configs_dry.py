@@ -1,4 +1,4 @@
-"""`snakemake -n` on a few of the configs that the quick test opens as the workflow does."""
+"""`snakemake -n` with a few of the configs that the quick test opens like the workflow."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ code = subprocess.call(sys.argv[1:], stderr=subprocess.STDOUT)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print("used", code, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 """
-"""Calls its arguments from a small process: the peak of a process counts that of whoever it was
-forked from, and the tests' own may have loaded torch."""
+"""Script that runs its arguments from a small process.
+
+A process inherits the peak memory of its parent, and the test process may have loaded torch.
+"""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -1,4 +1,4 @@
-"""`snakemake -n` tells what the data of a study lacks, as `plan` and `validate` do, in seconds."""
+"""`snakemake -n` reports missing data of a study within seconds, like `plan` and `validate`."""
 
 from __future__ import annotations
 

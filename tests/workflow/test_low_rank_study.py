@@ -1,4 +1,4 @@
-"""A study of adapters in a workflow: what its jobs are given, leave, and tell afterwards."""
+"""A study of adapters in a workflow: arguments, results and reports of its jobs."""
 
 from __future__ import annotations
 

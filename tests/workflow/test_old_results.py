@@ -1,4 +1,4 @@
-"""A results folder of records of schema 2 is used on: nothing in it is trained again."""
+"""A results folder with records of schema 2 remains usable: nothing is trained again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEYS: dict[str, Any] = {
 STAGES = 2 + 1 + 4
 """Baselines, the multitask training of both, fine-tunings."""
 OF_FILES = ["predictions", "predictions_sha256", "inputs"]
-"""Columns that say of which files a row is made: the old have other names and another content."""
+"""Columns about a row's source files, which differ in name and content for old records."""
 
 
 def opened(**changes: Any) -> Study:
@@ -41,14 +41,14 @@ def opened(**changes: Any) -> Study:
 
 
 def tables(study: Study) -> dict[str, pd.DataFrame]:
-    """What the records say, and what statistics say of that, by name."""
+    """Return the collected tables and statistics by name."""
     for command in ("collect", "statistics"):
         assert cli.main([command, "--config", "study.yaml"]) == 0
     return {path.stem: pd.read_parquet(path) for path in Path(study.tables).glob("*.parquet")}
 
 
 def planned(folder: Sandbox) -> set[str]:
-    """The trainings that Snakemake would start, as it names them."""
+    """Return the trainings that Snakemake would start, with its names."""
     done = folder.call("trainings", "--dry-run")
     assert done.returncode == 0, done.stdout + done.stderr
     return set(re.findall(r"^Job \d+: (.*, seed \d+)$", done.stdout + done.stderr, re.MULTILINE))
@@ -92,7 +92,7 @@ def test_records_of_schema_2_are_drawn_extended_and_merged(
 def test_results_of_the_release_before_are_merged_under_the_digests_of_today(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two former trainings of one trajectory are one; what is drawn of it all is the same."""
+    """Two former trainings with the same updates become one; tables and figures are unchanged."""
     monkeypatch.chdir(tmp_path)
     study = opened()
     write_records(study)

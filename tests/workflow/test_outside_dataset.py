@@ -1,4 +1,4 @@
-"""A study of a dataset that is no part of the package, for real: plan, data, trainings."""
+"""A complete study of a dataset outside the package: plan, data, trainings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STUDY: dict[str, Any] = {
 
 
 def call(folder: Path, *words: str) -> str:
-    """The output of a command that has to succeed."""
+    """Run a command that must succeed, and return its output."""
     done = subprocess.run(
         [sys.executable, "-m", *words],
         cwd=folder,

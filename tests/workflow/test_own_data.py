@@ -1,5 +1,7 @@
-"""The commands of docs/your-own-data.md on a small file: from JSON lines to trainings on a source
-of another dataset. The tiny model and the tiny world stand in for what the page downloads."""
+"""The commands of docs/your-own-data.md on a small file, from JSON lines to transfer trainings.
+
+The tiny model and the tiny world replace the page's downloads.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ PAGE = ROOT / "docs" / "your-own-data.md"
 
 
 def commands() -> list[str]:
-    """The lines of the page's shell blocks."""
+    """Return the lines of the page's shell blocks."""
     blocks = re.findall(r"^```bash\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     return [line for block in blocks for line in block.splitlines()]
 
@@ -47,7 +49,7 @@ def call(folder: Path, command: str) -> str:
 
 
 def write_chats(file: Path) -> None:
-    """In the format that the page begins with."""
+    """Write dialogues in the first format on the page."""
     chats = {}
     for number in range(60):
         content = []
@@ -61,7 +63,7 @@ def write_chats(file: Path) -> None:
 
 
 def adapted(command: str) -> str:
-    """A command for what is here: no model or release to download."""
+    """Adapt a command to the local model and data, without downloads."""
     command = command.replace("--model ./all-MiniLM-L6-v2 --max-length 256", "--max-length 256")
     command = command.replace("./all-MiniLM-L6-v2", "tiny").replace("--release ./feta ", "")
     return command.replace("--hours 0.3", "--hours 0.5 --cores 2")
@@ -69,7 +71,7 @@ def adapted(command: str) -> str:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which all commands of the page before the study's run have been called."""
+    """Run all commands of the page before the study's run, and return their folder."""
     folder = tmp_path_factory.mktemp("own")
     write_chats(folder / "valid_freq.json")
     *before, enter, run = commands()
@@ -96,12 +98,12 @@ CHANGES = (
     "datasets={DailyDialog: {tasks: [emotion_recognition]}, "
     "Friends: {tasks: [emory_emotion_recognition]}}",
 )
-"""Of the study's config: transfers of two sources that are trained in a moment."""
+"""Changes of the study's config: quick transfers from two sources."""
 
 
 @pytest.fixture(scope="module")
 def ranked(study: Path) -> Path:
-    """The same folder, with transfers of two sources trained, and ranked by two selectors."""
+    """Train transfers from two sources in that folder, and rank them by two selectors."""
     changed = " ".join(f"'{change}'" for change in (*CHANGES, "selectors=[embedding, logme]"))
     call(
         study,

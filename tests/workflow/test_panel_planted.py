@@ -1,6 +1,8 @@
-"""What the tiny world of domains plants is found again over seeds: every method rates, and sees
-what was said before; an untrained one does not; a domain's own expert rates it best. And what a
-panel leaves behind."""
+"""The effects planted in the tiny world of domains are found over several seeds.
+
+Every trained method rates responses and uses the context; untrained ones do not. A domain's own
+expert rates it best. The files of a finished panel are tested too.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     before = dict(DATASETS)
     datasets.add(PANEL_TINY)
     tiny.write(folder / "words", 0, 600)
-    shutil.rmtree(folder / "words" / "ratings")  # they have no training texts to learn from
+    shutil.rmtree(folder / "words" / "ratings")  # without training texts
     prepare(PANEL_TINY.name, folder / "words", False, folder / "cache")
     build("encoder", [folder / "cache"], folder / "bert")
     config = yaml.safe_load(DEMO.read_text())
@@ -79,7 +81,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
 
 
 def exchanged(items: list[Instance]) -> list[Instance]:
-    """Each with the context of an item that is as far away as can be."""
+    """Replace each item's context by that of the most distant item."""
     far = len(items) // 2
     return [
         replace(one, context=other.context, turns=other.turns)
@@ -103,8 +105,10 @@ WRONG = {"exchanged": exchanged, "swapped": swapped}
 
 
 def furthest(study: Study, method: str, domain: str) -> Run:
-    """The run of a method and domain whose training has the best dev score of the seeds: not every
-    one gets as far as the topic, and which do differs between processors."""
+    """Return the run of a method and domain with the best dev score over seeds.
+
+    Not every training learns the topic, and which ones do differs between processors.
+    """
 
     def dev_score(run: Run) -> float:
         record = json.loads(Path(study.folder(run.judged[-1]), "metrics.json").read_text())
@@ -119,7 +123,7 @@ def furthest(study: Study, method: str, domain: str) -> Run:
 
 
 def ratings_of(study: Study, run: Run, rated: str, how: str = "as it is") -> float:
-    """Spearman's correlation x 100 of a run's model on a set, contexts as they are or wrong."""
+    """Return Spearman's correlation x 100 of a run on a set, with true or wrong contexts."""
     (asked,) = run.evaluations
     assert isinstance(asked.of, Outcome)
     every = read_instances(Path(study.cache(asked.data)), asked.task, "test")
@@ -131,7 +135,7 @@ def ratings_of(study: Study, run: Run, rated: str, how: str = "as it is") -> flo
 
 
 def told(study: Study, table: str, column: str, **where: str) -> float:
-    """The one number of a table where columns are so."""
+    """Return the only number of a table in the rows with these column values."""
     frame = pd.read_parquet(Path(study.tables, f"{table}.parquet"))
     for name, value in where.items():
         frame = frame[frame[name] == value]
@@ -139,15 +143,20 @@ def told(study: Study, table: str, column: str, **where: str) -> float:
 
 
 RESPONSE_ALONE = 45
-"""What a rule that reads the response alone reaches at most on a set whose domain has a rule: of
-these, the order of the words has 39 and 44 (and tests/unit/test_panel_tiny.py)."""
+"""Upper bound for rules that read only the response, on a set whose domain has a rule.
+
+The order of words reaches 39 and 44 on these sets (see tests/unit/test_panel_tiny.py).
+"""
 BY_TOPIC = ["Harbour_Tiny", "Orchard_Tiny"]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_correlates_with_what_is_planted(study: Study, method: str) -> None:
-    """Mean of three seeds and three sets; 42.9 at the least when this was set. It is no proof of
-    reading the context, as the order of the response's words reaches as much: the next test is."""
+    """Check the mean over three seeds and three sets, which was at least 42.9 originally.
+
+    This does not prove that the context is read, since the order of the response's words reaches as
+    much. The next test does.
+    """
     assert told(study, "averages", "seeds", method=method, over="all") == SEEDS
     assert told(study, "averages", "value", method=method, over="all") > 40
 
@@ -155,9 +164,12 @@ def test_every_method_correlates_with_what_is_planted(study: Study, method: str)
 @pytest.mark.parametrize("rated", BY_TOPIC)
 @pytest.mark.parametrize("method", ["panel", "collection", "single"])
 def test_a_wrong_context_is_seen(study: Study, method: str, rated: str) -> None:
-    """With contexts exchanged among items nothing is left but the order of the response's words;
-    with context and response swapped, not even that is where it was learnt. Merged experts of
-    opposite rules are left out: they have no rule."""
+    """Wrong contexts lower the correlation.
+
+    With contexts exchanged among items, only the order of the response's words is informative. With
+    context and response swapped, even that is not where it was learned. Merged experts of opposite
+    rules are left out, because they have no rule.
+    """
     run = furthest(study, method, rated.partition("_")[0] if method != "single" else "")
     right = {how: ratings_of(study, run, rated, how) for how in ("as it is", *WRONG)}
     assert right["as it is"] > RESPONSE_ALONE
@@ -255,7 +267,7 @@ def test_pairs_that_want_labels_are_written(study: Study, tmp_path: Path) -> Non
 def test_an_expert_that_is_not_as_its_training_left_it_rates_nothing(
     study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Another's weights in its place changed what `rate` says, and one NaN was printed as it is."""
+    """Other weights used to change the output of `rate`, and a NaN was printed unchanged."""
     first, other, *_ = (s for s in study.plan.stages if (s.kind, s.seed) == ("expert", 0))
     pair = tmp_path / "pair.jsonl"
     pair.write_text('{"context": ["Good morning."], "response": "We leave the harbour."}\n')
@@ -271,7 +283,7 @@ def test_an_expert_that_is_not_as_its_training_left_it_rates_nothing(
     assert f"error: {kept}/{ADAPTERS_FILE}: its SHA-256 is not the one in the record" in seen.err
     assert f"delete {record} and run its study with snakemake" in seen.err
     assert look(study).damaged.keys() == {first.digest}
-    # A record from before there were checksums, and one NaN.
+    # A record without checksums, as in old releases, and one NaN.
     shutil.copytree(tmp_path / "kept", kept, dirs_exist_ok=True)
     old = json.loads(recorded)
     del old["artefacts"]

@@ -1,4 +1,4 @@
-"""`tasktransfer plan` and `snakemake -n` count the same trainings, whatever is there already."""
+"""`tasktransfer plan` and `snakemake -n` count the same trainings in every state of a study."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEYS = {"datasets": {"DailyDialog": {"tasks": [*SMALL["datasets"]["DailyDialog"]
 
 @pytest.fixture(scope="module")
 def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three tasks wanted, two of them finished."""
+    """Prepare a study of three tasks, two of which are finished."""
     made = sandbox(tmp_path_factory.mktemp("plan") / "half")
     made.write()
     made.run()
@@ -39,7 +39,7 @@ def planned(
 
 
 def dry_run(study: Sandbox) -> Counter[str]:
-    """Jobs by rule, as `snakemake -n` counts them."""
+    """Return the jobs by rule, as counted by `snakemake -n`."""
     done = study.call("--dry-run", "--quiet", "rules")
     assert done.returncode == 0, done.stdout + done.stderr
     words = [line.split() for line in (done.stdout + done.stderr).splitlines()]
@@ -48,7 +48,7 @@ def dry_run(study: Sandbox) -> Counter[str]:
 
 
 def nothing(study: Sandbox) -> None:
-    """What is there stays."""
+    """Change nothing."""
 
 
 def a_record_is_gone(study: Sandbox) -> None:

@@ -1,4 +1,4 @@
-"""The tiny world for real: Snakemake, the trainer, the tables. What was planted must be found."""
+"""Effects planted in the tiny world are found with the real Snakemake, trainer and tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MODEL = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_le
 TRAINING = {"learning_rate": 2e-3, "batch_size": 16, "epochs": 20}
 PLANTED = [pair for pair in (*HELPFUL, *UNRELATED) if pair.dataset == "DailyDialog"]
 
-# One results folder for two studies: what one has trained, the other does not train again.
+# Two studies share a results folder: neither trains again what the other has trained.
 EVERY_TASK: dict[str, Any] = {
     "study": "every task",
     "datasets": {"DailyDialog": {}, "Friends": {}},
@@ -56,7 +56,7 @@ PAIRS: dict[str, Any] = {
 }
 
 
-# The `tasktransfer` of the environment that the tests run in, and no hub.
+# The `tasktransfer` of the tests' environment, without access to the hub.
 ENVIRONMENT = {
     **os.environ,
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -65,7 +65,7 @@ ENVIRONMENT = {
 
 
 def snakemake(folder: Path, study: dict[str, Any], *targets: str) -> list[str]:
-    """The command for a study in a folder."""
+    """Return the command for a study in a folder."""
     (folder / "study.yaml").write_text(yaml.safe_dump(study))
     return [
         *(sys.executable, "-m", "snakemake", *targets, "--snakefile", str(ROOT / "Snakefile")),
@@ -90,7 +90,7 @@ def run(folder: Path, study: dict[str, Any], *targets: str) -> None:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with both studies run to the end."""
+    """Run both studies to the end in a folder."""
     folder = tmp_path_factory.mktemp("planted")
     run(folder, EVERY_TASK, "trainings")
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("metrics.json")}
@@ -100,7 +100,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def majority_score(task: Task, folder: Path) -> float:
-    """The test score of always giving the most frequent right answer of the training set."""
+    """Return the test score of always giving the most frequent answer of the training set."""
     train = read_instances(folder, task.name, "train")
     test = [row.target for row in read_instances(folder, task.name, "test")]
     frequent = Counter(
@@ -130,7 +130,7 @@ def deltas_of(world: Path, source: str, target: str) -> list[float]:
 
 
 def interval(deltas: list[float]) -> tuple[float, float]:
-    """95 % t-interval of the mean over seeds."""
+    """Return the 95 % t-interval of the mean over seeds."""
     low, high = stats.t.interval(
         0.95, len(deltas) - 1, loc=sum(deltas) / len(deltas), scale=stats.sem(deltas)
     )
@@ -151,7 +151,7 @@ def test_a_pair_planted_as_unrelated_is_not_found_to_help(world: Path, pair: Any
 
 @pytest.fixture(scope="module")
 def controlled(world: Path) -> pd.DataFrame:
-    """The planted pairs with all controls: 30 trainings beside those that are there already."""
+    """Run the planted pairs with all controls: 30 trainings in addition to the existing ones."""
     run(world, {**PAIRS, "controls": list(CONTROLS)})
     return pd.read_parquet(world / "results/tables/controls.parquet")
 
@@ -173,14 +173,14 @@ def test_a_planted_pair_beats_its_controls_and_an_unrelated_one_does_not(
 
 
 def one_stage(world: Path) -> tuple[dict[str, Any], Path]:
-    """A study of one stage, and where the finished world keeps its results."""
+    """Return a study of one stage, and the folder of its results in the finished world."""
     (record,) = (world / "results/stages/baseline/DailyDialog/tiny-bert/DAC").glob("seed1-*")
     tasks = {"DailyDialog": {"tasks": ["dialogue_act_classification"]}}
     return {**EVERY_TASK, "study": "one stage", "datasets": tasks, "seeds": [1]}, record
 
 
 def prepared_copy(world: Path, folder: Path) -> None:
-    """The world's data and models without its trainings."""
+    """Copy the world's data and models, but not its trainings."""
     for part in ("data", "models"):
         shutil.copytree(world / "results" / part, folder / "results" / part, symlinks=True)
 
@@ -225,5 +225,5 @@ def test_killed_in_mid_training_nothing_is_half_written_and_a_new_start_complete
     assert any("interrupted and resumed" in note for note in ours["provenance"]["notes"])
     assert comparable(ours) == comparable(theirs)
     left = {path.name for path in again.rglob("*") if path.name.startswith(".")}
-    # Snakemake's own, in every folder it makes, and the lock that says who trains.
+    # Snakemake's files in every folder it creates, and the lock with the training process.
     assert left <= {".snakemake_timestamp", ".claim"}

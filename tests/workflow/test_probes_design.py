@@ -1,4 +1,4 @@
-"""What is planted in the tiny world of dialogues, over five seeds, end to end by Snakemake."""
+"""Effects planted in the tiny world of dialogues, over five seeds, end to end with Snakemake."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_the_topic_is_read_and_the_coin_is_not(intervals: pd.DataFrame, model: s
 
 @pytest.mark.parametrize("model", ["words", "Transformer"])
 def test_all_slots_can_be_read(intervals: pd.DataFrame, model: str) -> None:
-    """After three epochs the small LSTM's last state does not hold them: it is no reader of all."""
+    """After three epochs, the small LSTM's last state does not contain all of them."""
     assert intervals.loc[("prior", "AllSlots", model), "low"] > 0
 
 
@@ -155,8 +155,10 @@ def test_killed_in_a_training_kept_snapshots_are_whole_and_go_on_to_be_chosen_by
 
 
 def one_snapshot_more(folder: Path, config: dict[str, Any], stage_folder: Path) -> None:
-    """A finished training that lacks a round which is now asked for is made once more, and what was
-    made of its other rounds stays."""
+    """A finished training without a round that is now needed is trained again.
+
+    Results computed from its other rounds are kept.
+    """
     fits = {
         file: file.stat().st_mtime_ns for file in (folder / "results/fits").rglob("rows.parquet")
     }
@@ -172,7 +174,7 @@ def one_snapshot_more(folder: Path, config: dict[str, Any], stage_folder: Path) 
 
 
 def killed_in_round(folder: Path, log: Path, number: int) -> None:
-    """Run the study's trainings, and kill everything once a round's line stands in a log."""
+    """Run the study's trainings, and kill everything once a round's line is in a log."""
     running = subprocess.Popen(
         [sys.executable, "-m", *snakemake_words("trainings")],
         cwd=folder,
@@ -190,7 +192,7 @@ def killed_in_round(folder: Path, log: Path, number: int) -> None:
 
 
 def test_tables_and_figures_need_nothing_that_trains(study: Path) -> None:
-    """As in envs/figures.yaml."""
+    """The environment is as in envs/figures.yaml."""
     absent = ("torch", "safetensors", "sklearn", "transformers", "tokenizers", "datasets")
     code = f"""
 import sys

@@ -1,4 +1,4 @@
-"""A study that prompts a hostile endpoint, run by Snakemake: no file that it leaves has the key."""
+"""A study with a hostile endpoint, run by Snakemake: none of its files contains the key."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from language_server import Body, Reply, Server, chat_answer, refusal, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 CANARY = "sk-\"Canary's  <own>/+key&"
-"""With all that is spelled otherwise in JSON, URLs, CSV and HTML."""
+"""Key with all characters that are escaped in JSON, URLs, CSV or HTML."""
 SPELLINGS = (CANARY, json.dumps(CANARY), repr(CANARY), f"Bearer {CANARY}", " ".join(CANARY.split()))
 WORDS = {"parcel": "delivery", "password": "account", "refund": "payment"}
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    """A folder with a study of declared dialogues that prompts an endpoint and trains nothing."""
+    """Write a study of declared dialogues that prompts an endpoint and trains nothing."""
     rows = [
         {"text": f"Hello, my {word} number {n} is lost.", "topic": WORDS[word]}
         for n in range(24)
@@ -81,7 +81,7 @@ def run(folder: Path, server: Server) -> tuple[int, str]:
 
 
 def contents(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Every file that a run leaves, and what it holds."""
+    """Yield every file that a run leaves, and its content."""
     for file in folder.rglob("*"):
         if file.is_file():
             if file.suffix == ".parquet":

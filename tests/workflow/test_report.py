@@ -73,7 +73,7 @@ ASKED = Asked(
 
 @pytest.fixture(scope="module")
 def results() -> Results:
-    # What is asked by a prompt, of two tasks of three.
+    # Prompted runs, for two of three tasks.
     scores = [("smol", 0, A, 11.0), ("smol", 4, A, 22.0), ("smol", 4, B, 33.0)]
     prompted = [
         ("DailyDialog", model, shots, target, score, *[np.nan] * 2, 2, 1.0, 1, 1, 1, 9, 9,
@@ -97,7 +97,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, report: Path) -> Iterator[Any]:
-    """The report freshly loaded. Whatever a test does, nothing may be complained of or fetched."""
+    """Load the report, and check after the test that it logged no errors and fetched nothing."""
     browser.get("about:blank")  # or the driver reloads the page and may answer halfway through
     browser.get_log("performance")
     open_page(browser, report)
@@ -127,7 +127,7 @@ def number(value: float, *, sign: bool = False) -> str:
 
 
 def square(results: Results, axis: str) -> pd.Series[float]:
-    """Mean improvement by task as source or target of the heatmap that is shown first."""
+    """Return the mean improvement by task as source or target in the first heatmap."""
     cells = results.statistics.cells
     here = cells[
         (cells["dataset"] == "DailyDialog")
@@ -162,7 +162,7 @@ LONG = "a_task_with_a_name_that_somebody_generated_from_a_path_" * 4
 def test_long_names_do_not_widen_the_page(
     browser: Any, tmp_path: Path, width: int, dash: str
 ) -> None:
-    """Of datasets, tasks, models and studies; also without a place to break."""
+    """Datasets, tasks, models and studies have long names, also without line-break points."""
     name = LONG.replace("_", dash)
     long = Asked(
         tasks={f"Data{name}": (f"first{name}", f"second{name}", f"third{name}")},
@@ -258,7 +258,7 @@ def test_a_click_shows_the_records_behind_a_cell(page: Any, report: Path) -> Non
             path_of(base),
         ]
         link = row.find_element(By.TAG_NAME, "a").get_attribute("href")
-        # Browsers leave an apostrophe as it is.
+        # Browsers do not escape an apostrophe.
         assert link == (report.parent / path_of(run)).as_uri().replace("%27", "'")
     heads = [one.text for one in records.find_elements(By.CSS_SELECTOR, "thead th")]
     assert heads[-2:] == [
@@ -420,7 +420,7 @@ def test_every_control_has_a_name_and_the_rest_prints(page: Any) -> None:
 
 
 def test_nothing_is_cut_on_paper(page: Any) -> None:
-    """Folded tables are printed open; and paper is white, whatever the screen."""
+    """Collapsed tables are printed expanded, and paper is white even in dark mode."""
     with shown_at(page, PAPER, "print"):
         assert page.execute_script("return document.querySelectorAll('table').length") > 5
         assert page.execute_script(CUT, PAPER) == []

@@ -1,4 +1,4 @@
-"""``tasktransfer run`` with real Snakemake: a study, the same again, and one that fails."""
+"""``tasktransfer run`` with real Snakemake: a study, a repeated run, and a failing study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan of two choices, the second of which is known when the first is made, in one call."""
+"""A plan with two successive choices in one call; the second follows from the first."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STUDY: dict[str, Any] = {
 
 
 def jobs(told: str) -> Counter[str]:
-    """How often each rule of the design's was run."""
+    """Count the runs of each of the design's rules."""
     return Counter(re.findall(r"Rule: (source|target|choose|collect)\)", told))
 
 
@@ -71,6 +71,6 @@ def test_a_choice_that_is_deleted_is_made_again(made: tuple[Path, str]) -> None:
     file.unlink()
     told = call(folder, "tasktransfer", "plan", "--config", "study.yaml", "--json")
     assert json.loads(told)["runs"]["choice_pending"]
-    # Nothing follows from the same choice that is not there.
+    # The same choice leads to no missing jobs.
     assert jobs(snakemake(folder, "all")) == {"choose": 1}
     assert file.read_text() == before

@@ -1,6 +1,6 @@
-"""A small real study on a real Slurm that loses jobs and nodes, and ends as one that lost nothing.
+"""A small real study on a real Slurm that loses jobs and nodes, with unchanged results.
 
-The log in numbers: `pytest -n0 -s tests/workflow/test_slurm.py`.
+To see its statistics, run `pytest -n0 -s tests/workflow/test_slurm.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from slurm_watch import Training, Watch, trainings
 
 STUDY = chaos.SMALL_STUDY | {"study": "slurm", "algorithms": ["pretrain_finetune"]}
 TRAININGS = 4
-"""Of one seed: two baselines, which are the sources too, and a fine-tuning from each."""
+"""Trainings of one seed: two baselines, which are also sources, and a fine-tuning from each."""
 
 pytestmark = pytest.mark.skipif(
     bool(slurm_cluster.missing_programs()),
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the study of one seed and that of two."""
+    """Write a folder with a study of one seed and a study of two seeds."""
     folder = tmp_path_factory.mktemp("slurm")
     for name, seeds in (("one", 1), ("two", 2)):
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(STUDY | {"seeds": seeds}))
@@ -49,14 +49,14 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def calm(base: Path) -> Path:
-    """The study of one seed, run without disturbance, as far as it is compared."""
+    """Run the part of the one-seed study that is compared, without disturbance."""
     chaos.undisturbed(base / "calm", base / "one.yaml", "tables")
     return base / "calm"
 
 
 @pytest.fixture(scope="module")
 def calm_twice(base: Path, calm: Path) -> Path:
-    """The study of two seeds; the first one's trainings are there already."""
+    """Run the study of two seeds, in which the first seed's trainings already exist."""
     folder = base / "calm-twice"
     shutil.copytree(calm, folder)
     chaos.undisturbed(folder, base / "two.yaml", "tables")
@@ -71,7 +71,7 @@ def slurm(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def wait_for(what: Callable[[], Any], seconds: float = 240) -> Any:
-    """The first true value of ``what``."""
+    """Wait for the first true value of ``what``, and return it."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := what():
@@ -86,7 +86,7 @@ def test_jobs_of_the_slurm_profile_survive_kills_and_a_lost_node(
     if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
         pytest.skip("no executor plugin: pip install snakemake-executor-plugin-slurm")
     folder = base / "profile"
-    # What trainings read is prepared; that jobs prepare it is seen with the pilots.
+    # Inputs of trainings are prepared here; the pilots test that jobs prepare them.
     for name in ("data", "models"):
         shutil.copytree(calm / "results" / name, folder / "results" / name)
     began = time.monotonic()
@@ -114,7 +114,7 @@ def _controller(folder: Path, study: Path, slurm: Cluster) -> Iterator[subproces
         *(sys.executable, "-m", "snakemake", "trainings", "--snakefile", str(ROOT / "Snakefile")),
         *("--workflow-profile", str(ROOT / "workflow" / "profiles" / "slurm")),
         *("--default-resources", "slurm_account=none", "--latency-wait", "5"),
-        # A test cannot wait as long as a cluster's users.
+        # Shorter waiting times than on a real cluster.
         *("--slurm-init-seconds-before-status-checks", "2"),
         *("--directory", str(folder), "--configfile", str(study)),
     ]
@@ -133,7 +133,7 @@ def _tail(folder: Path) -> str:
 
 
 def _disturb_jobs(slurm: Cluster, folder: Path) -> dict[str, Any]:
-    """Cancel a job and kill another while their node drains; lose the node they run on next."""
+    """Cancel a job and kill another while their node drains; then lose their next node."""
     first = _two_jobs(slurm, folder)
     drained = first[0].node
     time.sleep(1)  # they train for a moment, and are seen to
@@ -160,7 +160,7 @@ def _disturb_jobs(slurm: Cluster, folder: Path) -> dict[str, Any]:
 def _two_jobs(
     slurm: Cluster, folder: Path, others: frozenset[str] | set[str] = frozenset()
 ) -> list[Training]:
-    """Two trainings of different jobs that hold their devices; not of these other jobs."""
+    """Return two trainings of different jobs that hold devices, excluding the other jobs."""
 
     def look() -> list[Training]:
         found = {
@@ -178,7 +178,7 @@ def test_pilots_side_by_side_survive_kills_and_a_lost_node(
 ) -> None:
     folder = base / "pilot"
     folder.mkdir()
-    # Where pilots are called is where they run: a checkout, or a folder like this one.
+    # Pilots run in the folder in which they are submitted: a checkout, or a folder like this.
     for name in ("Snakefile", "workflow", "profiles"):
         (folder / name).symlink_to(ROOT / name)
     began = time.monotonic()
@@ -199,7 +199,7 @@ def test_pilots_side_by_side_survive_kills_and_a_lost_node(
 
 
 def _submit(study: Path, folder: Path, slurm: Cluster) -> dict[str, str]:
-    """Script → job id."""
+    """Submit the scripts, and return script → job id."""
     words = ["pilot", "--config", str(study), "--gpus", "2", "--cpus", "2", "--memory", "4G"]
     done = subprocess.run(
         [sys.executable, "-m", "tasktransfer", *words, "--time", "30", "--submit"],
@@ -214,8 +214,10 @@ def _submit(study: Path, folder: Path, slurm: Cluster) -> dict[str, str]:
 
 
 def _disturb_pilots(slurm: Cluster, folder: Path, jobs: dict[str, str]) -> dict[str, Any]:
-    """Kill a training of each pilot; lose the node of one, which Slurm queues again, and cancel the
-    other, whose rest is left to ``finish``."""
+    """Kill a training of each pilot, lose one pilot's node, and cancel the other pilot.
+
+    Slurm queues the first pilot again. The second one's remaining work is left to ``finish``.
+    """
     shards = [job for name, job in jobs.items() if "seed" in name]
 
     def of(job: str) -> list[Training]:

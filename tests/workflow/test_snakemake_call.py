@@ -1,7 +1,7 @@
-"""What the rules ask of Snakemake's `workflow` object is answered by the release that is installed.
+"""Attributes of Snakemake's `workflow` object that the rules need exist in the installed release.
 
-A Snakemake that answers otherwise fails here first, with the question by name. `make test-floor`
-runs the tests of the workflow with the oldest Snakemake that pyproject.toml allows.
+If Snakemake changes one of them, these tests fail first and name it. `make test-floor` runs the
+workflow tests with the oldest Snakemake that pyproject.toml allows.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def test_a_call_with_everything(folder: Path) -> None:
 
 
 def test_jobs_of_a_batch_system(folder: Path) -> None:
-    """A number of jobs is told; and the jobs themselves are calls that no person made."""
+    """The number of jobs is recognized, and the jobs' own calls are not user calls."""
     assert not answers(folder, "--jobs", "7")["on_one_machine"]
     told = answers(folder, "--mode", "remote")
     assert not told["is_main"]
@@ -151,7 +151,7 @@ rule mine:
 
 @pytest.fixture
 def user(tmp_path: Path) -> Sandbox:
-    """A workflow of somebody's own that has the study as a section of its configuration."""
+    """Write a user's workflow that has the study as a section of its configuration."""
     made = sandbox(tmp_path / "user")
     made.write()
     (made.folder / "Snakefile").write_text(USER.format(root=ROOT))
@@ -185,18 +185,18 @@ def test_the_workflow_is_a_module(user: Sandbox) -> None:
     as_module(user, "tt_data")
     assert (user.folder / "results" / "tables" / "table1.parquet").exists()
     assert list((user.folder / "results").glob("study-*.yaml")) == [study]
-    # What is wrong with the section is said, with its key.
+    # Errors in the section are reported with their key.
     (user.folder / "parent.yaml").write_text(yaml.safe_dump({"transfer": SMALL | {"seed": 1}}))
     with pytest.raises(AssertionError, match=r"the configuration handed over.*seed"):
         as_module(user, "--dry-run")
 
 
 def test_a_module_runs_to_the_end_and_its_own_file_names_the_study(user: Sandbox) -> None:
-    """The commands of the jobs read the file that the section was written to."""
+    """The jobs' commands read the file to which the section was written."""
     as_module(user, "tt_trainings")
     trained = (user.folder / "asked.log").read_text().splitlines()
     assert len(trained) == 7
     (user.folder / "asked.log").unlink()
-    # The same study by a file finds everything done.
+    # The same study from a file finds everything done.
     assert user.run("trainings") == {}
     assert MODEL["name"] in trained[0]

@@ -1,4 +1,4 @@
-"""The workflow's submission target: what it asks for, and that ``all`` leaves it alone."""
+"""The workflow's submission target: its inputs, and that ``all`` does not include it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ ENVIRONMENT = {
 
 
 def call(folder: Path, *words: str) -> str:
-    """The output of a command that has to succeed."""
+    """Run a command that must succeed, and return its output."""
     done = subprocess.run(
         [sys.executable, "-m", *words],
         cwd=folder,

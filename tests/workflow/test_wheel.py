@@ -1,4 +1,4 @@
-"""The wheel: what is in it, and the demo from it in an environment that has no checkout."""
+"""The wheel: its content, and the demo from it in an environment without a checkout."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def source(out: Path) -> Path:
-    """What a wheel is made from, in a folder where building may leave its own files."""
+    """Copy the sources of a wheel into a folder in which building may leave files."""
     copy = out / "source"
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
     for room in ("src", "workflow", "envs"):
@@ -51,7 +51,7 @@ def source(out: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`tasktransfer` of the wheel, in an environment that sees the other packages of this one."""
+    """Install the wheel's `tasktransfer` in an environment that shares the other packages."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
     python = folder / "bin" / "python"
@@ -88,7 +88,7 @@ def test_the_demo_of_the_wheel(program: Path, tmp_path: Path) -> None:
     said = call(python, "-m", "snakemake", "figures", "--dry-run", "--cores", "1", folder=folder)
     assert said.returncode == 0, said.stdout + said.stderr
     assert "profiles/default" in said.stdout + said.stderr
-    # What is there is left alone.
+    # Existing files are left alone.
     again = call(program, "demo", "--folder", "new", "--dry-run", folder=tmp_path)
     assert again.returncode == 2
     assert "new: is not empty" in again.stderr

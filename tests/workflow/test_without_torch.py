@@ -1,7 +1,7 @@
-"""Tables, statistics, figures and report from records, in an environment that has no torch.
+"""Tables, statistics, figures and report from records, in an environment without torch.
 
-The environment is that of envs/figures.yaml, made by ``make .venv-figures/.ready``. The records are
-constructed and stand where a real plan of a tiny study has them.
+The environment is that of envs/figures.yaml, created by ``make .venv-figures/.ready``. The records
+are artificial, at the paths of a real plan of a tiny study.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def call(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    """A command in the environment without torch and nothing of this one."""
+    """Run a command in the environment without torch, isolated from this one."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     return subprocess.run(
         [str(word) for word in command],
@@ -58,7 +58,7 @@ def call(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def snakemake(*words: str) -> subprocess.CompletedProcess[str]:
-    """As `explain` prints it, with the workflow of this repository."""
+    """Run the command that `explain` prints, with the workflow of this repository."""
     return call(
         *(ENVIRONMENT / "bin" / "snakemake", *words),
         *("--snakefile", ROOT / "Snakefile", "--workflow-profile", ROOT / "profiles" / "default"),
@@ -68,7 +68,7 @@ def snakemake(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
-    """A study whose trainings are done, and nothing of its data, models, tables or figures."""
+    """Write a study with finished trainings, but without data, models, tables or figures."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("figures"))
         Path("study.yaml").write_text(yaml.safe_dump(KEYS))
@@ -116,7 +116,7 @@ def test_everything_comes_from_the_records(study: Study, drawn: Any) -> None:
         for ending in ("csv", "md", "tex", "parquet"):
             assert (figures / f"{name}.{ending}").stat().st_size > 0
     assert "<html" in Path(study.report).read_text(encoding="utf-8")[:2000].lower()
-    # No data and no model was made, and no training run.
+    # No data and no model was created, and nothing was trained.
     assert not Path(study.tiny_world).exists()
     assert not Path(study.config.results, "models").exists()
     again = snakemake("figures", "--cores", "1", "--configfile", "study.yaml", "-n")
@@ -152,7 +152,7 @@ def test_the_commands_of_explain_make_a_training_again(study: Study, drawn: Any)
     assert facts["statistics"]["up_to_date"]
     multitask, finetune = facts["seeds"][0]["trainings"]
     source, *_ = facts["seeds"][0]["baseline_trainings"]
-    # The multitask checkpoint was temporary, so that the fine-tuning alone costs both.
+    # The multitask checkpoint was temporary, so the fine-tuning alone requires both trainings.
     for training, rules in (
         (source, {"baseline"}),
         (multitask, {"multitask"}),
@@ -165,7 +165,7 @@ def test_the_commands_of_explain_make_a_training_again(study: Study, drawn: Any)
         assert not record.exists()
         name, *arguments = shlex.split(again)
         assert name == "snakemake"
-        # In the folder of the Snakefile the command works as it is printed.
+        # In the folder of the Snakefile, the printed command works unchanged.
         done = snakemake(*arguments, "-n", "--quiet", "reason")
         record.write_bytes(content)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -174,7 +174,7 @@ def test_the_commands_of_explain_make_a_training_again(study: Study, drawn: Any)
 
 
 def test_the_doctor_says_that_torch_is_lacking() -> None:
-    """And that nothing is wrong: tables and figures are made here."""
+    """It also says that nothing is wrong, since tables and figures work here."""
     done = call(ENVIRONMENT / "bin" / "tasktransfer", "doctor", "--json")
     seen = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert (done.returncode, seen["torch"]["state"]) == (0, "lacking"), done.stderr
@@ -182,6 +182,6 @@ def test_the_doctor_says_that_torch_is_lacking() -> None:
 
 
 def test_the_regret_of_selectors_needs_no_package_of_their_fits() -> None:
-    """``make figures`` makes it from records: what fits import is imported where they fit."""
+    """``make figures`` builds it from records; fitting packages are imported only for fitting."""
     done = call(PYTHON, "-c", "import tasktransfer.designs.transfer.selectors.values")
     assert done.returncode == 0, done.stderr
