@@ -1,1 +1,1 @@
-"""The FETA challenge: its rules, what is submitted, and how a submission is scored."""
+"""The FETA challenge: its rules, submissions and scores."""

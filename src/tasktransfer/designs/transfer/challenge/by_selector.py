@@ -1,4 +1,4 @@
-"""The first source of each target by a selector, for the policy ``selector:NAME``."""
+"""The first-ranked source of each target, for the policy ``selector:NAME``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from tasktransfer.tables.store import read_frame
 
 
 def first_sources(study: Study, dataset: str, model: str, selector: str) -> dict[str, str]:
-    """Target → the source that a selector ranks first over all seeds; of equal ones the first by
-    name. Targets for which it has no value are left out.
+    """Return, by target, the source that a selector ranks first over all seeds.
+
+    Ties go to the first name. Targets without a value are left out.
 
     Raises:
         ConfigError: the study does not have the selector's values.

@@ -1,20 +1,20 @@
-"""Which runs are submitted, decided by dev scores alone.
+"""Selection of the runs to submit, by dev scores alone.
 
-A record is read whole, because a damaged one must be noticed; what choosing may see of it is
-``Finished``, which has no field for anything of the test. The rules:
+A record is read completely, so that damage is detected. The selection only sees ``Finished``, which
+has no field with test results. The rules:
 
-- Candidates for a task are the plan's transfer runs with it as target, taken together over their
-  seeds: (algorithm, sources). Only what is finished for all planned seeds takes part, so that a
-  lucky first seed does not win against five. What is left out is told.
-- ``best-dev``: the candidate with the highest mean dev score over its seeds; of equal ones the one
-  with fewer sources, then the one that comes first by algorithm (in the order of ``ALGORITHMS``),
-  then by the names of its sources.
-- ``selector:NAME``: the same among the candidates of the source that a selector of the study ranks
-  first, which has seen no transfer to the target.
-- Of the chosen candidate, and of the baseline, the seed with the best dev score is submitted (of
-  equal ones the lowest), or all seeds as an ensemble.
+- Candidates for a task are the plan's transfer runs with this target, grouped over their seeds by
+  (algorithm, sources). A candidate must be finished for all planned seeds, so that a lucky first
+  seed does not win against five. Excluded candidates are reported.
+- ``best-dev``: the candidate with the highest mean dev score over its seeds. Ties go to the one
+  with fewer sources, then to the first algorithm (in the order of ``ALGORITHMS``), then to the
+  first names of sources.
+- ``selector:NAME``: the same among candidates with the source that a selector of the study ranks
+  first. The selector has not used transfers to the target.
+- For the chosen candidate and for the baseline, the seed with the best dev score is submitted (ties
+  go to the lowest), or all seeds as an ensemble.
 
-A dev score is that of the best epoch, the one that training kept (record: ``dev_score``).
+A dev score is that of the best epoch, which training kept (record: ``dev_score``).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tasktransfer.results.study import Study
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What choosing may know of a finished run: nothing of its test scores."""
+    """Facts of a finished run that the selection may use, without test scores."""
 
     run: Run
     record: str
@@ -53,7 +53,7 @@ class Finished:
 
     @property
     def predictions_path(self) -> Path:
-        """The Parquet file with its answers."""
+        """Parquet file with the run's predictions."""
         return Path(self.record).with_name(self.predictions["file"])
 
 
@@ -77,30 +77,33 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Task → what its baseline and its transfer file are made from, in the order of the dataset's
-    cards, and the planned runs that took no part because they, or other seeds of theirs, are not
-    finished."""
+    """Selected runs for each task's baseline and transfer files, in the order of the cards.
+
+    ``left_out`` has the planned runs that were excluded, because they or other seeds of theirs are
+    not finished.
+    """
 
     tasks: dict[str, tuple[Candidate, Candidate]]
     left_out: tuple[Run, ...]
 
     @property
     def submitted(self) -> list[Finished]:
-        """Every run that is submitted."""
+        """Runs that are submitted."""
         return [run for both in self.tasks.values() for side in both for run in side.picked]
 
 
 Group = tuple[str, str, tuple[str, ...]]
-"""Target, algorithm, sources: what the runs of several seeds share."""
+"""Target, algorithm and sources, which runs of several seeds share."""
 
 
 def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds: bool) -> Chosen:
-    """Choose a baseline and a transfer run for every task of a dataset; ``all_seeds``: for an
-    ensemble.
+    """Choose a baseline and a transfer run for every task of a dataset.
+
+    ``all_seeds`` selects all seeds, for an ensemble.
 
     Raises:
-        ConfigError: tasks without a finished baseline or transfer run (all of them, with what to
-            do), or named runs that the plan does not have.
+        ConfigError: tasks without a finished baseline or transfer run (lists all, with remedies),
+            or named runs that the plan does not have.
         RecordError: records that are damaged or may not be submitted (all of them).
     """
     planned: dict[Group, list[Run]] = {}
@@ -139,7 +142,7 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
 
 
 def finished(study: Study, run: Run) -> Finished | None:
-    """What choosing may know of a planned run; None if it is not finished.
+    """Return the facts of a planned run that the selection may use; None if it is not finished.
 
     Raises:
         RecordError: its record is damaged, another stage's, or may not be submitted.
@@ -172,7 +175,7 @@ def finished(study: Study, run: Run) -> Finished | None:
 
 
 def _takes_part(run: Run, policy: Policy, first: Mapping[str, str]) -> bool:
-    """``first``: target → the one source that a selector chooses."""
+    """Return whether a run is a candidate; ``first`` has the selector's source by target."""
     if run.method == "baseline":
         return True
     if policy.selector is not None:
@@ -184,7 +187,7 @@ def _takes_part(run: Run, policy: Policy, first: Mapping[str, str]) -> bool:
 
 
 def _candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[Group, Candidate]:
-    """The groups that are finished for all of their seeds."""
+    """Return the groups that are finished for all of their seeds."""
     candidates: dict[Group, Candidate] = {}
     problems: list[str] = []
     for group, runs in planned.items():
@@ -241,7 +244,7 @@ def _missing(
     planned: dict[Group, list[Run]],
     policy: Policy,
 ) -> list[str]:
-    """What is missing for a task, why, and what to do."""
+    """Return lines on what is missing for a task, why, and the remedy."""
     runs = [run for group, of_group in planned.items() if group[0] == task for run in of_group]
     if not runs:
         return [f"{task}: it is not in the study: add it to datasets, and a source for it"]

@@ -1,4 +1,4 @@
-"""Several seeds' answers to one instance made one.
+"""Ensembles: combination of several seeds' answers to one instance.
 
 Predictions are answers, not probabilities, so both ways count votes. Ties go to the answer of the
 seed with the best dev score: ``values`` come in that order.
@@ -34,7 +34,7 @@ Ensemble = Literal["majority", "mean"]
 
 
 def combined(task: Task, values: Sequence[Value], how: Ensemble) -> Value:
-    """One answer from those of all seeds, best dev score first."""
+    """Combine the answers of all seeds, ordered by dev score, best first."""
     if how == "mean":
         texts = [value for value in values if isinstance(value, str)]
         if texts:
@@ -48,7 +48,7 @@ def combined(task: Task, values: Sequence[Value], how: Ensemble) -> Value:
 def _majority(values: Sequence[Value]) -> Value:
     valid = [value for value in values if value != NO_ANSWER] or values
     votes = Counter(map(_ballot, valid))
-    # max gives the first of equals, which is the best seed's.
+    # max returns the first of equal answers, which is the best seed's.
     return max(valid, key=lambda value: votes[_ballot(value)])
 
 
@@ -57,7 +57,7 @@ def _ballot(value: Value) -> Hashable:
 
 
 def _mean_list(lists: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """Entries in more than half of the lists; None where that is none of them."""
+    """Return the entries in more than half of the lists; None if there are none."""
     half = len(lists) / 2
     sums = [sum(column) for column in zip(*lists, strict=True)]
     entries = tuple(

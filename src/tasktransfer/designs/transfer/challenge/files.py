@@ -1,6 +1,6 @@
-"""The files of a submission, read into memory from an untrusted zip or folder.
+"""Reader of a submission's files, into memory, from an untrusted zip or folder.
 
-What makes a zip unsafe is ``safe_zip``'s to say; a folder is read within the same limits.
+``safe_zip`` decides whether a zip is safe. A folder is read within the same limits.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tasktransfer.files.safe_zip import (
 )
 
 LIMITS = Limits(total=256 * 2**20, file=64 * 2**20, archive=64 * 2**20, members=1000)
-"""The toolkit's example of a whole submission has 0.2 MiB; 30 files and folders are the most."""
+"""Limits. The toolkit's example of a full submission has 0.2 MiB and at most 30 members."""
 
 MAX_DEPTH = 8
-"""How deep a folder is looked into."""
+"""Maximum depth of folders that are read."""
 
 _JUNK = {".DS_Store", "Thumbs.db", "desktop.ini"}
 
@@ -37,9 +37,12 @@ Chunks = Iterator[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """``names``: every file, as a path with slashes, the operating system's own left out, in the
-    archive's order. ``contents``: the bytes of those called like a prediction file, if they could
-    be read. ``from_folder``: a folder was read, and no zip."""
+    """Files of a submission.
+
+    ``names``: every file as a path with slashes, in the archive's order, without the operating
+    system's own files. ``contents``: bytes of the readable files with names of prediction files.
+    ``from_folder``: whether a folder was read instead of a zip.
+    """
 
     from_folder: bool = False
     names: list[str] = field(default_factory=list)
@@ -47,7 +50,7 @@ class Files:
 
 
 def read_files(path: Path, findings: Findings) -> Files:
-    """The files of the submission at ``path``; whatever is wrong goes to ``findings``."""
+    """Read the files of the submission at ``path`` and add all problems to ``findings``."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
@@ -87,7 +90,7 @@ def _is_junk(name: str) -> bool:
 
 
 def _in_zip(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
-    """Path and content of every sound file."""
+    """Yield path and content of every undamaged file."""
     archive = check_zip(path, LIMITS)
     for flaw in archive.flaws:
         findings.error(flaw.member, None, flaw.kind, flaw.text)
@@ -96,7 +99,7 @@ def _in_zip(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
 
 
 def _in_folder(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
-    """Path and content of every regular file; links are not followed."""
+    """Yield path and content of every regular file; links are not followed."""
     budget = Budget(LIMITS)
     for number, (name, entry) in enumerate(_walk(path, "", findings)):
         if number == LIMITS.members:
@@ -117,7 +120,7 @@ def _chunks(file: Path) -> Chunks:
 
 
 def _walk(folder: Path, above: str, findings: Findings) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Path from the top and entry of everything below ``folder``."""
+    """Yield the path from the top and the entry of everything below ``folder``."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:

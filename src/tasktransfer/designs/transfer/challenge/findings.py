@@ -1,4 +1,4 @@
-"""What is wrong with a submission: each finding with its file and line, all of them kept."""
+"""Findings on a submission: all errors and warnings, each with its file and line."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from tasktransfer.errors import escape_line
 
 SHOWN_PER_FILE = 10
-"""How many findings of one file are printed; the JSON report has all."""
+"""Maximum number of printed findings per file; the JSON report has all."""
 
 EXCERPT = 60
-"""Most characters of a submission's own text that a message repeats."""
+"""Maximum number of characters that a message quotes from a submission."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,8 @@ class Finding:
     """One error or warning.
 
     ``file`` is the path inside the archive ("" for the archive itself), ``line`` counts from 1
-    (None: no line), ``kind`` is one of a few fixed names, for example ``out-of-range``, and
-    ``text`` says what is wrong and what would be right.
+    (None without a line), ``kind`` is one of a few fixed names, for example ``out-of-range``, and
+    ``text`` states the problem and the remedy.
     """
 
     file: str
@@ -36,27 +36,27 @@ class Finding:
 
 @dataclass(slots=True)
 class Findings:
-    """The errors and warnings about one submission, in the order in which they were met."""
+    """Errors and warnings about one submission, in the order in which they were found."""
 
     errors: list[Finding] = field(default_factory=list)
     warnings: list[Finding] = field(default_factory=list)
 
     def error(self, file: str, line: int | None, kind: str, text: str) -> None:
-        """Note what makes the submission invalid."""
+        """Add a problem that makes the submission invalid."""
         self.errors.append(Finding(escape_line(file), line, kind, escape_line(text)))
 
     def warn(self, file: str, line: int | None, kind: str, text: str) -> None:
-        """Note what is accepted and should not be there."""
+        """Add a problem that is accepted but should be fixed."""
         self.warnings.append(Finding(escape_line(file), line, kind, escape_line(text)))
 
     def warn_of_lines(self, file: str, kind: str, text: str, lines: list[int]) -> None:
-        """One warning about all ``lines`` that have the same peculiarity, if there are any."""
+        """Add one warning about all ``lines`` with the same problem, if there are any."""
         if lines:
             self.warn(file, lines[0], kind, f"{len(lines):,} {text}; this is the first")
 
 
 def listed(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[str]:
-    """A line for each finding, at most ``per_file`` a file; then how many more there are."""
+    """Return one line per finding, at most ``per_file`` per file, then the number of others."""
     by_file: dict[str, list[Finding]] = {}
     for finding in findings:
         by_file.setdefault(finding.file, []).append(finding)
@@ -73,5 +73,5 @@ def listed(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[
 
 
 def excerpt(text: str) -> str:
-    """A piece of a submission, quoted for a message, cut where it is long."""
+    """Return a quoted excerpt of a submission for a message, cut if it is long."""
     return f"'{escape_line(text if len(text) <= EXCERPT else f'{text[:EXCERPT]}...')}'"

@@ -1,8 +1,8 @@
-"""What the challenge's files hold, and how they are written.
+"""Format and writer of the challenge's files.
 
-An archive has a folder per task of one dataset, named after the task, with two files each:
-``baseline_predictions.csv`` and ``predictions.csv``. No header, two columns, ``instance id`` and
-``prediction``, UTF-8. A prediction is
+An archive has one folder per task of one dataset, named after the task, with two files each:
+``baseline_predictions.csv`` and ``predictions.csv``. They have no header and two columns,
+``instance id`` and ``prediction``, in UTF-8. A prediction is
 
 - an integer, the label's place in the card's order (multiple choice: the option's number),
 - a string (spans), or
@@ -11,30 +11,29 @@ An archive has a folder per task of one dataset, named after the task, with two 
 Multi-output tasks have one row per instance and trait, ``<instance id>_<trait>``, with 0 or 1.
 
 Rows and instances
-    There is a row for every instance of the test split, in the split's order. The release repeats
+    There is one row for every instance of the test split, in the split's order. The release repeats
     some instance ids (14 in the test split of relation extraction, two speakers in that of
     personality detection), and so do the rows: the k-th row with an id answers the k-th instance
-    with that id, in the split's order. The toolkit's example submission has them so too.
+    with that id, in the split's order. The toolkit's example submission does the same.
 
 No valid answer
-    A text-to-text model may write what is no label. Its row holds -1, which is what the paper's
-    toolkit writes and what the release's own metric settings list for it; it counts as wrong.
-    Any label in its place would earn credit (or be a wrong guess) that the model did not make.
-    (docs/decisions/0006)
+    A text-to-text model may generate text that is not a label. Its row is -1, as in the paper's
+    toolkit and in the release's metric settings, and counts as wrong. Any label instead would earn
+    credit for (or be blamed as) a guess that the model did not make (docs/decisions/0006).
 
 Spelling
     ``csv`` (default): RFC 4180. A field with a comma, a quotation mark, a line break or white
-    space at its ends is quoted, quotation marks inside are doubled. Every answer can be read back
-    as it was. Lists are ``[0 1 0 ...]``. Read it with a CSV reader, not line by line.
+    space at its ends is quoted, and quotation marks inside are doubled. Every answer can be read
+    back unchanged. Lists are ``[0 1 0 ...]``. Read it with a CSV reader, not line by line.
 
-    ``tlidb``: as the paper's toolkit writes it. No quoting, commas become spaces (here line breaks
-    too, which would end the row), lists are ``[0.0 1.0 0.0 ...]``. An answer with a comma comes
-    back changed: "3,000" is "3 000" then, two tokens in place of one.
+    ``tlidb``: as in the paper's toolkit. There is no quoting, commas become spaces (here line
+    breaks too, which would end the row), and lists are ``[0.0 1.0 0.0 ...]``. An answer with a
+    comma changes: "3,000" becomes "3 000", two tokens instead of one.
 
-csv is the default because every CSV reader gives back what was predicted, and so the score of an
-archive is that of its records. Lines end in LF. Nothing in an archive depends on when, where or on
-which machine it is made: equal records, equal bytes. Members are stored, not compressed, since
-compression differs between versions of zlib.
+csv is the default because every CSV reader returns the exact predictions, so that the score of an
+archive equals that of its records. Lines end in LF. An archive does not depend on time, place or
+machine: equal records give equal bytes. Members are stored, not compressed, because compression
+differs between versions of zlib.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ TRANSFER_FILE = "predictions.csv"
 FILES = (BASELINE_FILE, TRANSFER_FILE)
 
 NO_ANSWER = -1
-"""In integer columns: the model gave no valid label."""
+"""Value in integer columns if the model gave no valid label."""
 
 Value = int | str | tuple[int, ...]
-"""A prediction as a row holds it: integer, string or list of zeros and ones."""
+"""Prediction in a row: integer, string or list of zeros and ones."""
 
 ValueKind = Literal["integer", "string", "list"]
 Strings = Literal["csv", "tlidb"]
@@ -65,22 +64,24 @@ SubmittedRow = tuple[str, Value]
 
 
 def value_kind(task: Task) -> ValueKind:
-    """What the second column of a task's files holds. Integers (NO_ANSWER apart) are below
-    ``task.classes``, lists have as many entries."""
+    """Return the type of values in the second column of a task's files.
+
+    Integers (except NO_ANSWER) are below ``task.classes``, and lists have ``task.classes`` entries.
+    """
     if task.kind == "span":
         return "string"
     return "list" if task.kind == "multi_label" else "integer"
 
 
 def row_ids(task: Task, instance_id: str) -> tuple[str, ...]:
-    """The ids of the rows that answer one instance: one, or one a trait."""
+    """Return the ids of the rows that answer one instance: one, or one per trait."""
     if task.kind == "multi_output":
         return tuple(f"{instance_id}_{trait}" for trait in task.outputs)
     return (instance_id,)
 
 
 def to_values(task: Task, prediction: Sequence[str]) -> tuple[Value, ...]:
-    """A prediction as ``metrics.evaluate`` takes it → the values of its rows, one per row id."""
+    """Convert a prediction for ``metrics.evaluate`` to the values of its rows, one per row id."""
     if task.kind == "span":
         return tuple(prediction)
     if task.kind == "multi_label":
@@ -90,10 +91,10 @@ def to_values(task: Task, prediction: Sequence[str]) -> tuple[Value, ...]:
 
 
 def csv_file(rows: Iterable[SubmittedRow], strings: Strings) -> bytes:
-    """The rows of a predictions file.
+    """Return the content of a predictions file.
 
     Raises:
-        DataError: ``tlidb`` cannot spell a row id, which has a comma or a line break.
+        DataError: ``tlidb`` cannot represent a row id with a comma or a line break.
     """
     spell = _spelled_csv if strings == "csv" else _spelled_tlidb
     return "".join(f"{spell(name, value)}\n" for name, value in rows).encode()
@@ -125,7 +126,7 @@ def _spelled_tlidb(name: str, value: Value) -> str:
 
 
 def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
-    """Write files to a zip, atomically; ``members``: ``folder/file`` → content, in this order."""
+    """Write files to a zip, atomically; ``members`` has contents by ``folder/file``, in order."""
     with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
         for name, content in members.items():
             info = zipfile.ZipInfo(name)  # dated 1980, the first year that a zip can hold

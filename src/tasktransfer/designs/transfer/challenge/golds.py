@@ -1,4 +1,4 @@
-"""What a submission is held against: the test split's instances and right answers."""
+"""References of a submission: the test split's instances and gold answers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ SYNTHETIC = (
     "SYNTHETIC: scored on generated dialogues, not on real ones; the numbers say nothing about the "
     "tasks."
 )
-"""Stands above every score on a release whose metadata says that it is generated."""
+"""Warning above every score on a release whose metadata marks it as generated."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskGolds:
     """One task's test split.
 
-    ``answers``: the right answers of its n instances, in the split's order; ``golds``: the same as
-    metrics take them. ``row_ids``: the ids that a prediction file has, in the same order,
-    as many for each instance. ``places``: row id → the rows that have it, more than one where the
-    release repeats an id. ``units``: the dialogues that they are of.
+    ``answers``: gold answers of its n instances, in the split's order; ``golds``: the same in the
+    form that metrics take. ``row_ids``: ids of a prediction file in this order, with an equal
+    number for each instance. ``places``: rows by row id, several if the release repeats an id.
+    ``units``: the instances' dialogues.
     """
 
     task: Task
@@ -44,7 +44,7 @@ class TaskGolds:
 
 @dataclass(frozen=True, slots=True)
 class Golds:
-    """All tasks of a dataset, in the card's order, and which release they are from."""
+    """All tasks of a dataset, in the cards' order, and their release."""
 
     dataset: str
     revision: str

@@ -1,14 +1,14 @@
-"""Many submissions against each other: ranks, intervals, and which differences are real.
+"""Comparison of submissions: ranks, intervals and significance of differences.
 
-The bootstrap draws whole dialogues of each task's test set and computes the official metrics anew
-(``stats.draws``). Every entry, and both files of an entry, meet the same draws, so that the
-difference of two entries is paired. The standard error is the standard deviation over the draws.
-Intervals are 1.96 of it to each side, and tests take a normal distribution too, which a mean over
-7 or 10 tasks is close to. The p of all pairs of a board are adjusted together
-(Benjamini-Hochberg): q.
+The bootstrap resamples whole dialogues of each task's test set and recomputes the official metrics
+(``stats.draws``). Every entry, and both files of an entry, use the same resamples, so the
+difference of two entries is paired. The standard error is the standard deviation over resamples.
+Intervals extend 1.96 standard errors to each side. Tests assume a normal distribution, which a mean
+over 7 or 10 tasks approximates. The p of all pairs of a board are adjusted together
+(Benjamini-Hochberg) to q.
 
-What this says: how an entry would do on other dialogues of these test sets' kind. It knows nothing
-of other seeds, since a submission shows one set of predictions.
+Intervals and tests cover other dialogues like those of the test sets. They do not cover other
+seeds, because a submission has one set of predictions.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.tasks.card import Task
 
 ALPHA = 1 - LEVEL
-"""A q below this tells two entries apart."""
+"""Two entries differ significantly if q is below this."""
 
 _WORTH_A_PROCESS = 8
-"""Archives that take longer to score than another process takes to read the release."""
+"""Number of archives that take longer to score than another process takes to read the release."""
 
 _NOTHING = 1e-9
 """A standard error below this is rounding, in points."""
@@ -58,9 +58,9 @@ _NOTHING = 1e-9
 class Entry:
     """A valid submission on a board.
 
-    ``draws``: (resamples,) of each of the four scores, by ``Scores.as_json``'s names.
-    ``task_deltas``: task → transfer - baseline score. ``rank`` counts from 1, equal scores share
-    one. ``q_above``: of the difference to the entry above (None for the first).
+    ``draws``: (resamples,) for each of the four scores, by ``Scores.as_json``'s names.
+    ``task_deltas``: transfer - baseline score by task. ``rank`` counts from 1, and equal scores
+    share a rank. ``q_above``: q of the difference to the entry above (None for the first).
     """
 
     dataset: str
@@ -76,19 +76,24 @@ class Entry:
 
     @property
     def told_from_above(self) -> bool:
-        """Whether it can be told from the entry above."""
+        """Return whether it differs significantly from the entry above."""
         return self.q_above is not None and self.q_above < ALPHA
 
     def interval(self, score: str) -> tuple[float, float]:
-        """Low and high end of the 95 % interval of one of the four scores; NaN where some task's
-        test instances are all of one dialogue, which does not tell how dialogues differ."""
+        """Return both ends of the 95 % interval of one of the four scores.
+
+        NaN if all test instances of a task are from one dialogue, because the variation between
+        dialogues is unknown then.
+        """
         return _interval(self.scores.as_json()[score], self.draws[score])
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two entries, the better one first: difference of their submission scores, its 95 % interval,
-    p and adjusted p."""
+    """Difference of two entries' submission scores, the better one first.
+
+    It has its 95 % interval, p and adjusted p.
+    """
 
     dataset: str
     first: str
@@ -102,7 +107,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Invalid:
-    """An archive that is on no board: its name, number of errors, and the first of them."""
+    """An invalid archive: its name, number of errors, and the first errors."""
 
     entry: str
     dataset: str
@@ -121,7 +126,7 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """One board for each dataset that has entries, and the archives that are invalid."""
+    """One board per dataset with entries, and the invalid archives."""
 
     fidelity: Scoring
     boards: list[Board]
@@ -136,10 +141,10 @@ def make_leaderboard(
     fidelity: Scoring = "default",
     jobs: int = 1,
 ) -> Leaderboard:
-    """Score every zip in ``folder`` and rank the valid ones, a board for each dataset.
+    """Score every zip in ``folder`` and rank the valid ones, with one board per dataset.
 
-    ``jobs`` processes share the archives; each reads the release once. The result does not depend
-    on their number.
+    ``jobs`` processes share the archives, and each reads the release once. The result does not
+    depend on the number of processes.
 
     Raises:
         SubmissionError: the folder cannot be read or has no zip.
@@ -151,9 +156,9 @@ def make_leaderboard(
     if shares <= 1:
         scored = score(paths)
     else:
-        # Spawned and not forked: BLAS has threads by now, and a fork would copy none of them.
-        # Rows and golds are a million small tuples without a cycle, which the garbage collector
-        # would visit again and again: a third of the time.
+        # Spawn instead of fork: BLAS has threads by now, and a fork would not copy them.
+        # Rows and golds are a million small tuples without cycles. Visiting them repeatedly would
+        # cost the garbage collector a third of the time.
         context = get_context("spawn")
         with ProcessPoolExecutor(shares, context, initializer=gc.disable) as pool:
             parts = pool.map(score, [paths[share::shares] for share in range(shares)])
@@ -168,7 +173,7 @@ def make_leaderboard(
 
 
 def _archives(folder: Path) -> list[Path]:
-    """The zips at the top of ``folder``, by name."""
+    """Return the zips at the top of ``folder``, sorted by name."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.name.lower().endswith(".zip"))
     except OSError as error:
@@ -183,7 +188,7 @@ def _archives(folder: Path) -> list[Path]:
 def _score_all(
     paths: Sequence[Path], data: Path | str, dataset: str | None, fidelity: Scoring
 ) -> list[Entry | Invalid]:
-    """The archives scored, in the order of ``paths``; each release is read and drawn once."""
+    """Score the archives in the order of ``paths``; each release is read and resampled once."""
     golds: dict[str, Golds] = {}
     weights: dict[str, dict[str, Weights]] = {}
 
@@ -211,7 +216,7 @@ def _score_all(
 
 
 def _entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> Entry:
-    """A valid submission with its draws; every task weighs the same."""
+    """Return a valid submission with its resampled scores; all tasks have equal weight."""
     assert report.scores is not None, "only valid submissions come here"
 
     def resampled(card: Task, file: FileScore) -> Floats:
@@ -259,7 +264,7 @@ def _board(dataset: str, entries: Sequence[Entry]) -> Board:
 
 
 def _pairs(dataset: str, ordered: Sequence[Entry]) -> list[Pair]:
-    """All pairs of a board, each from its paired draws, adjusted together."""
+    """Return all pairs of a board, each from its paired resamples, with jointly adjusted p."""
     pairs = []
     for better, worse in combinations(ordered, 2):
         difference = better.scores.submission - worse.scores.submission
@@ -278,7 +283,7 @@ def _interval(point: float, draws: Floats) -> tuple[float, float]:
 
 
 def _p(difference: float, draws: Floats) -> float:
-    """Two-sided p of no difference; 1 for entries that no draw tells apart."""
+    """Return the two-sided p of no difference; 1 for entries that are equal in all resamples."""
     error = float(draws.std(ddof=1))
     if error < _NOTHING:
         return 1.0 if abs(difference) < _NOTHING else 0.0

@@ -43,8 +43,7 @@ _LEFT = ("entry", "note", "archive", "first error")
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A table (rows: column → text) with its title and caption; ``mark`` stands above it, if it is
-    not empty."""
+    """A table (rows of text by column) with title and caption; ``mark`` is a line above it."""
 
     title: str
     mark: str
@@ -53,15 +52,15 @@ class _Section:
 
     @property
     def align(self) -> dict[str, str]:
-        """Column → its alignment."""
+        """Return the alignment by column."""
         return {column: "left" if column in _LEFT else "right" for column in self.rows[0]}
 
 
 def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
-    """Write all pages and tables to ``folder``, each atomically; gives their paths.
+    """Write all pages and tables to ``folder``, each atomically, and return their paths.
 
-    ``leaderboard.md`` and ``leaderboard.html`` for reading; ``leaderboard.csv``, ``pairs.csv`` and
-    ``invalid.csv`` with every digit.
+    ``leaderboard.md`` and ``leaderboard.html`` are for reading. ``leaderboard.csv``, ``pairs.csv``
+    and ``invalid.csv`` have full precision.
     """
     rows = as_json(leaderboard)
     texts = {
@@ -81,7 +80,7 @@ def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
 
 
 def as_json(leaderboard: Leaderboard) -> dict[str, Any]:
-    """The rows of ``leaderboard.csv``, ``pairs.csv`` and ``invalid.csv``."""
+    """Return the rows of ``leaderboard.csv``, ``pairs.csv`` and ``invalid.csv``."""
     boards = leaderboard.boards
     return {
         "fidelity": leaderboard.fidelity,
@@ -92,7 +91,7 @@ def as_json(leaderboard: Leaderboard) -> dict[str, Any]:
 
 
 def as_markdown(leaderboard: Leaderboard) -> str:
-    """The boards and the invalid archives as Markdown tables."""
+    """Return the boards and the invalid archives as Markdown tables."""
     parts: list[str] = []
     for section in _sections(leaderboard):
         mark = [f"**{section.mark}**", ""] if section.mark else []
@@ -108,7 +107,7 @@ def as_markdown(leaderboard: Leaderboard) -> str:
 
 
 def as_html(leaderboard: Leaderboard) -> str:
-    """The same as one HTML page that loads nothing."""
+    """Return the same as one self-contained HTML page."""
     template = environment(Path(__file__).parent).get_template("leaderboard.html.j2")
     return template.render(sections=_sections(leaderboard))
 
@@ -169,7 +168,7 @@ def _cells(entry: Entry) -> dict[str, str]:
 
 
 def _escaped(text: str) -> str:
-    """Text that Markdown shows as it is, even where an archive's name is full of its marks."""
+    """Escape text for Markdown, because names of archives may contain Markdown syntax."""
     return re.sub(r"([\\`*_\[\]<>|&#~])", r"\\\1", text)
 
 
@@ -192,5 +191,5 @@ def _names(row_type: type) -> list[str]:
 
 
 def _csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
-    """``columns``: the header of a table without rows."""
+    """Return rows as CSV; ``columns`` is the header of a table without rows."""
     return to_csv(pd.DataFrame(rows, columns=None if rows else columns))

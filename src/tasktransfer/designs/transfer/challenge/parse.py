@@ -1,4 +1,4 @@
-"""From the text of a row's second column to a prediction, by the task's kind of value."""
+"""Parser of a row's second column to a prediction, by the task's type of value."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from tasktransfer.designs.transfer.challenge.format import NO_ANSWER, value_kind
 from tasktransfer.tasks.card import Task
 
 INVALID = ""
-"""The label that -1 is read as: none of any card's, so it counts as wrong."""
+"""Label for -1. It is not a label of any card, so it counts as wrong."""
 
 MAX_TEXT = 100_000
-"""Most characters of one predicted text; the longest scene has about 12,000."""
+"""Maximum number of characters of a predicted text; the longest scene has about 12,000."""
 
 _INTEGER = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*)?")
 _LIST = re.compile(r"\[(.*)\]|([^\[\]]*)", re.DOTALL)
 _ZERO_OR_ONE = re.compile(r"([01])(?:\.0*)?(?:e[+-]?00?)?")
 
 Prediction = tuple[str, ...]
-"""An instance's answer as ``metrics.evaluate`` takes it."""
+"""Prediction for an instance in the form that ``metrics.evaluate`` takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a text is no prediction: the kind of error, and what is wrong."""
+    """Reason why a text is not a prediction: the kind of error, and the problem."""
 
     kind: str
     text: str
 
 
 def parse(task: Task, text: str) -> Prediction | Fault:
-    """The prediction of one row: of an instance, or of one of its traits."""
+    """Parse the prediction of one row, for an instance or for one of its traits."""
     match value_kind(task):
         case "string":
             return _string(text)
@@ -43,7 +43,7 @@ def parse(task: Task, text: str) -> Prediction | Fault:
 
 
 def has_decimal_point(task: Task, text: str) -> bool:
-    """Whether a text is accepted as an integer though it is written ``4.0``."""
+    """Return whether a text like ``4.0`` is accepted as an integer."""
     return value_kind(task) == "integer" and "." in text
 
 

@@ -1,4 +1,4 @@
-"""How the transfer run of each task is chosen: the policy, and the file of the ``named`` one."""
+"""Policies that choose the transfer run of each task, and the file of the ``named`` policy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BEST_DEV, FIXED, BY_SELECTOR, NAMED = "best-dev", "fixed:", "selector:", "named"
 
 
 class NamedRun(Section):
-    """A run that the user names for a task, as the file of ``named`` has it."""
+    """A run that the user names for a task, in the file of the ``named`` policy."""
 
     algorithm: TransferName = Field(description="how it transfers")
     sources: TaskNames = Field(description="its source tasks")
@@ -32,9 +32,11 @@ class NamedRun(Section):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """``name`` as it was given. ``algorithm`` is set for ``fixed:ALGORITHM``, ``selector`` for
-    ``selector:NAME``, ``named`` (task → run) for ``named``; with none of them, algorithm and
-    sources are chosen by dev score."""
+    """A policy; ``name`` is the user's text.
+
+    ``algorithm`` is set for ``fixed:ALGORITHM``, ``selector`` for ``selector:NAME``, and ``named``
+    (runs by task) for ``named``. Without them, algorithm and sources are chosen by dev score.
+    """
 
     name: str
     algorithm: str | None = None
@@ -43,11 +45,11 @@ class Policy:
 
 
 def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
-    """Read a policy; ``runs`` is the file of the ``named`` one.
+    """Read a policy; ``runs`` is the file of the ``named`` policy.
 
     Raises:
-        ConfigError: no such policy or algorithm, a file that is not asked for or is missing, or
-            something wrong in it (everything at once).
+        ConfigError: unknown policy or algorithm, a file that is missing or does not apply, or
+            problems in the file (reports all at once).
     """
     if text == NAMED and runs is None:
         raise ConfigError(f"--policy {text}: name the runs in a file: --runs FILE")
@@ -71,7 +73,7 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
 
 
 def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
-    """task → run, from YAML (of which JSON is a part)."""
+    """Read runs by task from YAML, which includes JSON."""
     document = config.read(path)
     tasks = tuple(DATASETS[dataset].tasks)
     named = document.value if isinstance(document.value, dict) else {}

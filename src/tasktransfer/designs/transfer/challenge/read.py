@@ -1,8 +1,8 @@
-"""Read and validate a submission: everything that is wrong is reported, not the first thing only.
+"""Reader and validator of submissions, which reports all problems and not only the first.
 
-Which row answers which instance: by the id, in any order. The release repeats a few ids; the k-th
-row with such an id answers the k-th instance with it, in the order of the test split, so that a
-file has an id exactly as often as the split (see ``format``).
+Rows are matched to instances by id, in any order. The release repeats a few ids: the k-th row with
+such an id answers the k-th instance with it, in the order of the test split. So a file must contain
+an id exactly as often as the split (see ``format``).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tasktransfer.designs.transfer.challenge.rows import Rows, read_rows
 from tasktransfer.errors import DataError
 
 Predictions = list[Prediction | None]
-"""One entry per instance of the test split, in its order; None where there is no usable row."""
+"""One entry per instance of the test split, in its order; None without a usable row."""
 
 Parsed = dict[str, Prediction | Fault]
-"""What each text of a file's second column is."""
+"""Parsed result of each text in a file's second column."""
 
 ID_MISMATCHES = ("unknown-id", "missing-id")
-"""Kinds of findings that are a sign of another version of the release."""
+"""Kinds of findings that indicate another version of the release."""
 
 _HEADER_WORD = re.compile(
     "(instance)?(id|ids|index)|instances?|pred(icted|ictions?|s)?|labels?|answers?|outputs?|values?"
@@ -44,8 +44,11 @@ _HEADER_WORD = re.compile(
 
 @dataclass(slots=True)
 class Submission:
-    """A submission as it was read. ``dataset`` is "" where no task folder tells it; ``files``:
-    task → file name → predictions, for the files that could be read."""
+    """A submission as read from its files.
+
+    ``dataset`` is "" if no task folder determines it. ``files`` has predictions by task and file
+    name, for the readable files.
+    """
 
     name: str
     dataset: str = ""
@@ -54,11 +57,11 @@ class Submission:
 
     @property
     def valid(self) -> bool:
-        """Whether nothing is wrong with it."""
+        """Whether there are no errors."""
         return not self.findings.errors
 
     def no_answers(self, task: str, file: str) -> int:
-        """How many instances of a task have -1, no valid answer, in ``file``."""
+        """Return the number of a task's instances with -1 (no valid answer) in ``file``."""
         if get_task(self.dataset, task).kind == "span":
             return 0
         return sum(INVALID in (prediction or ()) for prediction in self.files[task][file])
@@ -71,14 +74,15 @@ def read_submission(
     dataset: str | None = None,
     shared_ids: bool = False,
 ) -> Submission:
-    """Read the zip or folder ``path`` and note all that is wrong with it.
+    """Read the zip or folder ``path`` and report all its problems.
 
     Args:
-        path: the archive, or a folder laid out as one.
-        golds_of: dataset → its test split; asked once, when the folders have told the dataset.
-        dataset: the dataset that the submission has to be of; None: whichever it is of.
-        shared_ids: ids that only the file or only the release has are warnings and not errors,
-            for an archive that was made with another version of the release.
+        path: the archive, or a folder with the layout of one.
+        golds_of: function from a dataset to its test split; called once, when the folders have
+            determined the dataset.
+        dataset: the required dataset; None to accept any.
+        shared_ids: whether ids that only the file or only the release has are warnings instead of
+            errors, for an archive that was made with another version of the release.
 
     Raises:
         DataError: the release cannot be read, or ``dataset`` is unknown. Errors of the submission
@@ -115,7 +119,7 @@ def read_submission(
 
 
 def _top_folder(names: list[str]) -> str:
-    """The folder that wraps the task folders, with its slash; "" where none does."""
+    """Return the folder around the task folders, with its slash; "" if there is none."""
     tasks = {task for dataset in DATASETS.values() for task in dataset.tasks}
     for name in names:
         folders = name.split("/")[:-1]
@@ -127,7 +131,7 @@ def _top_folder(names: list[str]) -> str:
 
 
 def _dataset_of(names: list[str], top: str, findings: Findings) -> str:
-    """The dataset with the most task folders among the names; "" if that is none or both."""
+    """Return the dataset with the most task folders; "" if neither or both have the most."""
     folders = {name.removeprefix(top).split("/")[0] for name in names if "/" in name}
     counts = {name: len(folders & set(each.tasks)) for name, each in DATASETS.items()}
     best, *others = sorted(counts, key=lambda dataset: -counts[dataset])
@@ -148,7 +152,7 @@ def _dataset_of(names: list[str], top: str, findings: Findings) -> str:
 
 
 def _check_names(files: Files, top: str, golds: Golds, findings: Findings) -> None:
-    """Note missing and extra task folders and files."""
+    """Report missing and extra task folders and files."""
     inside: dict[str, list[str]] = {}
     for name in files.names:
         folder, slash, file = name.removeprefix(top).partition("/")
@@ -192,7 +196,7 @@ def _extra_task(folder: str, golds: Golds) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _FileReader:
-    """Reads one prediction file of a task; ``file`` is its path in messages."""
+    """Reader of one prediction file of a task; ``file`` is its path in messages."""
 
     task: TaskGolds
     file: str
@@ -212,7 +216,7 @@ class _FileReader:
         return _by_instance(predictions, self.task.rows_per_instance)
 
     def _without_header(self, rows: Rows) -> Rows:
-        """The rows without a first one that names the columns, which is noted."""
+        """Return the rows without a header row, which is reported."""
         if not rows.ids or rows.ids[0] in self.task.places:
             return rows
         name, value = rows.ids[0], rows.values[0] or ""
@@ -228,7 +232,7 @@ class _FileReader:
         return Rows(rows.ids[1:], rows.values[1:], rows.lines[1:])
 
     def _predictions(self, rows: Rows, parsed: Parsed) -> Predictions:
-        """The prediction of each row; what cannot be one is noted."""
+        """Parse the prediction of each row; invalid ones are reported."""
         faults = {text: it for text, it in parsed.items() if isinstance(it, Fault)}
         valid = {text: it for text, it in parsed.items() if not isinstance(it, Fault)}
         dotted = {text for text in valid if has_decimal_point(self.task.task, text)}
@@ -246,7 +250,7 @@ class _FileReader:
         return [None if text is None else valid.get(text) for text in rows.values]
 
     def _in_order(self, rows: Rows, predictions: Predictions) -> Predictions:
-        """The predictions in the order of the test split; ids that do not fit are noted."""
+        """Return the predictions in the order of the test split; wrong ids are reported."""
         in_order: Predictions = [None] * len(self.task.row_ids)
         lines_of: dict[str, list[int]] = {}
         unknown: list[tuple[str, int]] = []
@@ -255,7 +259,7 @@ class _FileReader:
         ):
             places = self.task.places.get(name)
             if places is None:
-                if text is not None:  # a faulty line is noted already
+                if text is not None:  # a faulty line is already reported
                     unknown.append((name, line))
                 continue
             lines = lines_of.setdefault(name, [])
@@ -317,7 +321,7 @@ def _duplicate(name: str, first: int, allowed: int) -> str:
 
 
 def _by_instance(rows: Sequence[Prediction | None], each: int) -> Predictions:
-    """Rows put together to instances; an instance without all of its rows has no prediction."""
+    """Group rows by instance; an instance with missing rows has no prediction."""
     if each == 1:
         return list(rows)
     together: Predictions = []

@@ -1,10 +1,10 @@
-"""What the rules of the FETA challenge forbid, said once for configs, plans and records.
+"""Rules of the FETA challenge, for configs, plans and records.
 
-``broken`` looks at one run. ``forbidden`` lists the keys of a config that would lead to a forbidden
-run, so that the file is refused before anything is trained. ``ineligible`` looks at what was
-trained in the end. Pure.
+``broken`` checks one run. ``forbidden`` lists the keys of a config that would lead to a forbidden
+run, so that the file is refused before training. ``ineligible`` checks finished records. All
+functions are pure.
 
-What no config can show stays with whoever takes part: see ``OUT_OF_SCOPE``.
+Participants must check rules that no config can show: see ``OUT_OF_SCOPE``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MEANING = {
     SOURCES: "a target has at most as many sources as its dataset has other tasks",
     NOT_ITSELF: "a target is not one of its own sources",
 }
-"""The name of a rule, as messages give it → what it says (the challenge's page, section Rules)."""
+"""Text of each rule by its name in messages (the challenge's page, section Rules)."""
 
 OUT_OF_SCOPE = (
     "not checked, because no file says it: whether a checkpoint has seen the test data; a model "
@@ -41,7 +41,7 @@ OUT_OF_SCOPE = (
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A rule, by its name in ``MEANING``, and what breaks it."""
+    """A broken rule, by its name in ``MEANING``, and what breaks it."""
 
     rule: str
     what: str
@@ -61,7 +61,7 @@ def broken(
     few_sample: bool,
     limit_test: int | None,
 ) -> list[Broken]:
-    """Every rule that one run breaks; empty where it may be submitted."""
+    """Return every rule that one run breaks; empty if it may be submitted."""
     rules = []
     if not few_sample:
         rules.append(Broken(FEW_SAMPLE, "data.few_sample is false"))
@@ -78,11 +78,11 @@ def broken(
 def ineligible(
     dataset: str, sources: Sequence[str], target: str, record: Mapping[str, Any]
 ) -> list[str]:
-    """Why the finished record of a run may not be submitted; empty if it may.
+    """Return why a run's finished record may not be submitted; empty if it may.
 
-    The identity of its stage says what it was trained on, and its digest binds it;
-    ``provenance.rules`` says under which rules its study ran. A record of a free study is out even
-    where it keeps every rule. Records from before that key are judged by their content.
+    The identity of its stage, secured by the digest, gives the training data. ``provenance.rules``
+    gives the rules of its study. A record of a free study is excluded even if it satisfies every
+    rule. Records from before that key are judged by their content.
     """
     if record["rows"] is None:
         return ["it has no predictions of a test set"]
@@ -126,8 +126,11 @@ def _itself(target: str) -> Broken:
 
 
 def forbidden(study: Any) -> dict[str, str]:
-    """Key path → message, for every key of a config that the rules forbid; empty if the config is
-    not under the rules. ``study``: the mapping as the file has it; it may be damaged otherwise."""
+    """Return messages by key path, for every key of a config that the rules forbid.
+
+    Empty if the config is not under the rules. ``study`` is the mapping from the file; it may have
+    other errors.
+    """
     if _get(study, "rules") != "challenge":
         return {}
     messages: dict[str, str] = {}
@@ -137,7 +140,7 @@ def forbidden(study: Any) -> dict[str, str]:
 
 
 Refusal = tuple[str, Broken, str]
-"""Key path, what is broken there, remedy."""
+"""Key path, broken rule and remedy."""
 
 
 def _refusals(study: Any) -> Iterator[Refusal]:
@@ -185,7 +188,7 @@ def _in_named(path: str, item: Any) -> Iterator[Refusal]:
 
 
 def _if_foreign(dataset: str, name: Any, path: str) -> Iterator[Refusal]:
-    """Names of no dataset at all are not the rules' to refuse."""
+    """Yield a refusal if a task belongs to another dataset; unknown names are ignored here."""
     elsewhere = isinstance(name, str) and any(name in each.tasks for each in DATASETS.values())
     if elsewhere and name not in DATASETS[dataset].tasks:
         yield path, _foreign(dataset, name), f"use tasks of {dataset}"

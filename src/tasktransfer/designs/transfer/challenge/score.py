@@ -1,8 +1,9 @@
-"""The four scores of a submission, and the report of a valid or an invalid one.
+"""The four scores of a submission, and reports of valid and invalid submissions.
 
-Baseline score BS and transfer score TS are means over the dataset's tasks, score delta
-SD = TS - BS, submission score SD + 0.1 BS (the challenge's scoring; feta-spec, challenge). A task's
-score is that of the run records: ``metrics.evaluate`` and ``metrics.score`` on the test split.
+Baseline score BS and transfer score TS are means over the dataset's tasks. Score delta is
+SD = TS - BS, and submission score is SD + 0.1 BS (the challenge's scoring; feta-spec, challenge).
+A task's score is computed as in the run records: ``metrics.evaluate`` and ``metrics.score`` on the
+test split.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tasktransfer.tables.text import text_table
 
 REPORT_VERSION = 1
 BASELINE_SHARE = 0.1
-"""What the baseline score adds to the submission score."""
+"""Weight of the baseline score in the submission score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,11 @@ class Scores:
 
     @property
     def submission(self) -> float:
-        """SD + 0.1 BS, which submissions are ranked by."""
+        """Submission score SD + 0.1 BS, by which submissions are ranked."""
         return self.delta + BASELINE_SHARE * self.baseline
 
     def as_json(self) -> dict[str, float]:
-        """The four scores by the names that the challenge gives them."""
+        """Return the four scores by the challenge's names."""
         return {
             "baseline_score": self.baseline,
             "transfer_score": self.transfer,
@@ -58,8 +59,11 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class FileScore:
-    """One prediction file: metric → value, their score, how many instances have -1, and the tally
-    (instances, columns) that the metrics are computed from."""
+    """Scores of one prediction file.
+
+    It has values by metric, their score, the number of instances with -1, and the tally (instances,
+    columns) from which the metrics are computed.
+    """
 
     metrics: dict[str, float]
     score: float
@@ -69,7 +73,7 @@ class FileScore:
 
 @dataclass(frozen=True, slots=True)
 class TaskScore:
-    """Both files of a task, on ``scored`` of its ``instances`` (fewer with ``shared_ids`` only)."""
+    """Scores of a task on ``scored`` of its ``instances`` (fewer only with ``shared_ids``)."""
 
     instances: int
     scored: int
@@ -78,7 +82,7 @@ class TaskScore:
 
     @property
     def delta(self) -> float:
-        """What transfer adds to the baseline, in points."""
+        """Gain of transfer over the baseline, in points."""
         return self.transfer.score - self.baseline.score
 
 
@@ -86,8 +90,9 @@ class TaskScore:
 class Report:
     """A submission with its scores; ``tasks`` is empty and ``scores`` None if it is invalid.
 
-    ``synthetic``: whether the release is generated, as its metadata says; None: no release was
-    read."""
+    ``synthetic``: whether the release is generated according to its metadata; None if no release
+    was read.
+    """
 
     submission: Submission
     fidelity: Scoring
@@ -107,7 +112,7 @@ def score_file(
 ) -> Report:
     """Validate and score the zip or folder ``path`` against the release under ``data``.
 
-    Raises DataError where the release cannot be read. An invalid submission raises nothing: its
+    Raises DataError if the release cannot be read. An invalid submission raises no error: its
     report has findings and no scores.
     """
     read: dict[str, Golds] = {}
@@ -122,8 +127,10 @@ def score_file(
 
 
 def score_submission(submission: Submission, golds: Golds, fidelity: Scoring) -> Report:
-    """The scores of a valid submission; an invalid one has none. A task of which no instance is
-    left (``shared_ids`` only) makes it invalid."""
+    """Score a valid submission; an invalid one has no scores.
+
+    A task without any remaining instance (only with ``shared_ids``) makes it invalid.
+    """
     tasks: dict[str, TaskScore] = {}
     for name, task in golds.tasks.items() if submission.valid else ():
         score = _score_task(submission, task, fidelity)
@@ -143,7 +150,7 @@ def score_submission(submission: Submission, golds: Golds, fidelity: Scoring) ->
 
 
 def _score_task(submission: Submission, task: TaskGolds, fidelity: Scoring) -> TaskScore | None:
-    """Both files on the instances that both answer, so that their difference means something."""
+    """Score both files on the instances that both answer, so that their scores are comparable."""
     card, files = task.task, submission.files[task.task.name]
     answered = [
         (before, after, gold)
@@ -176,7 +183,7 @@ def _score_task(submission: Submission, task: TaskGolds, fidelity: Scoring) -> T
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The whole report: every finding, every metric, the four scores (null if invalid)."""
+    """Return the whole report: every finding, every metric, the four scores (null if invalid)."""
     submission = report.submission
     return {
         "report": REPORT_VERSION,
@@ -210,7 +217,7 @@ def write_json(report: Report, path: Path) -> None:
 
 
 def as_text(report: Report) -> str:
-    """A valid submission's report for reading: metrics of every task, then the four scores."""
+    """Format a valid submission's report: metrics of every task, then the four scores."""
     submission, scores = report.submission, report.scores
     if scores is None:
         raise ValueError("an invalid submission has no scores; see refuse_invalid")
@@ -248,13 +255,15 @@ def _task_rows(name: str, task: TaskScore) -> list[dict[str, str]]:
 
 
 def warnings_text(report: Report) -> list[str]:
-    """The warnings as lines to print."""
+    """Return the warnings as lines to print."""
     return [f"warning: {line.strip()}" for line in listed(report.submission.findings.warnings)]
 
 
 def refuse_invalid(report: Report, *, hint: bool = True) -> None:
-    """Raise SubmissionError for an invalid submission: the first errors of each file, and what may
-    help (``hint``: unless the option that it names was given)."""
+    """Raise SubmissionError for an invalid submission, with the first errors of each file.
+
+    ``hint``: whether to suggest ``--shared-ids``.
+    """
     errors = report.submission.findings.errors
     if not errors:
         return

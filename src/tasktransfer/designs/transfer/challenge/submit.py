@@ -1,4 +1,4 @@
-"""A submission from a study's finished records: choose, read the answers, write the archive."""
+"""Submission from a study's finished records: selection, predictions and the archive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tasktransfer.tasks.card import Task
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the command line asks for. ``runs`` is the file of the ``named`` policy."""
+    """Options of the command line; ``runs`` is the file of the ``named`` policy."""
 
     dataset: str
     model: str
@@ -48,7 +48,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """An archive that was written, the file beside it, and a table for people."""
+    """A written archive, its JSON file, and a printed table."""
 
     archive: Path
     choice: Path
@@ -56,8 +56,9 @@ class Submission:
 
 
 def make(study: Study, wish: Wish, out: Path | None = None) -> Submission:
-    """Write ``out`` (the archive; by default below the study's results) and ``<out>.json`` (what
-    was chosen, from which records).
+    """Write the archive ``out`` and ``<out>.json``, which lists the chosen runs and their records.
+
+    ``out`` is by default below the study's results.
 
     Raises:
         ConfigError: a free study, unknown names, or tasks without finished runs.
@@ -117,7 +118,7 @@ def _refuse_named_seeds(policy: Policy) -> None:
 
 
 def _members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[str]]:
-    """``folder/file`` → content, and what people should know of the answers."""
+    """Return contents by ``folder/file``, and notes on the answers."""
     members: dict[str, bytes] = {}
     notes: list[str] = []
     problems: list[str] = []
@@ -146,7 +147,7 @@ def _members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[str]]:
 def _rows_of_task(
     task: Task, both: tuple[Candidate, Candidate], ensemble: Ensemble | None
 ) -> dict[str, list[SubmittedRow]]:
-    """Both files. Every run that goes into them answers the same instances in the same order."""
+    """Return the rows of both files, whose runs must answer the same instances in one order."""
     files, first = {}, None
     for file, candidate in zip(FILES, both, strict=True):
         by_seed = [_rows_of_run(task, seed_run) for seed_run in candidate.picked]
@@ -164,7 +165,7 @@ def _rows_of_task(
 
 def _rows_of_run(task: Task, one: Finished) -> list[SubmittedRow]:
     path = one.predictions_path
-    # Of the file's columns only these two: neither right answers nor scores are looked at.
+    # Read only these two columns: neither gold answers nor scores are used.
     table = rows_of(read_rows(path, one.predictions), task.name)
     if not table.num_rows:
         raise RecordError(f"{path}: no prediction of {task.name}; run its stage again")
@@ -198,7 +199,7 @@ def _refuse_different_instances(
     )
 
 
-# --- what is said about it ----------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------
 
 
 def _choice_file(
@@ -273,7 +274,7 @@ def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: lis
 
 
 def _table(wish: Wish, chosen: Chosen) -> str:
-    """What was chosen. dev: mean dev score over seeds, 0-100; dev n: instances it is taken on."""
+    """Return a table of chosen runs, with mean dev score (0-100) and number of dev instances."""
     cards = DATASETS[wish.dataset].tasks
     rows = [
         {
