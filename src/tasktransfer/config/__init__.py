@@ -15,18 +15,20 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from tasktransfer.config import yaml_file
+from tasktransfer.config.models import (
+    BUILT,
+    TINY,
+    ArchitectureConfig,
+    EndpointConfig,
+    ModelConfig,
+)
 from tasktransfer.config.overrides import laid_over, leaf_paths
 from tasktransfer.config.sections import (
     ALL,
-    BUILT,
-    TINY,
     TINY_WORLD,
-    ArchitectureConfig,
     CheckpointConfig,
     CommonConfig,
     DataConfig,
-    EndpointConfig,
-    ModelConfig,
     TinyWorldConfig,
     WholeData,
 )

@@ -7,36 +7,27 @@ with a value other than its default to ``tests/contract/every_key_studies.py``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from tasktransfer.config.adapter import AdapterConfig
 from tasktransfer.config.fields import (
     DISTINCT,
     LIST,
-    NUMBER,
-    Checkpoint,
     Folder,
-    KeyVariable,
-    ModelName,
-    Revision,
     Section,
     Seed,
     Seeds,
     Title,
-    Url,
     UserPath,
 )
-from tasktransfer.config.places import for_results, is_gguf, may_be_on_the_hub
+from tasktransfer.config.models import EndpointConfig, ModelConfig, named_once
+from tasktransfer.config.places import for_results
 from tasktransfer.config.training import TrainingConfig
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.core.validation import Problem, refuse, unknown
 
 TINY_WORLD = "tiny_world"
-TINY = "tiny"
-BUILT = "built"
 ALL: Literal["all"] = "all"
 
 
@@ -47,45 +38,6 @@ class TinyWorldConfig(Section):
     dialogues: int = Field(
         default=240, ge=120, le=100_000, description="number of dialogues per dataset"
     )
-
-
-class ArchitectureConfig(Section):
-    """A Transformer that is built from scratch, with weights initialised from the run's seed.
-
-    It has post-norm layers, ReLU, sinusoidal positions, and one embedding shared by encoder input,
-    decoder input and output layer.
-    """
-
-    layers: int = Field(default=4, ge=1, le=100, description="number of layers of an encoder")
-    decoder_layers: int = Field(
-        default=4, ge=1, le=100, description="number of layers of the decoder"
-    )
-    hidden: int = Field(default=300, ge=8, le=8192, description="hidden size")
-    heads: int = Field(default=6, ge=1, le=128, description="number of attention heads")
-    feed_forward: int = Field(
-        default=1200, ge=8, le=65_536, description="inner size of the feed-forward layers"
-    )
-    positions: int = Field(
-        default=1000, ge=16, le=100_000, description="maximum sequence length in tokens"
-    )
-    words: int = Field(
-        default=250_000,
-        ge=10,
-        le=10_000_000,
-        description="maximum vocabulary size: the most frequent words of the training texts",
-    )
-    vectors: UserPath | None = Field(
-        default=None,
-        description="text file of word vectors that initialise the embedding; null for none",
-    )
-
-    @field_validator("heads")
-    @classmethod
-    def _divides(cls, heads: int, info: ValidationInfo) -> int:
-        hidden = info.data.get("hidden", heads)
-        if hidden % heads:
-            raise ValueError(f"found {heads}, which does not divide hidden ({hidden}): change one")
-        return heads
 
 
 class DataConfig(Section):
@@ -138,156 +90,6 @@ class WholeData(DataConfig):
         return few_sample
 
 
-class ModelConfig(Section):
-    """A model of the config; ``results.study`` resolves the revision of its weights."""
-
-    name: ModelName = Field(description="name of the model in tables, figures and paths")
-    family: Family = Field(
-        description="encoder, decoder or encoder_decoder",
-        json_schema_extra={"enum": list(FAMILIES)},
-    )
-    checkpoint: Checkpoint = Field(
-        description="'tiny' (built in), a local folder (./path), a GGUF file (./path.gguf) or a "
-        "name on the Hugging Face hub"
-    )
-    revision: Revision | None = Field(
-        default=None, description="branch, tag or commit of a hub name; null for main"
-    )
-    max_length: int = Field(
-        default=512, ge=16, le=1_000_000, description="maximum sequence length in tokens"
-    )
-    # A check of the tokenizer. It changes no number, so it is not part of the digest.
-    max_unknown_words: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
-        default=0.05,
-        exclude=True,
-        description="maximum fraction of the study's words that the tokenizer maps to unknown",
-    )
-    adapter: AdapterConfig | None = Field(
-        default=None,
-        description="adapter to train instead of the model's weights; null to train the weights",
-    )
-
-    families: ClassVar[tuple[Family, ...]] = FAMILIES
-    """Families that the design supports."""
-    may_be_built: ClassVar[bool] = False
-    """True if the design defines an architecture for the checkpoint ``built``."""
-    may_be_adapted: ClassVar[bool] = True
-    """True if the design can train adapters instead of a model's weights."""
-
-    @field_validator("checkpoint")
-    @classmethod
-    def _can_be_built(cls, checkpoint: str) -> str:
-        if checkpoint == BUILT and not cls.may_be_built:
-            raise ValueError(f"{BUILT!r}: this design does not build models: give a checkpoint")
-        return checkpoint
-
-    @field_validator("adapter")
-    @classmethod
-    def _can_be_adapted(
-        cls, adapter: AdapterConfig | None, info: ValidationInfo
-    ) -> AdapterConfig | None:
-        if adapter is not None and not cls.may_be_adapted:
-            raise ValueError("this design does not train adapters: remove it")
-        if adapter is not None and info.data.get("checkpoint") == BUILT:
-            raise ValueError(
-                "an adapter needs pretrained weights, but the weights of a built model are "
-                "initialised at random: remove it, or give a checkpoint"
-            )
-        return adapter
-
-    @field_validator("family")
-    @classmethod
-    def _of_the_design(cls, family: Family) -> Family:
-        if family not in cls.families:
-            raise ValueError(unknown("family", family, cls.families))
-        return family
-
-    @property
-    def recipe(self) -> str | None:
-        """Recipe that the model is built from, which also names its weights.
-
-        None if the model has a checkpoint.
-        """
-        return None
-
-    @property
-    def is_made(self) -> bool:
-        """True if the study creates the model's folder.
-
-        It does so by pre-training, from an architecture, or by dequantising a GGUF file.
-        """
-        return self.checkpoint in (TINY, BUILT) or is_gguf(self.checkpoint)
-
-    @property
-    def has_checkpoint(self) -> bool:
-        """True if the weights are given by the user, so that they are checked before use."""
-        return self.recipe is None and self.checkpoint not in (TINY, BUILT)
-
-    @property
-    def is_only_prompted(self) -> bool:
-        """True if the study prompts the released model and does not train it."""
-        return False
-
-    @property
-    def loaded_as(self) -> Family:
-        """Family of the checkpoint: a dual encoder starts as two copies of an encoder."""
-        return "encoder" if self.family == "dual_encoder" else self.family
-
-    @property
-    def built(self) -> ArchitectureConfig | None:
-        """Architecture of a model that each run initialises at random, None for other models."""
-        return None
-
-    @property
-    def second(self) -> str | None:
-        """Name of the model that is the second encoder next to this one, None for no model."""
-        return None
-
-    @field_validator("revision")
-    @classmethod
-    def _of_the_hub(cls, revision: str | None, info: ValidationInfo) -> str | None:
-        checkpoint = info.data.get("checkpoint")
-        if revision is None or checkpoint is None:
-            return revision
-        if checkpoint in (TINY, BUILT) or not may_be_on_the_hub(checkpoint):
-            raise ValueError(
-                f"found {revision!r}, but only hub names have revisions, and the checkpoint is "
-                f"{checkpoint!r}: remove it"
-            )
-        return revision
-
-
-class EndpointConfig(Section):
-    """An endpoint with OpenAI's protocol for a language model that runs on a server.
-
-    Of these keys only ``served`` can change scores.
-    """
-
-    endpoint: Url | None = Field(
-        default=None,
-        description="address of an OpenAI-compatible API that serves the model, such as "
-        "http://localhost:8000/v1; null for a model of `models`, which runs on this machine",
-    )
-    served: Title | None = Field(
-        default=None, description="name of the model at the endpoint; null for the name in `model`"
-    )
-    key_variable: KeyVariable | None = Field(
-        default="OPENAI_API_KEY",
-        description="environment variable with the API key, which is stored nowhere else; its "
-        "name ends in _API_KEY and must be listed in TASKTRANSFER_KEY_VARIABLES (except "
-        "OPENAI_API_KEY for this machine and api.openai.com); null to send no key",
-    )
-    concurrency: int = Field(
-        default=4, ge=1, le=1000, description="number of requests sent in parallel"
-    )
-    retries: int = Field(
-        default=6, ge=0, le=100, description="number of times a failed request is repeated"
-    )
-    timeout: Annotated[float, Field(gt=0, le=86_400), NUMBER] = Field(
-        default=120.0, description="time limit in seconds for a request and its complete response"
-    )
-
-
 class CheckpointConfig(Section):
     """Checkpoints that stay on disk, in addition to records and predictions."""
 
@@ -303,20 +105,6 @@ class CheckpointConfig(Section):
             strange = [(index, kind) for index, kind in enumerate(keep) if kind not in kinds]
             refuse((f"[{i}]", unknown("kind of stage", kind, kinds)) for i, kind in strange)
         return keep
-
-
-def named_once(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
-    """Return the models, or raise ValueError if two of them have the same name."""
-    first: dict[str, int] = {}
-    repeated = []
-    for index, model in enumerate(models):
-        # Names are folders, and some file systems ignore case.
-        earlier = first.setdefault(model.name.casefold(), index)
-        if earlier != index:
-            message = f"{model.name!r} is already the name of models[{earlier}]: give another name"
-            repeated.append((f"[{index}].name", message))
-    refuse(repeated)
-    return models
 
 
 class CommonConfig(Section):

@@ -29,7 +29,7 @@ from tasktransfer.config.fields import (
     Section,
     UserPath,
 )
-from tasktransfer.config.sections import named_once
+from tasktransfer.config.models import named_once
 from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.core.validation import Problem

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tasktransfer.config import CommonConfig, ModelConfig, TrainingConfig, WholeData, fields
 from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, NUMBER, Count, ModelName, Section
-from tasktransfer.config.sections import named_once
+from tasktransfer.config.models import named_once
 from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.specs import Decays, Family, Training
 from tasktransfer.core.validation import Problem, refuse, unknown

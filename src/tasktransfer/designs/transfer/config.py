@@ -31,8 +31,8 @@ from tasktransfer.config import (
 )
 from tasktransfer.config.fidelity import switches_of
 from tasktransfer.config.fields import DISTINCT, LIST, Count, Epochs, Seeds, UserPath
+from tasktransfer.config.models import named_once
 from tasktransfer.config.recipes import Recipe, find_recipe
-from tasktransfer.config.sections import named_once
 from tasktransfer.config.training import OF_ROUNDS
 from tasktransfer.core.specs import FAMILIES, ModelSpec, Reads, Rounds, Training
 from tasktransfer.core.validation import Problem
