@@ -1,4 +1,4 @@
-"""A study in one file: how does cutting the context to its last turns change each task's score?
+"""A study in one file: how does truncating the context to its last turns change task scores?
 
     plugins: [examples/last_turns.py]
     design: last_turns
@@ -6,7 +6,7 @@
     tasks: [emotion_recognition, topic_classification]
     turns: [1, 2, 4]
 
-Each task is trained on its whole contexts and, with the same seeds, on their last 1, 2 and 4 turns.
+Each task is trained on whole contexts and, with the same seeds, on their last 1, 2 and 4 turns.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 
 WHOLE, RECIPE = "whole", "last_turns"
 ABOUT = ("dataset", "task", "turns")
-"""What runs are about, as ``Run.about`` has it."""
+"""Keys of ``Run.about``."""
 CELLS: Columns = (
     ("task", pa.string(), "task that is trained and tested"),
     ("model", pa.string(), "model, as the study names it"),
-    ("turns", pa.string(), "turns of the context that are kept, from its end"),
-    ("against", pa.string(), "whole: minus the same on whole contexts; empty: the score itself"),
-    ("seeds", pa.int64(), "trainings; of a difference the seeds that both have"),
+    ("turns", pa.string(), "number of last turns of the context that are kept, or whole"),
+    ("against", pa.string(), "whole: difference from whole contexts; empty: the score itself"),
+    ("seeds", pa.int64(), "number of seeds; for a difference, the seeds of both"),
     ("value", pa.float64(), "mean score, 0-100, or mean difference, points"),
     ("low", pa.float64(), "95 % interval over seeds and dialogues"),
     ("high", pa.float64(), "95 % interval over seeds and dialogues"),
-    ("p", pa.float64(), "two-sided, of no difference"),
-    ("q", pa.float64(), "the same with control of the false discovery rate"),
+    ("p", pa.float64(), "two-sided p-value of no difference"),
+    ("q", pa.float64(), "p adjusted for the false discovery rate"),
 )
 
 
@@ -71,13 +71,13 @@ class LastTurnsTraining(TrainingConfig):
 
 
 class LastTurnsConfig(CommonConfig):
-    """A study of this design has the common keys, and three of its own."""
+    """Common keys of a study, and three keys of this design."""
 
     training: LastTurnsTraining = Field(default=LastTurnsTraining(), description="hyperparameters")
-    dataset: DatasetName = Field(default="DailyDialog", description="where the tasks are from")
-    tasks: TaskNames = Field(description="tasks that are trained, one by one")
+    dataset: DatasetName = Field(default="DailyDialog", description="dataset of the tasks")
+    tasks: TaskNames = Field(description="tasks, each trained separately")
     turns: Annotated[tuple[Count, ...], LIST, Field(min_length=1), DISTINCT] = Field(
-        default=(1, 2, 4), description="turns that are kept, from the end"
+        default=(1, 2, 4), description="numbers of last turns that are kept"
     )
 
     @property
@@ -86,15 +86,17 @@ class LastTurnsConfig(CommonConfig):
 
     @model_validator(mode="after")
     def _no_spans(self) -> Self:
-        """The right answer of a span may lie in what is cut."""
+        """Refuse span tasks, whose gold answer may be cut off."""
         spans = [task for task in self.tasks if get_task(self.dataset, task).kind == "span"]
         if spans:
-            raise ValueError(f"tasks: {spans[0]!r} asks for a span, which may be cut; remove it")
+            raise ValueError(
+                f"tasks: {spans[0]!r} is a span task, whose answer may be cut off; remove it"
+            )
         return self
 
 
 def plan(config: LastTurnsConfig, revisions: Revisions) -> Plan:
-    """A training a task, model, seed and length of context."""
+    """Plan one training stage per task, model, seed and context length."""
     builder = PlanBuilder(lambda step, starts: ("baseline", step.train_tasks[0]), recipe_of)
     whole = data_of(config.dataset, revisions.data[config.dataset],
                     {"few_sample": config.data.few_sample})  # fmt: skip
@@ -115,7 +117,7 @@ def plan(config: LastTurnsConfig, revisions: Revisions) -> Plan:
 
 
 def last_turns(ingredients: Ingredients) -> dict[tuple[str, str], list[Instance]]:
-    """The instances with the last ``turns`` turns of their contexts."""
+    """Return the instances with the last ``turns`` turns of their contexts."""
     from tasktransfer.data.cache import read_instances
 
     (cache,), turns = ingredients.caches, ingredients.settings["turns"]
@@ -127,8 +129,10 @@ def last_turns(ingredients: Ingredients) -> dict[tuple[str, str], list[Instance]
 
 
 def cut_to(turns: int, instance: Instance) -> Instance:
-    """An instance whose context begins where its last turns do; a context without known turns, or
-    with fewer, stays as it is."""
+    """Truncate an instance's context to its last turns.
+
+    A context without known turns, or with fewer turns, is not changed.
+    """
     start = instance.turns[-turns] if len(instance.turns) > turns else 0
     return replace(
         instance,
@@ -164,7 +168,7 @@ def statistics(study: Study) -> None:
 
 
 def scored_runs(study: Study) -> Iterator[tuple[tuple[str, ...], int, Scored]]:
-    """Every finished run's score on its test set, and on others."""
+    """Yield the cell, the seed and the test scores of every finished run."""
     from tasktransfer.results.rows import rows_beside, rows_of
     from tasktransfer.stats.cells import of_answers
 
@@ -187,30 +191,30 @@ def differences(view: View) -> pd.DataFrame:
 
 
 def answer(view: View) -> list[str]:
-    """Which tasks surely need more than their last turns."""
+    """Name the tasks whose scores change significantly without earlier turns."""
     from tasktransfer.present.sentences import above, below, listed, with_interval
 
     cut = differences(view)
     told = cut[cut["q"].notna()]
     worse, better = told[below(told)], told[above(told)]
     if told.empty:
-        return ["Whether the context matters cannot be told: no difference has an interval."]
+        return ["The effect of the context cannot be determined: no difference has an interval."]
     if worse.empty and better.empty:
-        return [f"No cut of the context surely changes a score: none of {len(told)} (q ≤ 0.05)."]
+        return [f"None of {len(told)} truncations changes a score significantly (q ≤ 0.05)."]
     sentences = []
-    for rows, what in ((worse, "loses"), (better, "gains")):
+    for rows, what in ((worse, "Scores drop"), (better, "Scores rise")):
         points = [
             f"{row['task']} with its last {row['turns']} "
             f"({with_interval(row['value'], row['low'], row['high'], '+.1f')}, {row['model']})"
             for row in rows.to_dict("records")
         ]
         if points:
-            sentences.append(f"Surely {what} points (q ≤ 0.05): {listed(points)}.")
+            sentences.append(f"{what} significantly (q ≤ 0.05): {listed(points)}.")
     return sentences
 
 
 def draw(view: View) -> Canvas | None:
-    """A panel a model: the difference to whole contexts of each task, a mark a length."""
+    """Plot differences from whole contexts: one panel per model, one marker per length."""
     from tasktransfer.present.kit.panels import line_entry, name_panel, panels
     from tasktransfer.present.kit.series import Estimate, forest, zero_line
     from tasktransfer.present.kit.style import entitle, legend_below, series_look
@@ -234,17 +238,17 @@ def draw(view: View) -> Canvas | None:
         forest(panel, groups, tasks)
         zero_line(panel)
         name_panel(panel, model)
-        panel.set_xlabel("points, minus whole contexts")
+        panel.set_xlabel("points, difference from whole contexts")
     entries = [line_entry(f"last {turns}", look, linestyle="none") for turns, look in looks.items()]
     legend_below(figure, entries, "Bars: 95 % intervals over seeds and dialogues")
     seeds = int(cut["seeds"].max())
-    entitle(figure, "What is lost without the earlier context", seeds, view.metadata)
+    entitle(figure, "Score change without the earlier context", seeds, view.metadata)
     return figure
 
 
 TASK, MODEL = text("task", "Task"), text("model", "Model")
 SHOWN = Presentation(
-    question="How does cutting the context to its last turns change each task's score?",
+    question="How does truncating the context to its last turns change each task's score?",
     read=lambda study: read_tables(study, {**common_columns(ABOUT), "cells": CELLS}),
     answer=answer,
     tables=(
@@ -254,7 +258,7 @@ SHOWN = Presentation(
             scores,
             Crossed((TASK, MODEL), "turns", estimate("value", "Score", ".1f")),
             keys=("task", "model", "turns"),
-            caption="Score on the test split by the turns that are kept, mean over seeds, with "
+            caption="Score on the test split by number of turns, mean over seeds, with "
             "95 % intervals over seeds and dialogues.",
         ),
         Table(
@@ -272,17 +276,17 @@ SHOWN = Presentation(
                 )
             ),
             keys=("task", "model", "turns"),
-            caption="Differences to whole contexts, the same seeds, in points.",
+            caption="Differences from whole contexts with the same seeds, in points.",
             section="sure",
         ),
     ),
     figures=(
         Figure(
             "lost",
-            "What is lost without the earlier context",
+            "Score change without the earlier context",
             draw,
             ("cells",),
-            caption="Differences to whole contexts with 95 % intervals: left of 0, a task loses.",
+            caption="Differences from whole contexts with 95 % intervals; below 0, scores drop.",
         ),
     ),
 )
