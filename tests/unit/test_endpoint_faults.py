@@ -47,7 +47,7 @@ def problem(reply: Reply, folder: Path, **more: Any) -> str:
 def test_a_server_that_drips_is_late(tmp_path: Path, length: Any) -> None:
     began = time.monotonic()
     reply = Reply(chat_answer("yes" * 999), drip=0.02, length=length)
-    assert "no whole answer within 0.5 s" in problem(reply, tmp_path)
+    assert "no complete answer within 0.5 s" in problem(reply, tmp_path)
     assert time.monotonic() - began < 30  # a busy machine
 
 
@@ -57,7 +57,7 @@ def test_a_server_that_drips_its_headers_is_late(tmp_path: Path) -> None:
         thread = threading.Thread(target=_drip_headers, args=(server,), daemon=True)
         thread.start()
         began = time.monotonic()
-        with pytest.raises(EndpointError, match="no whole answer"):
+        with pytest.raises(EndpointError, match="no complete answer"):
             model(f"http://127.0.0.1:{server.getsockname()[1]}/v1", tmp_path).write(PROMPTS, 5, ())
         assert time.monotonic() - began < 30  # a busy machine
 

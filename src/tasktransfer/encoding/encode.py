@@ -209,7 +209,7 @@ def _training_texts(folder: Path, cached: Manifest, cards: Sequence[Task]) -> li
 
 
 def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:
-    """Read the instances of a split; return an empty list if a partial release lacks it.
+    """Read the instances of a split; return an empty list if it is empty in a partial release.
 
     A study that does not use the task must not fail because of it. A training that uses the task
     reports the empty split.

@@ -1,9 +1,9 @@
 """Diverse beam search (Vijayakumar et al. 2018), the decoding of Rashkin et al.
 
-Beams form groups. At each step the groups select their tokens in order, and a token's score is
-lowered by ``penalty`` for each earlier group's beam that selected it at this step. Widths and
-penalty are choices of this project, since the paper does not report them. The beam with the highest
-mean log-probability of its tokens is returned.
+Beams form groups. At each step the groups select their tokens in order. A token's score is lowered
+by ``penalty`` for each beam of an earlier group that selected it at this step. Widths and penalty
+are choices of this project, since the paper does not report them. The beam with the highest mean
+log-probability of its tokens is returned.
 """
 
 from __future__ import annotations

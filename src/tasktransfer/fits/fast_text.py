@@ -1,8 +1,8 @@
 """fastText's text classifier (Joulin et al. 2017): mean of word vectors, linear layer, softmax.
 
-It is trained by SGD on single texts with a learning rate that falls to 0. It is implemented here
-because the library's builds for these versions of Python and numpy report a NaN loss on data for
-which this implementation works. It uses words without n-grams; the updates are those of fastText.
+It is trained by SGD on single texts with a learning rate that falls to 0. The library's builds for
+these versions of Python and numpy report a NaN loss on data for which this implementation works. It
+uses words without n-grams; the updates are those of fastText.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ joint optimum is the optimum of each. Over classes (multinomial) it is one probl
 
 L-BFGS works on preconditioned variables with similar curvature for all labels. Features are centred
 and rotated to their principal axes. The weight of axis j and label k is divided by
-sqrt(1 + C p(1 - p) lambda), where lambda is the axis's sum of squares and p the label's fraction of
+sqrt(1 + C p(1 - p) lambda). Here lambda is the axis's sum of squares, and p the label's fraction of
 rows. This changes the speed of convergence, but not the optimum.
 """
 

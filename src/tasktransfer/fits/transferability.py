@@ -1,8 +1,8 @@
 """Transferability estimates: the fit of a source model's features to a target's labels.
 
-They are computed in closed form or by one small fit, from features of the target's training
-instances, or probabilities of the source's labels, and the target's classes. Higher is better.
-scikit-learn is imported lazily, because that takes a second.
+They are computed in closed form or by one small fit. Their inputs are features of the target's
+training instances, or probabilities of the source's labels, and the target's classes. Higher is
+better. scikit-learn is imported lazily, because that takes a second.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def padded(
     """Pad rows to one array.
 
     Returns:
-        The values, shape (rows, longest, rounded up to a ``multiple``), padded with ``fill``, and
-        the mask of the same shape, 1 for values and 0 for padding.
+        The values, shape (rows, longest, rounded up to a ``multiple``), padded with ``fill``. The
+        mask has the same shape, and is 1 for values and 0 for padding.
     """
     lengths = rows.lengths().astype(np.int64)
     width = -(-int(lengths.max()) // multiple) * multiple

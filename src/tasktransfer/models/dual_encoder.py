@@ -2,9 +2,9 @@
 
 Rashkin et al., section 4: the score of a reply is the dot product of two encodings, each the mean
 of the last layer over the tokens. The loss is the negative log of the softmax over the replies of
-the batch. A linear layer on the context's encoding predicts labels. With an additional encoder
-(``beside``), its encoding (the penultimate layer of a trained classifier) is concatenated to
-theirs, and a linear layer projects both back to the original width.
+the batch. A linear layer on the context's encoding predicts labels. The encoding of an additional
+encoder (``beside``; the penultimate layer of a trained classifier) is concatenated to theirs. A
+linear layer then projects both back to the original width.
 """
 
 from __future__ import annotations

@@ -1,9 +1,15 @@
 """The encoder family (BERT and similar models): one linear head per task on the encoder's outputs.
 
-Paper, Appendix B: pooled output → dropout → linear. The heads have start and end logits per token
-for spans, one score per option for multiple choice, a sigmoid per label for multi-label tasks,
-two-way outputs for multi-output tasks, and one sigmoid for ratings. Heads may instead read the
-unpooled first token, the mean over all tokens, or compare two segments (``core.specs.Reads``).
+Paper, Appendix B: pooled output → dropout → linear. The outputs of a head depend on the task:
+
+    spans             start and end logits per token
+    multiple choice   one score per option
+    multi-label       one sigmoid per label
+    multi-output      two-way outputs
+    rating            one sigmoid
+
+Heads may instead read the unpooled first token, the mean over all tokens, or compare two segments
+(``core.specs.Reads``).
 """
 
 from __future__ import annotations

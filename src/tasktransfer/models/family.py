@@ -124,8 +124,8 @@ def pad(
     """Stack rows of token ids with padding.
 
     Returns:
-        The ids, shape (rows, longest, rounded up to a ``multiple``), int64, and the attention mask
-        of the same shape, int64, 1 for tokens and 0 for padding.
+        The ids, shape (rows, longest, rounded up to a ``multiple``), int64. The attention mask has
+        the same shape, int64, and is 1 for tokens and 0 for padding.
     """
     values, mask = padded(ragged(rows), fill, left=left, multiple=multiple)
     return torch.from_numpy(values).to(device), torch.from_numpy(mask).to(device)

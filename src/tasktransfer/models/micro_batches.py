@@ -2,8 +2,8 @@
 
 Without dropout the split changes results only by floating-point noise: a batch's losses are summed
 over its micro-batches before the update, and predictions do not depend on other examples. With
-dropout each micro-batch samples its own masks, so another split (on another kind of device, or
-after an out-of-memory error) corresponds to another sample of the masks.
+dropout each micro-batch samples its own masks. Another split (on another kind of device, or after
+an out-of-memory error) therefore corresponds to another sample of the masks.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ def _gpus_listed_by(program: str) -> list[str]:
     """Return the GPUs that ``nvidia-smi`` lists.
 
     It takes up to a second of processor time, so its output is cached next to the locks for an
-    hour, as long as the machine is not restarted and has the same devices. An empty list is not
-    cached.
+    hour. A restart of the machine or a change of its devices invalidates the cache. An empty list
+    is not cached.
     """
     file = lock_folder() / f"gpus-{_machine(program)}.txt"
     with suppress(OSError):
@@ -125,8 +125,8 @@ def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
     """Lease one device of ``pool``; wait until one is free.
 
     The device is released when this process ends for any reason; a later lease of the same process
-    uses it again. Sets CUDA_VISIBLE_DEVICES to the leased device (to an empty value in a batch job
-    without a device), so it must be entered before torch is imported.
+    uses it again. Sets CUDA_VISIBLE_DEVICES to the leased device, or to an empty value in a batch
+    job without a device. It must therefore be entered before torch is imported.
 
     Yields:
         The device's name; None for an empty pool (CPU).

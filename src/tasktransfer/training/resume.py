@@ -103,8 +103,8 @@ class Snapshots:
     def keep(self, state: Callable[[], dict[str, Any]]) -> None:
         """Write the state after a round.
 
-        It is not written if the last one is less than ``least`` seconds old, or if writing would
-        take more than ``share`` of the time since.
+        It is not written within ``least`` seconds of the last one, or if writing would take more
+        than ``share`` of the time since.
         """
         began = time.perf_counter()
         if began - self._last < self.least or self._cost > self.share * (began - self._last):

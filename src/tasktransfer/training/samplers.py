@@ -186,9 +186,9 @@ def _of_every_task(
 def mixed(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """Return updates whose instances come from uniformly sampled tasks (PoE, section VI-C).
 
-    The number of updates is that of ``task_batches``. The instances of a task form a batch that is
-    weighted by its fraction of the update, so the update's loss is the mean over its instances.
-    They come in shuffled passes as in ``uniform``.
+    The number of updates is that of ``task_batches``. The instances of a task form a batch, which
+    is weighted by its fraction of the update. The update's loss is therefore the mean over its
+    instances. They come in shuffled passes as in ``uniform``.
     """
     generator = np.random.default_rng([seed, epoch])
     tasks = sorted(sizes)

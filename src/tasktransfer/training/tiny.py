@@ -163,7 +163,7 @@ def _word_piece(texts: Texts, names: list[str]) -> Any:
     """Return a WordPiece tokenizer like BERT's that is identical for identical texts.
 
     The library's trainer numbers pieces such as ``##e`` in the word order of a randomly seeded hash
-    table, and breaks ties between pairs by these numbers. The pieces are therefore numbered
+    table. It breaks ties between pairs by these numbers. The pieces are therefore numbered
     beforehand, as if they were special tokens. Only the resulting vocabulary is used.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers

@@ -1,8 +1,8 @@
 """A model's chat template, which renders prompts as turns of a chat.
 
 Before a template is used, a separate process renders a probe with it (``template_process``). Every
-rendered prompt is then checked for the text of its messages, because a template that expects
-another form of messages drops their text without an error.
+rendered prompt is then checked for the text of its messages. A template that expects another form
+of messages drops their text without an error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Requests to an endpoint, with retries and with errors that quote the endpoint.
 
-A request is retried after 429 and other temporary refusals, time-outs, broken connections, pages
-that are not JSON (from a proxy, or a server that is still loading its model), and answers that
-cannot be read. The pause doubles each time, or lasts as long as the endpoint requests.
+A request is retried after temporary refusals (such as 429), time-outs, broken connections, and
+answers that cannot be read. It is also retried after pages that are not JSON, which come from a
+proxy or from a server that is still loading its model. The pause doubles each time, or lasts as
+long as the endpoint requests.
 """
 
 from __future__ import annotations
@@ -192,7 +193,9 @@ class Client:
         try:
             response = post(url, content, headers, self.timeout, self.most_bytes)
         except LateError:
-            raise _PassingError("timeout", f"no whole answer within {self.timeout:g} s") from None
+            raise _PassingError(
+                "timeout", f"no complete answer within {self.timeout:g} s"
+            ) from None
         except TransportError as error:
             raise _PassingError("connection", self.hide(str(error))) from None
         except TooLargeError:
