@@ -1,4 +1,4 @@
-"""How a clause of the contract is asked of each design."""
+"""Parametrization of the contract's tests over designs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 
 
 def cases(names: Iterable[tuple[str, ...]]) -> pytest.MarkDecorator:
-    """The parametrisation of a clause's test: ``design`` and whatever it tells apart (``what``).
+    """Return the parametrization of a clause's test over ``design`` and optional ``what``.
 
     Args:
-        names: the design, and what else there is of a case.
+        names: the design and the further values of each case.
     """
     several = [*names]
     columns = ("design", "what", "how")[: max(map(len, several))]

@@ -1,4 +1,4 @@
-"""A finished study of each design, made once a test run and copied for each test."""
+"""A finished study of each design, computed once per test run and copied for each test."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Finished = Callable[[str], Path]
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Name of a study → the folder with its config and all its results, which nobody may change."""
+    """Return name of a study → read-only folder with its config and all its results."""
     base = tmp_path_factory.getbasetemp()
-    # The folder of all processes of a test run that is divided among some.
+    # With pytest-xdist, all worker processes share this folder.
     shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "contract"
 
     def made(name: str) -> Path:
@@ -43,10 +43,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 def study(
     design: str, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Study]:
-    """A copy of the design's finished study, in the working directory."""
+    """Copy the design's finished study into the working directory."""
     folder = tmp_path / "study"
     shutil.copytree(finished(design), folder)
     monkeypatch.chdir(folder)
     yield open_study(CONFIG)
     monkeypatch.undo()
-    shutil.rmtree(folder)  # else hundreds of copies of hundreds of files wait for their removal
+    shutil.rmtree(folder)  # otherwise hundreds of copies of hundreds of files would pile up

@@ -1,4 +1,4 @@
-"""The smallest study of each design that has a node of every kind it can have."""
+"""The smallest study of each design that has every kind of node the design can have."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "probes": ("stage", "fit", "data"),
     "toy": ("stage", "fit", "data", "evaluation"),
 }
-"""Design → the kinds of nodes that its study has."""
+"""Design → kinds of nodes in its study."""
 WITH_ROWS: dict[str, tuple[str, ...]] = {
     "transfer": ("stage",),
     "empathetic": ("fit", "evaluation"),
@@ -109,7 +109,7 @@ WITH_ROWS: dict[str, tuple[str, ...]] = {
     "probes": ("stage", "fit"),
     "toy": ("stage", "fit", "evaluation"),
 }
-"""Those of which some leave predictions or rows."""
+"""Design → kinds of nodes of which some write predictions or rows."""
 
 CITED: dict[str, tuple[str, ...]] = {
     "transfer": ("published_check",),
@@ -117,7 +117,7 @@ CITED: dict[str, tuple[str, ...]] = {
     "panel": ("table6", "published_resources"),
     "probes": ("table7",),
 }
-"""Printed tables that have no number of the study's records: of the paper, or of formulas."""
+"""Design → printed tables without numbers from records, only from the paper or from formulas."""
 CELLS: dict[str, tuple[str, ...]] = {
     "transfer": (
         *("DailyDialog", "tiny", "multitask"),
@@ -128,23 +128,26 @@ CELLS: dict[str, tuple[str, ...]] = {
     "probes": ("last", "LSTM", "MultiWOZ", "RecentTopic"),
     "toy": ("frozen", "tiny", "topic_classification"),
 }
-"""A cell in the words of its design: method, model, and what the runs are about."""
+"""Design → words that name a cell: method, model, and the attributes of its runs."""
 
 
 def config_of(name: str) -> dict[str, Any]:
-    """The config of a design's study, or of one on a real world, where None leaves out a key."""
+    """Return the config of a design's study, or of one on a real world (None removes a key)."""
     config = {"study": name, **STUDIES[design_name(name)], **REAL.get(name, {})}
     return {key: value for key, value in config.items() if value is not None}
 
 
 def design_name(name: str) -> str:
-    """The design of a study."""
+    """Return the design of a study."""
     return name.partition("-")[0]
 
 
 def make_study(name: str, folder: Path) -> None:
-    """Train, fit and evaluate all of a study in a folder, with its tables and figures. Models and
-    what only they need are removed then: nothing after the records may ask for them."""
+    """Compute a study in a folder, with its tables and figures.
+
+    Models and their inputs are deleted afterwards, because steps after the records must not need
+    them.
+    """
     from empathetic_study import make  # noqa: PLC0415  # imports torch
 
     with pytest.MonkeyPatch.context() as patch:
@@ -161,9 +164,9 @@ def make_study(name: str, folder: Path) -> None:
         for folder_of_weights in folder.glob(f"results/stages/*/*/*/*/*/{place}"):
             shutil.rmtree(folder_of_weights)
     for place in ("models", "data/encoded"):
-        shutil.rmtree(folder / "results" / place, ignore_errors=True)  # not every design has them
+        shutil.rmtree(folder / "results" / place, ignore_errors=True)  # some designs have none
 
 
 def run(*words: str) -> None:
-    """A command about the study in the working directory, which has to succeed."""
+    """Run a command on the study in the working directory, which must succeed."""
     assert main([words[0], "--config", "study.yaml", *words[1:]]) == 0, words

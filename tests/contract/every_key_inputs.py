@@ -1,4 +1,4 @@
-"""The files that the studies of every key read."""
+"""Input files of the studies that set every key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tasktransfer.tasks.card import SPLITS
 
 
 def write_inputs(name: str) -> None:
-    """Write into the working directory what a study reads besides the tiny world."""
+    """Write a study's inputs other than the tiny world into the working directory."""
     Path("vectors.txt").write_text("yes 0.1 0.2\nno 0.3 0.1\nhello 0.2 0.2\n")
     if name == "transfer":
         generate(Path("friends"), dialogues=120)

@@ -120,7 +120,7 @@ FIDELITY = {
     "setting": "tlidb", "scoring": "default", "backbone_dropout": True, "head_start": "xavier",
     "batches_per_update": 1, "leftover_batches": "own_update",
 }  # fmt: skip
-"""The switches that change a number of several designs."""
+"""Fidelity switches that change numbers in several designs."""
 
 EMPATHETIC: dict[str, Any] = {
     "study": "every key of empathetic",

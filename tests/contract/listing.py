@@ -1,4 +1,4 @@
-"""What `collect` says of a study's records: its exit code, and everything that it tells."""
+"""Result of `collect` for a study's records: its exit code and all its output."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from tasktransfer.cli import main
 from tasktransfer.results.study import Study
 
 LISTS = ("missing", "control_missing", "other_missing", "problems")
-"""Tables of what is not there, where a design has them."""
+"""Tables of missing and damaged results; not every design has all of them."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """``lines``: of what was printed, of the list of holes, and of the tables of what is not there,
-    a line a row."""
+    """Result of `collect`.
+
+    ``lines``: printed lines, lines of the list of missing results, and one line per row of the
+    tables in ``LISTS``.
+    """
 
     code: int
     lines: tuple[str, ...]
@@ -28,7 +31,7 @@ class Told:
         return "\n".join(self.lines)
 
     def of(self, *words: str) -> list[str]:
-        """The lines that have all of these words."""
+        """Return the lines that contain all of these words."""
         return [line for line in self.lines if all(word in line for word in words)]
 
 

@@ -1,9 +1,10 @@
-"""Shows that the contract's tests can fail: plants fault after fault in a copy of the package.
+"""Check that the contract's tests can fail, by planting faults in a copy of the package.
 
     python tests/contract/plant_faults.py [WORD]
 
-Each fault is an edit of one place of ``src``; the clause that it breaks has to fail then. WORD:
-only faults whose name has it. Takes a minute or two each, as the small studies are trained again.
+Each fault is one edit in ``src``, after which the test of the broken clause must fail. WORD limits
+the faults to names that contain it. Each takes a minute or two, since the small studies are trained
+again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Fault:
-    """``old`` stands once in ``file`` and becomes ``new``; ``test``: file, and pytest's ``-k``."""
+    """An edit of the package.
+
+    ``old`` occurs once in ``file`` and is replaced by ``new``. ``test``: test file, and value of
+    pytest's ``-k``.
+    """
 
     name: str
     file: str
@@ -29,7 +34,7 @@ class Fault:
     new: str
     test: tuple[str, str]
     also: tuple[str, str, str] | None = None
-    """File, old and new of a second edit: a check that stands behind the first."""
+    """File, old and new of a second edit, for a second check of the same clause."""
 
 
 FAULTS = (
@@ -129,7 +134,7 @@ FAULTS = (
 
 
 def main(word: str = "") -> int:
-    """Plant each fault; gives how many were not caught."""
+    """Plant each fault, and return the number of undetected faults."""
     missed = 0
     for fault in FAULTS:
         if word in fault.name:
@@ -140,7 +145,7 @@ def main(word: str = "") -> int:
 
 
 def _caught(fault: Fault) -> bool:
-    """Whether the clause's tests fail, and not for want of something to run."""
+    """Return whether the clause's tests fail, and not because no test was found."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(shutil.copytree(ROOT / "src", Path(folder, "src")))
         edits = [(fault.file, fault.old, fault.new), *([fault.also] if fault.also else [])]

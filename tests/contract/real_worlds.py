@@ -1,6 +1,6 @@
-"""Releases that call themselves real, and studies of them: what stands beside published numbers.
+"""Releases marked as real, and studies of them, for comparisons with published numbers.
 
-Their dialogues are made up all the same; tests may say of them what they like.
+Their dialogues are nevertheless artificial.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BERT = {
 RELEASE = {"release": str(WORLD)}
 TOPICAL = ("topical_chat/valid_freq.json", "topical_chat/valid_rare.json")
 CONTEXTS = 6
-"""Of each rated set."""
+"""Number of contexts per rated set."""
 
 REAL: dict[str, dict[str, Any]] = {
     "transfer-real": {
@@ -45,11 +45,11 @@ REAL: dict[str, dict[str, Any]] = {
     },
     "probes-real": {"data": {**RELEASE, "few_sample": False}},
 }
-"""What is otherwise than in the study of the tiny world."""
+"""Design → differences from the config of its study on the tiny world."""
 
 
 def make_world(design: str) -> None:
-    """Write the release, and a model that is called as the paper's, into the working directory."""
+    """Write the release, and a model with the paper's model name, into the working directory."""
     from small_models import make_model  # noqa: PLC0415  # imports torch
 
     make_model("encoder", [TWELVE, "speaker dialogue turn yes no"] * 5, MODEL)
@@ -66,7 +66,7 @@ def _feta() -> None:
 
 
 def _multiwoz() -> None:
-    """The tiny world's dialogues, each once: no real release may have one in two splits."""
+    """Write the tiny world's dialogues, each once, since splits of real releases are disjoint."""
     tiny_multiwoz.generate(WORLD, dialogues=60)
     for file in WORLD.rglob(SYNTHETIC):
         file.unlink()
@@ -84,7 +84,7 @@ def _multiwoz() -> None:
 
 
 def _rated() -> None:
-    """Three rated sets whose ratings differ, and two domains."""
+    """Write three rated sets with different ratings, and two domains."""
     usr = [
         {
             "context": f"{said(n, 0)}\n{said(n, 1)}\n",

@@ -1,6 +1,6 @@
-"""The one place where the contract's tests reach into records: how each is damaged or changed.
+"""Damages and edits of records for the contract's tests; no other module edits records.
 
-What is changed stays a record that passes every check of its own, unless it is to be damaged.
+An edited record still passes all checks, unless it is meant to be damaged.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tasktransfer.results.study import Study
 
 
 def nodes_of(study: Study, kind: str) -> list[Node]:
-    """The study's nodes of a kind: stage, fit, data or evaluation."""
+    """Return the study's nodes of a kind: stage, fit, data or evaluation."""
     return [node for node in study.plan.nodes if NOUNS[type(node)] == kind]
 
 
 def read(study: Study, node: Node) -> dict[str, Any]:
-    """The JSON of a node's record."""
+    """Return the JSON of a node's record."""
     record: dict[str, Any] = json.loads(Path(study.record(node)).read_text())
     return record
 
@@ -41,7 +41,7 @@ def write(study: Study, node: Node, record: dict[str, Any]) -> None:
 
 
 def problem_of(study: Study, node: Node, content: Artefacts = "young") -> str | None:
-    """What a look at a node's folder finds wrong."""
+    """Return the problem found in a node's folder."""
     return damage(Path(study.folder(node)), node.digest, content)
 
 
@@ -49,14 +49,14 @@ def problem_of(study: Study, node: Node, content: Artefacts = "young") -> str | 
 
 
 def cut_off(study: Study, node: Node) -> None:
-    """The record ends in its middle."""
+    """Truncate the record in its middle."""
     file = Path(study.record(node))
     text = file.read_text()
     file.write_text(text[: len(text) // 2])
 
 
 def other_rows(study: Study, node: Node) -> None:
-    """The file of predictions or rows is not the one that the record was written with."""
+    """Replace the file of predictions or rows by another valid one."""
     file = rows_of(study, node)
     table = pq.read_table(file)
     answers = table["prediction"].combine_chunks()
@@ -79,7 +79,7 @@ def rows_of(study: Study, node: Node) -> Path:
 
 
 def other_file(study: Study, node: Node) -> None:
-    """One byte of a file that the node has left beside its record is another."""
+    """Change one byte of a file beside the record."""
     folder = Path(study.folder(node))
     name = next(name for name in read(study, node)["artefacts"] if (folder / name).stat().st_size)
     content = bytearray((folder / name).read_bytes())
@@ -92,7 +92,7 @@ REASONS = {"cut off": "not valid JSON", "other rows": "SHA-256", "other file": "
 
 
 def remove(study: Study, node: Node) -> None:
-    """As if the node had never been begun."""
+    """Restore the state before the node was started."""
     folder = Path(study.folder(node))
     for file in sorted(folder.rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
@@ -100,12 +100,12 @@ def remove(study: Study, node: Node) -> None:
 
 
 def fail(study: Study, node: Node, error: str) -> None:
-    """As if the node's job had ended in an error."""
+    """Produce the state after the node's job ended with an error."""
     end(study, node, f"working\nerror: {error}\n")
 
 
 def end(study: Study, node: Node, log: str) -> None:
-    """As if the node's job had ended with this log, and without its record."""
+    """Produce the state after the node's job ended with this log and without a record."""
     folder = Path(study.folder(node))
     folder.mkdir(parents=True, exist_ok=True)
     for name in (RECORD, ROWS):
@@ -113,11 +113,11 @@ def end(study: Study, node: Node, log: str) -> None:
     (folder / ("train.log" if isinstance(node, Stage) else "job.log")).write_text(log)
 
 
-# --- what must not be mixed -----------------------------------------------------------------------
+# --- incompatible records -------------------------------------------------------------------------
 
 
 def computed_on_a_model(study: Study, kind: str) -> list[Node]:
-    """The nodes of a kind whose records say on what machine and in what precision."""
+    """Return the nodes of a kind whose records contain machine and precision."""
     return [n for n in nodes_of(study, kind) if "host" in read(study, n)["provenance"]]
 
 
@@ -128,7 +128,7 @@ def in_precision(study: Study, node: Node, precision: str) -> None:
 
 
 def called_real(study: Study, node: Node) -> None:
-    """The record says that its dialogues are real."""
+    """Mark the record's dialogues as real."""
     record = read(study, node)
     assert record["synthetic"] is True
     record["synthetic"] = False
@@ -142,11 +142,11 @@ OTHERWISE: dict[str, Callable[[Stage], Stage]] = {
     "fidelity": lambda stage: replace(stage, training=replace(stage.training, fidelity=LIKE_NONE)),
     "recipe": lambda stage: replace(stage, recipe=stage.recipe + 1),
 }
-"""Thing that must not be mixed → the stage that differs from one in this alone."""
+"""Property that must be equal → function that returns a stage differing only in it."""
 
 
 def of_another(study: Study, stage: Stage, thing: str) -> Stage:
-    """Put the record of another stage in a stage's folder; gives the other one."""
+    """Write another stage's record into a stage's folder, and return the other stage."""
     other = OTHERWISE[thing](stage)
     assert other.digest != stage.digest
     record = read(study, stage)
@@ -161,8 +161,10 @@ def of_another(study: Study, stage: Stage, thing: str) -> Stage:
 
 
 def exchange_tests(study: Study, kind: str) -> int:
-    """As if trainings, fits or evaluations of the same tasks had scored on the test split what
-    others did; gives how many exchanged their scores."""
+    """Exchange the test scores of trainings, fits or evaluations of the same tasks.
+
+    Returns the number of nodes with exchanged scores.
+    """
     groups: dict[Any, list[Node]] = {}
     for node in nodes_of(study, kind):
         record = read(study, node)
@@ -181,7 +183,7 @@ def _tested(node: Node, record: dict[str, Any]) -> Any:
     results = record["results"]
     if isinstance(node, Stage) or not results:
         return sorted(results)
-    settings = node.identity["settings"]  # other settings are another measure
+    settings = node.identity["settings"]  # other settings define another measure
     names = {name for result in results.values() for name in result["measures"]}
     return [sorted(results)[0], sorted(names), settings]
 

@@ -1,4 +1,4 @@
-"""A changed test score changes no choice: what is chosen is chosen on dev splits."""
+"""A changed test score does not change any choice, since choices use dev splits."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tasktransfer.operate.explain import facts_of
 from tasktransfer.results.study import Study
 
 CHOSEN = ("best_epoch", "best_round", "best", "epoch", "snapshot")
-"""Columns that say which round was taken."""
+"""Columns that contain the selected round."""
 
 
 def choices(study: Study) -> dict[str, Any]:
-    """What was chosen: the best round of each training, and what tables say of rounds."""
+    """Return the choices: the best round of each training, and the rounds in tables."""
     run("collect", "--complete")
     stages = {stage.path: facts_of(study, stage)["selections"] for stage in study.plan.stages}
     tables = {file.name: pd.read_parquet(file) for file in Path(study.tables).glob("*.parquet")}
@@ -46,8 +46,8 @@ def test_other_test_scores_change_no_choice(study: Study, design: str) -> None:
 
 @cases([("probes",)])
 def test_snapshots_are_chosen_by_dev_scores(study: Study) -> None:
-    """The printed tables of snapshots that measures choose, with other BLEU on the test split."""
-    names = ("table6", "table8")  # the contract's probes are all of the first half
+    """Printed tables of snapshots selected by measures are unchanged by other test BLEU."""
+    names = ("table6", "table8")  # the contract's probes all belong to the first half
     before = [Path(study.figures, f"{name}.csv").read_text() for name in names]
     assert edits.exchange_tests(study, "stage") > 1
     for command in ("collect", "statistics", "figures"):
@@ -58,7 +58,7 @@ def test_snapshots_are_chosen_by_dev_scores(study: Study) -> None:
 @pytest.mark.parametrize("design", ["transfer"])
 @pytest.mark.parametrize(("by", "same"), [("dev", True), ("test", False)])
 def test_sources_are_chosen_by_what_the_config_says(study: Study, by: str, same: bool) -> None:
-    """Chosen by test scores, as in the paper, they are others then: the scores do differ."""
+    """If selected by test scores, as in the paper, sources change, so the scores do differ."""
     asked = {"mode": "auto", "choose_by": by, "targets_per_dataset": 1, "sources_per_target": 2}
     config = {"study": "transfer", **STUDIES["transfer"], "multi_source": asked}
     Path("auto.yaml").write_text(yaml.safe_dump(config))

@@ -1,4 +1,4 @@
-"""Every selector chooses the sources of several, from the records of a finished study."""
+"""Every selector chooses the sources of multi-source runs, from records of a finished study."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STUDY: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with every single-source run and every value of a selector."""
+    """Compute every single-source run and every selector's values in a folder."""
     folder = tmp_path_factory.mktemp("choosers")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -61,7 +61,7 @@ def choose() -> int:
 
 
 def chosen_sources() -> dict[str, list[str]]:
-    """Target → sources, as the choice is written; the file is removed."""
+    """Read the choice (target → sources), and delete its file."""
     file = Path("results/tables/selection.json")
     chosen = {item["target"]: item["sources"] for item in json.loads(file.read_text())}
     file.unlink()
@@ -81,7 +81,7 @@ def test_a_selector_chooses_sources_by_its_values(
     assert choose() == 0
     assert len(open_study("auto.yaml").plan.nodes) > before
     chosen = chosen_sources()
-    assert chosen.keys() == by_dev.keys()  # dev scores choose the targets
+    assert chosen.keys() == by_dev.keys()  # dev scores select the targets
     values = pd.read_parquet("results/tables/selectors.parquet").query("selector == @by")
     assert len(chosen) == TARGETS
     for target, sources in chosen.items():

@@ -1,5 +1,7 @@
-"""Every key of every config is run: by a small study that sets it, or by the test that is named
-here. A new key without either fails."""
+"""Every config key is tested, by a small study that sets it or by a test named here.
+
+A new key without either makes these tests fail.
+"""
 
 from __future__ import annotations
 
@@ -62,9 +64,9 @@ ELSEWHERE = {
     "prompted[].timeout": "unit/test_endpoint_faults.py::test_a_server_that_drips_is_late",
     "rules": "unit/test_challenge_round_trip.py::test_records_say_their_rules_and_their_data",
 }
-"""Key → the test that runs it; ``section.*`` stands for the keys of a section."""
+"""Key → test that covers it; ``section.*`` stands for all keys of a section."""
 REFUSED = "unit/test_keys_without_effect.py::test_a_key_without_effect_is_refused"
-"""The test of keys that change nothing in a design."""
+"""Test of keys without an effect in a design."""
 
 Schema = dict[str, Any]
 
@@ -78,7 +80,7 @@ def schema_of(design: str) -> Schema:
 
 
 def options_of(node: Schema, root: Schema) -> Iterator[Schema]:
-    """Yield a node of a schema with all that it refers to or may be instead."""
+    """Yield a node of a schema with all its references and alternatives."""
     if "$ref" in node:
         node = {**root["$defs"][node["$ref"].rpartition("/")[2]], **node}
     yield node
@@ -87,8 +89,10 @@ def options_of(node: Schema, root: Schema) -> Iterator[Schema]:
 
 
 def keys_of(node: Schema, root: Schema, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each key without keys of its own, as a path, with its default. ``*`` stands for the
-    keys that a user names, ``[]`` for the items of a list."""
+    """Yield each leaf key as a path, with its default.
+
+    ``*`` stands for keys named by the user, ``[]`` for the items of a list.
+    """
     inner = False
     for option in options_of(node, root):
         for key, value in option.get("properties", {}).items():
@@ -111,7 +115,7 @@ def has_keys(node: Schema, root: Schema) -> bool:
 
 
 def set_keys(value: Any, known: set[str], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the keys that a study sets, as ``keys_of`` does, with their values."""
+    """Yield the keys that a study sets, in the form of ``keys_of``, with their values."""
     yield path, value
     items: list[tuple[str, Any]] = []
     if isinstance(value, dict):
@@ -136,7 +140,7 @@ def keys_run(design: str) -> set[str]:
 
 
 def keys_elsewhere(design: str) -> dict[str, str]:
-    """Return the keys of a design that other tests run."""
+    """Return the keys of a design that other tests cover."""
     keys = [key for key, _ in keys_of(schema_of(design), schema_of(design))]
     tests = {
         key: test

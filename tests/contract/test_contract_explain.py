@@ -1,4 +1,4 @@
-"""`explain` traces a node and a cell back to what made it."""
+"""`explain` traces a node and a cell back to their sources."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_cell_is_traced_to_the_records_of_all_its_seeds(
 
 
 def cell_records(study: Study, design: str) -> list[str]:
-    """The records that the runs of the cell are scored by."""
+    """Return the records with the scores of the cell's runs."""
     cell = CELLS[design]
     named = [(run, words_of(run)) for run in study.plan.runs]
     runs = [r for r, words in named if {*words} == {*cell} and words[-1] == cell[-1]]
@@ -55,6 +55,6 @@ def cell_records(study: Study, design: str) -> list[str]:
 
 
 def words_of(run: Run) -> list[str]:
-    """What a run is called: method, model, and what it is about."""
+    """Return the words that name a run: method, model, and its attributes."""
     several = [value if isinstance(value, tuple) else (value,) for value in run.about.values()]
     return [run.method, run.model, *(word for words in several for word in words)]

@@ -1,4 +1,4 @@
-"""The faults that ``plant_faults`` plants have their places in today's code."""
+"""The code that the faults of ``plant_faults`` replace exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task's card is part of the identity of whatever reads the task, and of nothing else."""
+"""A task's card is part of the identity of the nodes that read the task, and of no others."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def edit(
 
 
 def asked(node: Node) -> set[str]:
-    """The tasks that a node itself reads, but for those that the settings of derived data name."""
+    """Return the tasks that a node itself reads, except those in the settings of derived data."""
     match node:
         case Stage():
             return {*node.tasks}
@@ -62,7 +62,7 @@ def asked(node: Node) -> set[str]:
 
 
 def reads(node: Node, task: str) -> bool:
-    """Whether a node or anything that it is made of reads a task."""
+    """Return whether a node or one of its ancestors reads a task."""
     named = isinstance(node, Data) and task in str(node.settings).replace("'", " ").split()
     before = [*node.uses, *(start.stage for start in starts_of(node) if start.stage)]
     if isinstance(node, Evaluation) and isinstance(node.of, Fit):

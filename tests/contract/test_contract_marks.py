@@ -1,4 +1,4 @@
-"""What was cut, what stands in for what, and where published values stand."""
+"""Marks of limits and substitutes, and the placement of published values."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from contract_studies import CITED, STUDIES, design_name
 from tasktransfer.designs import design_of
 from tasktransfer.results.study import Study
 
-SHOWN = [design for design in STUDIES if design != "toy"]  # it prints no table
+SHOWN = [design for design in STUDIES if design != "toy"]  # the toy design prints no table
 WITH_STAND_INS = ("empathetic", "panel-real", "probes-real")
 
 
 def limits(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """The name and value of every limit that a config gives."""
+    """Yield the name and value of every limit in a config."""
     for key, value in config.items():
         if isinstance(value, Mapping):
             yield from limits(value)
@@ -30,13 +30,13 @@ def limits(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def footers(study: Study) -> dict[str, dict[str, Any]]:
-    """What each collected or computed table says of the study."""
+    """Return the facts about the study in the footer of each table."""
     files = sorted(Path(study.tables).glob("*.parquet"))
     return {f.name: json.loads(pq.read_schema(f).metadata[b"tasktransfer"]) for f in files}
 
 
 def captions(study: Study, design: str) -> dict[str, str]:
-    """The caption of every printed table that has a number of the study's records."""
+    """Return the caption of every printed table with numbers from the study's records."""
     files = sorted(Path(study.figures).glob("*.md"))
     return {
         file.name: file.read_text().partition("\n|")[0]
@@ -90,7 +90,7 @@ def test_no_published_value_stands_beside_a_generated_world(study: Study, design
 
 
 def published_beside(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows with a published value beside a number of the study."""
+    """Return the rows that have both a published value and a number from the study."""
     published = [name for name in table if name.startswith("published")]
     numbers = [
         name

@@ -1,4 +1,4 @@
-"""A run that is not there is listed with its state and its reason."""
+"""A missing run is listed with its state and its reason."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_missing_run_is_listed_with_state_and_reason(
 def test_every_missing_node_is_counted_by_kind_and_told_by_the_page(
     study: Study, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also one that no run ends with, and one whose users are all there."""
+    """This includes nodes that no run ends with, and nodes whose dependents all exist."""
     nodes = edits.nodes_of(study, what)
     removed = {node.digest: node for node in (nodes[0], nodes[-1])}
     for node in removed.values():
@@ -89,7 +89,7 @@ def test_nothing_is_missing_only_where_every_node_has_a_record(
 
 
 def scored_with_parent(study: Study) -> Node:
-    """What the last run is scored by that was made of another training or fit."""
+    """Return the node that scores the last run whose result depends on a training or fit."""
     scored: list[Node] = []
     for run in study.plan.runs:
         outcome = [run.outcome] if isinstance(run.outcome, Fit) else [*run.stages[-1:]]

@@ -1,5 +1,7 @@
-"""A finished study is packed, merged elsewhere and gives equal tables and figures there, where
-neither data nor models are; and its runs leave in a schema that others read."""
+"""A packed study gives equal tables and figures after a merge without data and models.
+
+Its runs can also be exported in a schema that others read.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tasktransfer.results.study import Study
 from validated_exports import validated
 
 DIALOGUES = tuple(f"figures/one_dialogue.{end}" for end in ("csv", "md", "tex", "parquet", "html"))
-"""What shows dialogues themselves, which no pack holds."""
+"""Files that show dialogues, which no pack contains."""
 
 
 @cases([(design,) for design in STUDIES])

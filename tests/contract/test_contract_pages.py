@@ -1,4 +1,4 @@
-"""Each design's report in a real browser: at two widths, on paper, by itself."""
+"""Each design's report in a real browser: at two widths, on paper, and without other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published values stand beside ours over the same members only, and what stands in is told."""
+"""Published values appear only next to our values over the same members; substitutes are named."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tasktransfer.results.study import Study
 
 
 def over_other_pairs(table: pd.DataFrame) -> pd.Series:
-    """Of transfer's Table 2, every row: the paper has 90 pairs, the study two."""
+    """Select every row of transfer's Table 2: the paper has 90 pairs, the study two."""
     return table["n_pairs"] < 90
 
 
 def over_other_sets(table: pd.DataFrame) -> pd.Series:
-    """Averages of panel's tables: of one set of ConvAI2 (the paper has four), and of two others."""
+    """Select panel averages over one ConvAI2 set (the paper has four) and two other sets."""
     return table["set"].str.startswith("average of")
 
 
 def over_other_probes(table: pd.DataFrame) -> pd.Series:
-    """Of the probes' Table 6, the groups of which a probe is missing."""
+    """Select the groups in the probes' Table 6 from which a probe is missing."""
     sizes = pd.Series(difficulty()).value_counts()
     return table["probes"] < table["group"].map(sizes)
 
@@ -35,12 +35,12 @@ AVERAGED: dict[str, dict[str, Callable[[pd.DataFrame], pd.Series]]] = {
     "panel-real": dict.fromkeys(("table3", "table4", "table8"), over_other_sets),
     "probes-real": {"table6": over_other_probes},
 }
-"""Study → printed table → which of its rows are averages over other members than the paper's."""
+"""Study → printed table → function that selects averages over other members than the paper's."""
 
 
 @cases([(name,) for name in REAL])
 def test_published_values_stand_beside_a_real_study(study: Study) -> None:
-    """Else the next test says nothing."""
+    """Without this, the next test would be meaningless."""
     tables = [pd.read_csv(file) for file in Path(study.figures).glob("*.csv")]
     assert any(len(published_beside(table)) for table in tables)
 

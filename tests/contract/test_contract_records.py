@@ -1,4 +1,4 @@
-"""Records that do not belong together, and records that are damaged."""
+"""Incompatible records, and damaged records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS_OF_ALL = [(design, kind) for design, kinds in KINDS.items() for kind in ki
 def test_one_record_of_another_precision_is_refused(
     study: Study, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What `auto` became on another machine is no part of an identity: no digest shows it."""
+    """The precision that `auto` resolves to is not part of an identity, so digests are equal."""
     *_, node = edits.computed_on_a_model(study, what)
     edits.in_precision(study, node, "bfloat16")
     for options in ((), ("--complete",)):
@@ -38,7 +38,7 @@ def test_one_record_of_another_precision_is_refused(
 def test_generated_beside_real_dialogues_are_refused(
     study: Study, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the records, where the data are no longer there."""
+    """They are detected from records, after the data were deleted."""
     shutil.rmtree(Path(study.config.results, "data", "instances"))
     *_, node = edits.nodes_of(study, what)
     edits.called_real(study, node)
@@ -53,7 +53,7 @@ def test_generated_beside_real_dialogues_are_refused(
 def test_the_record_of_another_stage_is_not_taken_for_this_ones(
     study: Study, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Everything else that must not be mixed is part of the digest."""
+    """All other properties that must be equal are part of the digest."""
     *_, stage = study.plan.stages
     other = edits.of_another(study, stage, what)
     for options, code in (((), 0), (("--complete",), REFUSED)):

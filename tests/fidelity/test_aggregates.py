@@ -1,5 +1,7 @@
-"""The four aggregates of the paper (section 3.3, Table 2) and bottom-1 (section 6.1) on numbers
-worked by hand, and what the published table says of itself."""
+"""The four aggregates of the paper (section 3.3, Table 2) and bottom-1 (section 6.1).
+
+They are compared with numbers computed by hand, and the published table with itself.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,7 @@ def test_aggregates_by_hand() -> None:
 
 
 def test_the_best_source_is_chosen_after_averaging_over_seeds() -> None:
-    # Seed by seed the best sources of a are b (44) and c (50): 47. Averaged first it is b: 44.
+    # Per seed, the best sources of a are b (44) and c (50): 47. If averaged first, it is b: 44.
     row = only_row(aggregate(deltas().query("target == 'a'"), NOTHING))
     assert row.top1_score == 44.0
     assert row.top1_delta == 3.0
@@ -145,7 +147,7 @@ def test_incomplete_cells_are_counted_and_marked() -> None:
     assert table.n_expected.tolist() == [12, 2]
     assert table.n_pairs.tolist() == [6, 1]
     assert table.complete.tolist() == [False, False]
-    # The score without a baseline stays out of the average score too: b -> a is gone altogether.
+    # A score without a baseline is also left out of the average score: b -> a is not used at all.
     assert table.average_score[0] == pytest.approx((40 + 48 + 46 + 64 + 59) / 5)
     assert math.isnan(table.average_score[1])
     for text in (in_markdown(table), in_latex(table)):
@@ -179,10 +181,12 @@ def test_table_2_is_printed_as_in_the_paper() -> None:
 
 
 def test_published_score_minus_delta_is_equal_across_algorithms() -> None:
-    """Score minus delta is the mean baseline, which no algorithm changes: so our reading of both
-    equations (delta against the same baseline, max(baseline, score), max(0, delta)) fits the
-    published numbers, and the two aggregates agree on the baseline. Within rounding: two numbers
-    of two decimals each may be off by 0.005, so two such differences by 0.02."""
+    """Score minus delta is the mean baseline, which is the same for all algorithms.
+
+    This confirms our reading of both equations (delta from the same baseline, max(baseline, score),
+    max(0, delta)), and that the two aggregates agree on the baseline. Two numbers with two decimals
+    may each be off by 0.005, so two such differences may be off by 0.02.
+    """
     check = published.consistency()
     assert list(check.columns) == list(published.CONSISTENCY)
     assert len(check) == 18
@@ -235,8 +239,10 @@ def test_multi_source_gain_by_hand() -> None:
 
 
 def test_published_multi_source_tables_agree() -> None:
-    """Table 3 is Table 6's difference, as ``multi_source_gain`` computes it, but in the cells that
-    the paper prints otherwise; each is noted in the data."""
+    """Table 3 is the difference in Table 6, as computed by ``multi_source_gain``.
+
+    The exceptions, cells that the paper prints differently, are noted in the data.
+    """
     keys = ["dataset", "target", "short", "model", "algorithm"]
     check = published.table6().merge(published.table3(), on=keys, validate="one_to_one")
     assert len(check) == 36

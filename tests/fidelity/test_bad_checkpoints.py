@@ -1,5 +1,7 @@
-"""Checkpoints that would give wrong numbers in silence, or a traceback, are refused before any
-training starts: exit code 4, the file, what is wrong with it, and the remedy."""
+"""Checkpoints that would silently give wrong numbers, or a traceback, are refused before training.
+
+The exit code is 4, and the message gives the file, its problem, and the remedy.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tasktransfer.cli import main
 
 
 def study_of(folder: Path, case: Bad) -> str:
-    """A config file of a study with one model."""
+    """Write the config file of a study with one model."""
     config = folder.parent / "config.yaml"
     config.write_text(
         f"study: bad\nresults: {folder.parent}/results\ndatasets: {{DailyDialog: {{}}}}\n"
@@ -54,7 +56,7 @@ def test_a_file_for_a_checkpoint_is_refused(
 
 
 def test_what_is_not_bad_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """So that the refusals above are not those of a command that refuses everything."""
+    """This excludes that the command refuses everything."""
     case = Bad("good", "bert", "")
     folder = write_checkpoint("bert", tmp_path / "model")
     assert main(["validate", "--config", study_of(folder, case)]) == 0

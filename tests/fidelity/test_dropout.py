@@ -1,4 +1,4 @@
-"""Dropout of the fast path does to a loss what torch's does."""
+"""Dropout of the fast path has the same effect on the loss as torch's dropout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasktransfer.core.specs import FAMILIES, Family
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_dropout_moves_a_loss_as_much_as_the_plain_paths(load: Loader, family: Family) -> None:
-    """Single draws differ; over many, mean and spread of the loss are the same."""
+    """Single samples differ, but mean and spread of the loss over many samples agree."""
     means, spreads, draws = [], [], 300
     torch.manual_seed(0)
     for plain in (True, False):

@@ -1,4 +1,4 @@
-"""EmpatheticDialogues: counts of the real corpus, published numbers, BLEU beside sacrebleu."""
+"""EmpatheticDialogues: counts of the real corpus, published numbers, BLEU versus sacrebleu."""
 
 from __future__ import annotations
 
@@ -63,8 +63,11 @@ def test_shares_of_labels_are_those_of_table_7(corpus: list[EmpatheticDialogue])
 
 @real
 def test_what_splits_share(corpus: list[EmpatheticDialogue]) -> None:
-    """Six situations: 3 train/test, 2 train/dev, 1 test/dev. Of the different test utterances of
-    four words or more, case and punctuation aside, 144 are in training."""
+    """Splits share six situations: 3 train/test, 2 train/dev, 1 test/dev.
+
+    144 distinct test utterances of four or more words are in training, ignoring case and
+    punctuation.
+    """
     shared = sorted(shared_situations(corpus).values())
     assert shared == [("dev", "test")] + [("dev", "train")] * 2 + [("test", "train")] * 3
     assert shared_utterances(corpus) == (144, 10_636)
@@ -106,7 +109,7 @@ def test_fasttext_is_as_accurate_as_published() -> None:
 
 
 def test_table_5_comes_out_of_figure_5() -> None:
-    """Five of six values; the sixth, vs Pretrain (gen), is printed 5.73 and comes out as 5.64."""
+    """Five of six values agree; the sixth, vs Pretrain (gen), is printed as 5.73 but is 5.64."""
     again = table5_of(figure5())
     printed = published("table5").set_index("a_vs_b")["ratio"]
     odd = "Emotion Context Models vs Pretrain (gen)"
@@ -155,8 +158,10 @@ def test_bleu_is_that_of_sacrebleu() -> None:
 
 
 def test_bleu_by_hand() -> None:
-    """One reply of 4 words, reference of 5: 3 of 4 words, 1 of 3 pairs, 0 of 2 triples, brevity
-    exp(1 - 5/4)."""
+    """A reply of 4 words matches a reference of 5 words partly.
+
+    It matches 3 of 4 words, 1 of 3 pairs and 0 of 2 triples; brevity is exp(1 - 5/4).
+    """
     sums = bleu.tally(coded([("a b x c",)]), coded([("a b c d e",)])).sum(axis=0)
     assert sums.tolist() == [3, 1, 0, 0, 4, 3, 2, 1, 4, 5]
     brevity = np.exp(1 - 5 / 4)

@@ -1,4 +1,4 @@
-"""Forecasts are held against what the trainings of the shipped study took, by their records."""
+"""Forecasts are compared with the recorded times of the shipped study's trainings."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ RATES = Rates("cpu", {"float32": 112e9, "bfloat16": 489e9}, "its machine", "meas
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """The shipped study with all its records, where neither data nor model are."""
+    """Merge the shipped study's records, without data and model."""
     folder = tmp_path_factory.mktemp("shipped")
     return merged("minilm-study.parquet", "minilm-study.yaml", folder / "results")
 
 
 def measured(study: Study, stage: Stage) -> float:
-    """Seconds of a training by its record."""
+    """Return the seconds of a training from its record."""
     cost = cost_in(Path(study.record(stage)))
     assert cost is not None
     return sum(cost.seconds.values())
@@ -62,7 +62,7 @@ def test_without_a_record_it_is_right_within_a_factor_of_a_half(
 
 
 def test_after_five_records_it_is_right_within_a_fifth(study: Study, hours: float) -> None:
-    """The five that a workflow finishes first: baselines of seed 0."""
+    """The five records are those that a workflow finishes first: baselines of seed 0."""
     for stage in study.plan.stages[5:]:
         shutil.rmtree(study.folder(stage))
     assert len(Estimates(study, "cpu", RATES).samples) == 5

@@ -1,4 +1,4 @@
-"""Architectures of all three families load, are checked and train, without code of their own."""
+"""Architectures of all three families load, are checked and train without specific code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DRAWN = {
     "mpnet": "pooler.dense",
     "albert": "pooler",
 }
-"""What a masked language model's checkpoint lacks of the backbone."""
+"""Weights of the backbone that are missing from a masked language model's checkpoint."""
 
 LEFT = {
     "bert": "cls.predictions.transform.dense",
@@ -38,14 +38,14 @@ LEFT = {
     "electra": "generator_predictions.dense",
     "modernbert": "decoder",
 }
-"""And what of it no task here uses."""
+"""Weights of the checkpoint that no task here uses."""
 
 
 Weights = dict[str, torch.Tensor]
 
 
 def bert_as_published(weights: Weights) -> Weights:
-    """Names of TensorFlow, a buffer, and the head for next sentences."""
+    """Return weights with TensorFlow names, a buffer, and the next-sentence head."""
     renamed = {
         name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
             "LayerNorm.bias", "LayerNorm.beta"
@@ -60,13 +60,16 @@ def bert_as_published(weights: Weights) -> Weights:
 
 
 def bert_with_other_heads(weights: Weights) -> Weights:
-    """What Splinter, EuroBERT and Nomic BERT put on top, the last below the backbone's prefix."""
+    """Return weights with the heads of Splinter, EuroBERT and Nomic BERT.
+
+    The last of them is below the backbone's prefix.
+    """
     heads = ("bert.head.dense.weight", "dense.weight", "bert_qass.start_classifier.weight")
     return {**weights, **{name: torch.ones(2, 2) for name in heads}}
 
 
 def gpt2_as_published(weights: Weights) -> Weights:
-    """The backbone's own names, and masks that were saved."""
+    """Return weights with the backbone's own names, and with saved masks."""
     masks = {
         "h.0.attn.bias": torch.ones(1, 1, 4, 4),
         "h.0.attn.masked_bias": torch.tensor(-1e4),
@@ -75,14 +78,14 @@ def gpt2_as_published(weights: Weights) -> Weights:
 
 
 def t5_as_published(weights: Weights) -> Weights:
-    """A bias that no layer reads, and the shared embeddings twice."""
+    """Return weights with an unused bias, and with the shared embeddings twice."""
     bias = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
     shared = weights["shared.weight"].clone()
     return {**weights, bias: torch.ones(32, 2), "encoder.embed_tokens.weight": shared}
 
 
 def deberta_v3_as_published(weights: Weights) -> Weights:
-    """Heads that no class of transformers has."""
+    """Return weights with heads that no transformers class has."""
     heads = {"mask_predictions.dense.weight", "lm_predictions.lm_head.dense.weight"}
     return {**weights, **{name: torch.ones(2, 2) for name in heads}}
 

@@ -21,14 +21,16 @@ CEILINGS = {
     "decoder": {"launches": 792, "blocking_copies": 0, "copies": 1, "casts": 150},
     "encoder_decoder": {"launches": 2906, "blocking_copies": 0, "copies": 1, "casts": 398},
 }
-"""What an update of 60 examples may ask of the device at most (BERT-base, GPT-2, T5-base, in
-bfloat16; ``fake_device`` says what is counted). They are lowered when the code gets better
-(docs/development/performance.md), never raised."""
+"""Ceilings of the device operations in an update of 60 examples, in bfloat16.
+
+The models are BERT-base, GPT-2 and T5-base; ``fake_device`` explains the counts. Ceilings are
+lowered when the code improves (docs/development/performance.md), never raised.
+"""
 
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What ``fake_training.everything`` says."""
+    """Return the results of ``fake_training.everything``."""
     if fake_cuda.compiler() is None:
         pytest.skip("no C++ compiler (g++, c++ or clang++), which the fake CUDA device needs")
     if torch.version.cuda is not None:
@@ -52,7 +54,7 @@ def test_an_update_asks_no_more_of_the_device_than_it_did(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_host_waits_for_the_device_once_a_round(asked: dict[str, Any], family: str) -> None:
-    """For the losses, at its end; so not once an update."""
+    """It waits for the losses at the end of the round, not once per update."""
     assert asked["counts"][family]["waits"] == 1
 
 
@@ -63,8 +65,11 @@ OTHERS = (
     "reply writer",
     "next utterance, transformer",
 )
-"""Of models built from a recipe without LSTMs: the fake device knows no shapes of packed rows.
-What they ask their host to wait for: tests/unit/test_next_utterance.py."""
+"""Other kinds of models; those built from a recipe have no LSTMs.
+
+The fake device does not support shapes of packed rows. Their host waits are tested in
+tests/unit/test_next_utterance.py.
+"""
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -82,8 +87,7 @@ def test_other_models_wait_once_a_round_and_copy_without_blocking(
 def test_token_budgets_know_what_a_token_needs(
     asked: dict[str, Any], family: Family, precision: Precision
 ) -> None:
-    """Of a model of 12 layers of 768: what is kept for the backward pass, and a margin for the
-    rest."""
+    """For 12 layers of width 768, the budget covers the saved activations and a margin."""
     kept = asked["bytes_a_token"][family][precision] / (12 * 768)
     assert 1.1 * kept < BYTES_A_TOKEN[family][precision] < 1.5 * kept
 
@@ -94,7 +98,7 @@ def test_every_kind_of_task_trains_and_predicts_on_one_device(asked: dict[str, A
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_evaluation_runs_a_model_as_a_training_does(asked: dict[str, Any], family: str) -> None:
-    """In bfloat16, where ``auto`` says so, and with as many tokens at a time as fit."""
+    """It uses bfloat16 if ``auto`` resolves to it, and as many tokens per batch as fit."""
     seen = asked["evaluations"][family]
     assert (seen["device"], seen["precision"], seen["tokens"]) == ("cuda", "bfloat16", GPU_MOST[1])
     assert seen["launches"] > 0 < seen["casts"]

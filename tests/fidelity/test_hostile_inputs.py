@@ -1,7 +1,7 @@
-"""Files and options made to break a reader: each is refused in words within 2 s and 300 MiB.
+"""Malicious files and options: each is refused with a message within 2 s and 300 MiB.
 
-The cases run one after another, each in a process of its own, forked from one that has the
-libraries imported already: so time and memory are those of the input.
+The cases run one after another, each in a separate process. It is forked from a process that has
+already imported the libraries, so time and memory are those of the input.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DEEP = 100_000
 
 
 def _bomb(first: str, line: str) -> str:
-    """Nine times nine times nine ..., in ten lines."""
+    """Return ten lines that expand by a factor of nine each."""
     names = "abcdefghij"
     lines = [f"a: &a {first}"]
     for before, name in pairwise(names):
@@ -95,7 +95,7 @@ JSONS = {
 
 
 class Case(NamedTuple):
-    """Arguments of the command line, to be run in ``folder``; ``named``: what the message names."""
+    """Command-line arguments to run in ``folder``. ``named``: expected parts of the message."""
 
     name: str
     folder: str
@@ -104,7 +104,7 @@ class Case(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a case left: exit code (or minus a signal), seconds, peak MiB and all that it said."""
+    """Result of a case: exit code (or negative signal), seconds, peak MiB and all output."""
 
     code: int
     seconds: float
@@ -113,7 +113,7 @@ class Seen(NamedTuple):
 
 
 def cases(base: Path) -> list[Case]:
-    """Every case, with its files written."""
+    """Write the files of all cases, and return the cases."""
     tiny_release("Friends").write(base / "whole" / "release")
     found = []
 
@@ -172,7 +172,7 @@ def cases(base: Path) -> list[Case]:
 
 
 def serve(file: Path) -> None:
-    """Run every case in a fork of this process, and print what was seen, a JSON line each."""
+    """Run every case in a fork of this process, and print one JSON line per result."""
 
     for number, case in enumerate(json.loads(file.read_text())):
         said = file.with_name(f"said{number}")
@@ -181,7 +181,7 @@ def serve(file: Path) -> None:
         if child == 0:
             _run(case, said)
         _, status, used = os.wait4(child, 0)
-        # Of the processor: other tests run at the same time. What hangs is ended by an alarm.
+        # Processor time, since other tests run at the same time. An alarm ends cases that hang.
         seconds = used.ru_utime + used.ru_stime
         code = os.waitstatus_to_exitcode(status)
         text = said.read_text(errors="replace")
@@ -189,7 +189,7 @@ def serve(file: Path) -> None:
 
 
 def _run(case: list[Any], said: Path) -> None:
-    """In the fork: the case, within limits that end it where it would harm the machine."""
+    """Run a case in the fork, within limits that protect the machine."""
     _, folder, arguments, _ = case
     descriptor = os.open(said, os.O_CREAT | os.O_WRONLY)
     os.dup2(descriptor, 1)

@@ -1,4 +1,4 @@
-"""Every metric against scikit-learn or a worked example, in both fidelities."""
+"""Every metric compared with scikit-learn or a worked example, in both fidelities."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RELATIONS = get_task("Friends", "relation_extraction")
 
 @pytest.fixture(autouse=True)
 def quiet_scikit_learn() -> Iterator[None]:
-    """It warns where an F1 is undefined and set to 0, which is the convention here too."""
+    """Silence warnings about an undefined F1, which is set to 0 here too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -44,8 +44,10 @@ def sklearn_f1(right: list[Any], guesses: list[Any], **settings: Any) -> float:
 def random_case(
     task: Task, seed: int, *, invalid: bool
 ) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], list[int], list[int]]:
-    """Predictions and golds as labels and as class numbers, -1 for what is no label. Half of the
-    cases use few of the labels, so that some classes occur on one side only or not at all."""
+    """Sample predictions and golds as labels and as class numbers, with -1 for invalid labels.
+
+    Half of the cases use few labels, so that some classes occur only on one side or not at all.
+    """
     chance = random.Random(f"{task.name} {seed} {invalid}")
     size = chance.randrange(1, 60)
     labels = task.labels if seed % 2 else chance.sample(task.labels, 2)
@@ -120,8 +122,8 @@ def test_label_indices_equal_scikit_learn_s_labels(
 
 def test_an_invalid_answer_in_dailydialog_emotion_costs_precision_too() -> None:
     golds = [("anger",), ("anger",), ("neutral",), ("neutral",)]
-    # Neutral does not count: one hit, no false positive, one miss (2/3). With an invalid answer
-    # to a neutral utterance there is one false positive more, because the release lists -1 (2/4).
+    # Neutral does not count: one hit, no false positive, one miss (2/3). An invalid answer to a
+    # neutral utterance adds one false positive, because the release lists -1 (2/4).
     quiet = [("anger",), ("neutral",), ("neutral",), ("neutral",)]
     noisy = [("anger",), ("neutral",), ("neutral",), ("dunno",)]
     assert evaluate(EMOTION, quiet, golds)["micro_f1"] == pytest.approx(200 / 3)
@@ -192,7 +194,7 @@ def test_unscored_relations_do_not_count() -> None:
 def test_exact_match_and_token_f1_worked() -> None:
     golds = [("The red dog!",), ("my old phone",), ("tea",), ("...",)]
     guesses = [("a RED dog",), ("my phone",), ("coffee",), ("",)]
-    # Token-F1: 1; precision 1, recall 2/3: 4/5; 0; empty agrees with empty: 1.
+    # Token-F1: 1; precision 1, recall 2/3: 4/5; 0; empty prediction and gold: 1.
     assert evaluate(SPAN, guesses, golds) == pytest.approx(
         {"exact_match": 50.0, "macro_token_f1": 100 * (1 + 0.8 + 0 + 1) / 4}
     )
@@ -210,7 +212,7 @@ def test_best_of_several_right_answers() -> None:
     # Second instance: 4/5 with "red cat" (2 of 3 words, 2 of 2), 6/7 with the longer one.
     assert metrics["exact_match"] == 50.0
     assert metrics["macro_token_f1"] == pytest.approx(100 * (1 + 6 / 7) / 2)
-    # Pooled: common 2 + 3, predicted 2 + 3, right 2 + 4.
+    # Pooled: common 2 + 3, predicted 2 + 3, gold 2 + 4.
     assert metrics["micro_token_f1"] == pytest.approx(100 * 2 * 5 / (5 + 6))
 
 
@@ -221,8 +223,8 @@ def test_unanswerable_phrases_and_their_exact_match() -> None:
     # Exact match counts the two answerable instances only.
     assert metrics["exact_match"] == 50.0
     assert metrics["macro_token_f1"] == pytest.approx(50.0)
-    # Empty with empty counts as one token; common 1 + 0 + 1 + 0, predicted 1 + 1 + 1 + 0,
-    # right 1 + 0 + 1 + 1.
+    # Empty prediction and gold count as one token; common 1 + 0 + 1 + 0,
+    # predicted 1 + 1 + 1 + 0, gold 1 + 0 + 1 + 1.
     assert metrics["micro_token_f1"] == pytest.approx(100 * 2 * 2 / (3 + 3))
 
 
@@ -245,10 +247,10 @@ def test_toolkit_s_micro_token_f1_forgets_total_misses() -> None:
     golds = [("red dog", "dog"), ("tea", "a cup of tea")]
     guesses = [("red dog",), ("coffee without milk",)]
     default = evaluate(QUESTIONS, guesses, golds)
-    # Default: common 2, predicted 2 + 3, right 2 + 1 (the first right answer on a tie).
+    # Default: common 2, predicted 2 + 3, gold 2 + 1 (the first gold answer on a tie).
     assert default["micro_token_f1"] == pytest.approx(100 * 2 * 2 / (5 + 3))
     # Toolkit: the second instance adds nothing, and of the first the last overlap counts,
-    # which is "dog": common 1, predicted 2, right 1.
+    # which is "dog": common 1, predicted 2, gold 1.
     toolkit = evaluate(QUESTIONS, guesses, golds, fidelity="tlidb")
     assert toolkit["micro_token_f1"] == pytest.approx(100 * 2 * 1 / (2 + 1))
     assert {k: v for k, v in toolkit.items() if k != "micro_token_f1"} == pytest.approx(

@@ -1,4 +1,4 @@
-"""The panel study against the fact sheet: published numbers, the real data, statistics, sizes."""
+"""The panel study compared with the fact sheet: published numbers, data, statistics, sizes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_averages_that_do_not_follow() -> None:
 
 
 def test_one_checkpoint_is_not_the_mean_of_ten_seeds() -> None:
-    """PoE-avg is the same in Tables III and VIII, and in V and VI, but not between the pairs."""
+    """PoE-avg is equal in Tables III and VIII, and in V and VI, but not between these pairs."""
     third, eighth = correlations(3)["PoE-avg"], correlations(8)["PoE-avg"]
     assert all(third[name] == eighth[name] for name in third.index)
     fifth, sixth = correlations(5), correlations(6)
@@ -82,7 +82,8 @@ CONTEXTS = {
     "Empathetic_GRADE": 147, "DailyDialog_Gupta": 100, "Persona_Zhao": 149,
     "DailyDialog_Zhao": 100, "FED_Turn": 374,
 }  # fmt: skip
-"""The fact sheet's; of ConTurE, whose contexts overlap, dialogues are resampled."""
+"""Numbers of contexts in the fact sheet. ConTurE is omitted: its contexts overlap, so dialogues
+are resampled."""
 
 
 @real
@@ -118,7 +119,7 @@ def test_ratings_are_means_of_single_ones_on_the_sets_scale(
     assert annotators["Persona_USR"] == (3, 3)
     assert annotators["ConvAI2_GRADE"] == (8, 11)
     assert annotators["ConTurE"] == (1, 1)
-    assert annotators["FED_Turn"] == (4, 5)  # one annotation is a text
+    assert annotators["FED_Turn"] == (4, 5)  # one annotation is text
 
 
 @real
@@ -126,7 +127,7 @@ def test_reddit_has_10_000_items_of_1_000_contexts(rated: Mapping[str, list[Inst
     items = rated["Reddit_DSTC7"]
     assert len(items) == 10_000
     assert len({one.dialogue_id for one in items}) == 1_000
-    assert len({one.context for one in items}) == 488  # the grounding paragraph, not what was said
+    assert len({one.context for one in items}) == 488  # the grounding paragraph, not the dialogue
 
 
 @real
@@ -141,8 +142,8 @@ def test_reddits_rated_paragraphs_are_not_for_training(
 
 KEPT = {
     "DailyDialog": {"train": (10_809, 10_330), "dev": (1_000, 965)},
-    # Two dialogues of training and one of validation have one utterance and make no pair: with
-    # them, 19,325 of 19,541 and 2,762 of 2,769 remain.
+    # Two training dialogues and one validation dialogue have one utterance and give no pair.
+    # Including them, 19,325 of 19,541 and 2,762 of 2,769 remain.
     "Empathetic": {"train": (19_541 - 2, 19_325 - 2), "dev": (2_769 - 1, 2_762 - 1)},
     "ConvAI2": {"all": (1_000, 487)},
     "TopicalChat": {"all": (2 * 539, 506 + 528)},
@@ -181,7 +182,7 @@ def test_williams_example() -> None:
 
 
 def test_williams_holds_its_level() -> None:
-    """Two raters that are equally good: 3.5 to 6.5 % of 2,000 tests below 0.05."""
+    """For two equally good raters, 3.5 to 6.5 % of 2,000 p values are below 0.05."""
     random = np.random.default_rng(0)
     gold = random.normal(size=(2000, 100))
     common = random.normal(size=gold.shape)
@@ -209,7 +210,7 @@ def test_spearman_equals_scipys_on_tied_data() -> None:
 
 
 class Held:
-    """Parts of weights that are written down."""
+    """Parts of weights with recorded values."""
 
     def __init__(self, **parts: list[float]) -> None:
         self.module = nn.ParameterDict({name: torch.tensor(of) for name, of in parts.items()})

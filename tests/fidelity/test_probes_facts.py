@@ -1,4 +1,4 @@
-"""The probe study against the fact sheet: published numbers, counts of the real data, labels."""
+"""The probe study compared with the fact sheet: published numbers, data counts, labels."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_groups_by_the_printed_thresholds() -> None:
     [(13_000, 8.5, 34.7), (16_000, 10.1, 39.3), (17_000, 10.6, 40.8)],
 )
 def test_parameters_in_millions(words: int, lstm: float, transformer: float) -> None:
-    """Bi-LSTM, attention and HRED differ from the released code's, which the fact sheet counts."""
+    """Bi-LSTM, attention and HRED differ from the released code, which the fact sheet counts."""
     built = Architecture("transformer", embedding=512, units=512)
     assert Architecture("lstm").parameters(words) / 1e6 == pytest.approx(lstm, abs=0.05)
     assert built.parameters(words) / 1e6 == pytest.approx(transformer, abs=0.05)
@@ -96,7 +96,7 @@ CLASSES = {
     "EntitySlots": 26,
     "EntityValues": 6784,
 }
-"""The fact sheet's, with ``none`` among RepeatInfo's names."""
+"""Numbers of classes in the fact sheet, with ``none`` among RepeatInfo's names."""
 
 PRIORS = {"RecentTopic": 28, "NumAllTopics": 48, "NumAllInfo": 14, "NumRepeatInfo": 87}
 
@@ -144,12 +144,12 @@ def dialogues() -> dict[str, MultiwozDialogue]:
 
 
 AHEAD = ("UtteranceLoc",)
-"""Asks where in the whole dialogue the turn is."""
+"""Tasks about the position of a turn in the whole dialogue."""
 
 
 @needs_data
 def test_no_label_looks_ahead() -> None:
-    """The label of turn t is the same when later turns are cut off, in every dialogue."""
+    """In every dialogue, the label of turn t is unchanged if later turns are removed."""
     for one in dialogues().values():
         whole = labels_of(one.name, one.exchanges)
         for turn in range(len(one.exchanges)):
@@ -161,7 +161,7 @@ def test_no_label_looks_ahead() -> None:
 @needs_data
 @pytest.mark.parametrize("exchanges", [1, 3, 6])
 def test_no_label_of_personachat_looks_ahead(exchanges: int, tmp_path: Path) -> None:
-    """Every dialogue cut after some exchanges has the labels there that it had before."""
+    """Every dialogue truncated after some exchanges keeps its labels up to there."""
     text = (SHARED / "convai2" / "valid_self_original_no_cands.txt").read_text()
     begins = [match.start() for match in re.finditer(r"^1 ", text, re.MULTILINE)]
     train, valid = text[: begins[200]], text[begins[200] :]
@@ -171,8 +171,10 @@ def test_no_label_of_personachat_looks_ahead(exchanges: int, tmp_path: Path) -> 
 
 
 def chat_labels(folder: Path, train: str, valid: str, exchanges: int) -> Counter[tuple[Any, ...]]:
-    """Contexts of the first exchanges with their labels. The training set is the same, and with it
-    the words that WordCont asks for."""
+    """Return the contexts of the first exchanges with their labels.
+
+    The training set is unchanged, and therefore also the words that WordCont uses.
+    """
     place = folder / "convai2"
     place.mkdir(parents=True)
     (place / "train_self_original_no_cands.txt").write_text(train)
@@ -188,7 +190,7 @@ def chat_labels(folder: Path, train: str, valid: str, exchanges: int) -> Counter
 
 
 def cut_after(text: str, exchanges: int | None) -> str:
-    """Each dialogue of a ConvAI2 file with its first exchanges only."""
+    """Limit each dialogue of a ConvAI2 file to its first exchanges."""
     kept, spoken = [], 0
     for line in text.splitlines():
         number, _, rest = line.partition(" ")
@@ -212,7 +214,7 @@ def test_only_downstream_probes_read_the_system_turn() -> None:
 
 @needs_data
 def test_labels_by_hand_of_a_taxi_dialogue() -> None:
-    """SNG0073, read in test.json: destination and departure, then the time of leaving."""
+    """SNG0073 in test.json: destination and departure, then the departure time."""
     with zipfile.ZipFile(SHARED / "multiwoz20" / "test.json.zip") as archive:
         log = json.loads(archive.read("test.json"))["SNG0073"]["log"]
     assert log[1]["metadata"]["taxi"]["semi"]["destination"] == "pizza hut fen ditton"

@@ -248,7 +248,7 @@ def test_prompt_and_answer(
 
 
 def test_relations_are_named_in_words() -> None:
-    """Prefix stripped, underscores to spaces; only the slash of one relation is spelled out."""
+    """The prefix is removed, and underscores become spaces; one relation's slash is spelled out."""
     task = get_task("Friends", "relation_extraction")
     for label, words in task.prompt.label_words.items():
         bare = label.partition(":")[2] or label

@@ -1,4 +1,4 @@
-"""Every task and every family, on real instances, for a few steps: trains, scores, writes."""
+"""Training, scoring and writing of every task and family on real instances, for a few steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAIRS = [(task.dataset, task.name) for task in PAPER_TASKS]
 
 @pytest.fixture(scope="module")
 def instances(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A few real instances of every task and split."""
+    """Write a few real instances of every task and split."""
     base = tmp_path_factory.mktemp("instances")
     found = {}
     for dataset in DATASETS:
@@ -48,7 +48,7 @@ def encoded(
     instances: dict[str, Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[Family, Path, dict[str, Path]]]:
-    """(family, checkpoint, encoded folder per dataset)."""
+    """Return (family, checkpoint, encoded folder per dataset)."""
     family: Family = request.param
     base = tmp_path_factory.mktemp(family)
     texts = [row.context for d, t in PAIRS for row in read_instances(instances[d], t, "train")[:8]]

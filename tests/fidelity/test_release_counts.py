@@ -1,7 +1,7 @@
 """The real release: samples per task and split, spans, offsets, and the full data in the zips.
 
-SAMPLES and TOTALS are the counts that the data's own description gives; where it calls a task
-exact, they are also those of the paper's Table 1.
+SAMPLES and TOTALS are the counts in the data's own description. If it calls a task exact, they are
+also those of the paper's Table 1.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SAMPLES = {
     "relation_extraction": (484, 117, 1131),
     "MELD_emotion_recognition": (616, 148, 1247),
 }
-"""Few-sample train and dev, and test."""
+"""Numbers of samples in few-sample train and dev, and in test."""
 
 TOTALS = {
     "emotion_recognition": 102978,
@@ -67,7 +67,7 @@ TOTALS = {
     "relation_extraction": 7312,
     "MELD_emotion_recognition": 9140,
 }
-"""All samples of the full data."""
+"""Numbers of all samples in the full data."""
 
 EXACT = (
     "emory_emotion_recognition",
@@ -82,7 +82,7 @@ Read = Callable[[Task, str], list[Instance]]
 
 @pytest.fixture(scope="module")
 def reduced(shared: Path) -> Iterator[Load]:
-    """The folders, which hold the few-sample dialogues only; each is parsed once."""
+    """Return a cached parser of the folders, which contain only the few-sample dialogues."""
     load = cache(lambda dataset: load_release(shared / "feta", dataset))
     yield load
     load.cache_clear()
@@ -90,7 +90,7 @@ def reduced(shared: Path) -> Iterator[Load]:
 
 @pytest.fixture(scope="module")
 def full(shared: Path) -> Iterator[Load]:
-    """The zips with every dialogue; each is parsed once."""
+    """Return a cached parser of the zips, which contain all dialogues."""
     load = cache(lambda dataset: load_release(shared / "feta" / "full", dataset))
     yield load
     load.cache_clear()
@@ -98,13 +98,13 @@ def full(shared: Path) -> Iterator[Load]:
 
 @pytest.fixture(scope="module")
 def few_sample(reduced: Load) -> Iterator[Read]:
-    """The few-sample instances of a task and split of the folders; each is read once."""
+    """Return a cached reader of few-sample instances from the folders, by task and split."""
 
     @cache
     def read(dataset: str, task: str, split: str) -> list[Instance]:
         return read_instances(reduced(dataset), task, split, few_sample=True)
 
-    # Cards hold dictionaries, so they cannot be keys.
+    # Cards contain dictionaries, so they cannot be keys.
     yield lambda task, split: read(task.dataset, task.name, split)
     read.cache_clear()
 
@@ -152,7 +152,7 @@ def test_real_data_is_not_called_synthetic(reduced: Load, dataset: str) -> None:
 
 @pytest.mark.parametrize("task", [task for task in PAPER_TASKS if task.kind == "span"], ids=by_name)
 def test_spans_equal_their_text(few_sample: Read, task: Task) -> None:
-    # Entities are in lower case in the release, and in the dialogue they are not.
+    # Entities are lower-cased in the release, but not in the dialogue.
     ignore_case = task.name == "reading_comprehension"
     for instance in every(few_sample, task):
         assert len(instance.target) == len(instance.starts) > 0
@@ -173,7 +173,7 @@ def test_which_spans_are_unanswerable(few_sample: Read) -> None:
     assert len(causal) / sum(SAMPLES["causal_emotion_span_extraction"]) == pytest.approx(0.74, 0.01)
     assert absent("DailyDialog", "dialogue_reasoning_span_extraction") == []
     assert absent("Friends", "question_answering") == []
-    # Four answers' names are never said in their scenes.
+    # The names of four answers do not occur in their scenes.
     assert len(absent("Friends", "reading_comprehension")) == 4
 
 

@@ -1,4 +1,4 @@
-"""The cards say what the release's metadata and the paper's Table 1 say."""
+"""The cards agree with the release's metadata and the paper's Table 1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ each_task = pytest.mark.parametrize("task", PAPER_TASKS, ids=lambda task: task.n
 
 @pytest.fixture(scope="module")
 def metadata(shared: Path) -> dict[str, Any]:
-    """Dataset → the release's metadata."""
+    """Return dataset → the release's metadata."""
     found = {}
     for dataset in DATASETS:
         path = shared / "feta" / f"TLiDB_{dataset}" / f"TLiDB_{dataset}.json"
@@ -55,14 +55,14 @@ def test_metrics(task: Task, metadata: dict[str, Any]) -> None:
 
 
 def specs(released: dict[str, Any]) -> list[MetricSpec]:
-    """The metrics of one task's metadata: one per set of keyword arguments."""
+    """Return the metrics of one task's metadata, one per set of keyword arguments."""
     found = []
     for name in released["metrics"]:
         settings = released.get("metric_kwargs", {}).get(name, {})
         for setting in settings if isinstance(settings, list) else [settings]:
             known = {"average", "labels", "unanswerable_phrases", "ignore_unanswerable"}
             assert set(setting) <= known, f"unknown metric settings: {setting}"
-            # The toolkit's multi-label F1 is micro unless told otherwise.
+            # The toolkit's multi-label F1 is micro by default.
             default = "micro" if name == "multilabel_f1" else None
             found.append(
                 MetricSpec(

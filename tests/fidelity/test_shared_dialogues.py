@@ -1,4 +1,4 @@
-"""Which dialogues the published releases have in two splits: the counts of decision 25."""
+"""Numbers of dialogues that published releases have in two splits, as in decision 25."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of LoRA beside full fine-tuning is of the shipped records."""
+"""The table that compares LoRA with full fine-tuning agrees with the shipped records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix's best cells beside their controls, as docs/transfer.md says it."""
+"""The matrix's best cells and their controls agree with docs/transfer.md."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ CONTROLS = PAGE.split("### Larger models")[0]
 
 
 def printed(values: pd.Series) -> str:
-    """One number, or from the least to the most, as the page prints it."""
+    """Format one number, or the range from lowest to highest, as on the page."""
     ends = dict.fromkeys(f"{value:+.1f}".replace("-", "−") for value in (min(values), max(values)))
     return " to ".join(ends)
 
 
 @pytest.fixture(scope="module")
 def controls(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tables, made here of the records alone."""
+    """Build the tables from records alone."""
     folder = tmp_path_factory.mktemp("controls") / "results"
     study = merged("minilm-controls.parquet", "minilm-controls.yaml", folder)
     commands.collect(study, complete=True)

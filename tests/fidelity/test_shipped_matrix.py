@@ -1,4 +1,4 @@
-"""The shipped matrix: its records are of its preset, and the pages say what its tables do."""
+"""The shipped matrix: its records match its preset, and the pages agree with its tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-matrix.yaml"
 PAGE = (ROOT / "docs" / "transfer.md").read_text().split("## The whole matrix")[1]
 WORDS = " ".join(PAGE.split())
-"""The section in one line, for sentences that are wrapped."""
+"""Text of the section as one line, to find wrapped sentences."""
 SELECTION = (ROOT / "docs" / "selection.md").read_text().split("### On the shipped matrix")[1]
 PROMPTED = (ROOT / "docs" / "prompted.md").read_text().split("## First numbers")[1]
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
@@ -46,7 +46,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.fixture(scope="module")
 def results(study: Study) -> Results:
-    """Its tables and statistics, made here, of what is there."""
+    """Build its tables and statistics from the existing records."""
     commands.collect(study, complete=False)
     commands.statistics(study)
     return read_results(study.tables)
@@ -89,7 +89,7 @@ def test_the_pages_table_is_of_these_tables(results: Results) -> None:
 
 
 def signed(value: float) -> str:
-    """As the page prints a delta."""
+    """Format a delta as on the page."""
     return f"{value:+.1f}".replace("-", "−")
 
 
@@ -150,7 +150,7 @@ def test_its_cuts_are_in_its_tables(results: Results) -> None:
 
 @pytest.fixture(scope="module")
 def regret(study: Study, results: Results) -> pd.DataFrame:
-    """regret@1 over both datasets' targets."""
+    """Return regret@1 over both datasets' targets."""
     frame = pd.read_parquet(Path(study.tables, "regret.parquet"))
     return frame[(frame["measure"] == "regret@1") & (frame["dataset"] == "all")]
 
@@ -177,12 +177,12 @@ def test_no_selector_is_told_from_random_or_source_mean(regret: pd.DataFrame) ->
     assert set(least) == {"taskemb"}
 
 
-# --- a language model that is asked -------------------------------------------------------------
+# --- a prompted language model ------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def asked(study: Study, results: Results) -> pd.DataFrame:
-    """Rows of targets, by dataset, target and shots."""
+    """Return the rows of prompted runs by dataset, target and shots."""
     frame = pd.read_parquet(Path(study.tables, "prompted.parquet"))
     return frame[frame["target"] != ""].set_index(["dataset", "target", "shots"])
 
@@ -221,7 +221,7 @@ def test_what_the_page_says_of_asking(asked: pd.DataFrame, results: Results) -> 
 
 
 def test_asking_takes_about_what_is_forecast(study: Study) -> None:
-    """On processor cores that had other work besides: the median, since some had much."""
+    """The median is used, since some of the processor cores were busy with other work."""
     rates = Rates("cpu", {"float32": 185e9, "bfloat16": 1184e9}, "its machine", "measured")
     estimates = Estimates(study, "cpu", rates)
     factors = []
@@ -236,7 +236,7 @@ def test_asking_takes_about_what_is_forecast(study: Study) -> None:
 
 
 def test_what_the_page_of_speed_says_of_its_minutes(study: Study) -> None:
-    """By task, and of all trainings of two."""
+    """The minutes are per task, and for all trainings on two tasks."""
     page = (ROOT / "docs" / "development" / "performance.md").read_text()
     minutes: dict[tuple[str, str], float] = {}
     for stage in study.plan.stages:

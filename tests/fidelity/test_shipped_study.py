@@ -1,4 +1,4 @@
-"""The shipped study: its records are what its preset plans today, and hold no text."""
+"""The shipped study: its records match the preset's current plan, and contain no text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.fixture(scope="module")
 def results(study: Study) -> Results:
-    """Its tables and statistics, made here."""
+    """Build its tables and statistics."""
     commands.collect(study, complete=True)
     commands.statistics(study)
     return read_results(study.tables)
@@ -67,7 +67,7 @@ def test_the_pages_table_is_of_these_tables(results: Results) -> None:
 
 
 def signed(value: float) -> str:
-    """As the page prints a delta."""
+    """Format a delta as on the page."""
     return f"{value:+.1f}".replace("-", "−")
 
 
@@ -86,7 +86,7 @@ def test_what_the_page_says_of_its_cells(results: Results) -> None:
 def test_the_standard_error_of_a_share_of_right_answers_is_the_closed_form(
     results: Results,
 ) -> None:
-    """Of the cell whose error random draws once put at 0.569."""
+    """The cell is one whose error was once estimated as 0.569 by resampling."""
     cells = results.statistics.cells
     of_cell = (
         cells["target"].eq("adversarial_response_selection")
@@ -98,7 +98,7 @@ def test_the_standard_error_of_a_share_of_right_answers_is_the_closed_form(
 
 
 def test_its_records_are_those_of_126_trainings_re_keyed(pack: Pack, study: Study) -> None:
-    """They were packed before two trainings of a pair were one."""
+    """They were packed before the two trainings of a pair became one."""
     assert len(pack.table) == 126
     records = [read_record(path) for path in Path(study.config.results).rglob("metrics.json")]
     assert {record["node"]["digest"] for record in records} == {s.digest for s in study.plan.stages}
@@ -108,7 +108,7 @@ def test_its_records_are_those_of_126_trainings_re_keyed(pack: Pack, study: Stud
 
 
 def test_its_inputs_are_those_at_hand(pack: Pack, shared: Path) -> None:
-    """Else the preset would plan other trainings where the data are."""
+    """Otherwise the preset would plan other trainings on a machine with the data."""
     study = open_study(PRESET, {"data": {"release": str(shared / "feta")}}, need_inputs=False)
     assert pack.facts["data"] == study.revisions.data
 

@@ -1,9 +1,8 @@
-"""Declared datasets that are damaged, odd or made to do harm, each with what has to come of it.
+"""Declared datasets that are damaged, unusual or malicious, each with the expected result.
 
-A case writes its files into an empty folder and gives their names. ``OK``: read, and nothing is
-said about it. ``NOTE``: read, and something is said about it. ``REFUSED``: an error that
-names the file. ``TOLD``: either of the last two, but not silence. ``says``: what has to be in the
-output, as a regular expression.
+A case writes its files into an empty folder and returns their names. ``OK``: read without a
+message. ``NOTE``: read with a message. ``REFUSED``: an error that names the file. ``TOLD``: either
+of the last two, but not silence. ``says``: regular expression that the output must match.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Case:
-    """``result`` None: either is right, as long as nothing breaks."""
+    """A hostile dataset. ``result``: None if any result without a crash is correct."""
 
     name: str
     build: Build
@@ -58,7 +57,7 @@ def case(name: str, result: Result | None, build: Build, says: str = "") -> None
 
 
 def dialogues(count: int = 40, **changes: Any) -> Rows:
-    """Good dialogues; a change is a value, or a function from a row's number to its value."""
+    """Build valid dialogues; a change is a value, or a function from row number to value."""
     rows = []
     for n in range(count):
         row: Json = {
@@ -77,7 +76,7 @@ def lines(rows: Iterable[Any]) -> str:
 
 
 def raw(name: str, content: bytes | str) -> Build:
-    """A file of these bytes."""
+    """Return a function that writes a file of these bytes."""
 
     def build(folder: Path) -> str:
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
@@ -98,7 +97,7 @@ def table(count: int = 40) -> list[list[str]]:
 
 
 def joined(rows: Iterable[Sequence[str]], mark: str = ",", end: str = "\n") -> str:
-    """Rows as text, with no quotation at all."""
+    """Join rows as text without any quoting."""
     return "".join(mark.join(row) + end for row in rows)
 
 
@@ -109,7 +108,7 @@ def written(rows: Iterable[Sequence[str]], **options: Any) -> str:
 
 
 def changed(row: int, change: Callable[[list[str]], list[str]]) -> str:
-    """A CSV file whose row of this number is another."""
+    """Return a CSV file in which one row is changed."""
     rows = table()
     rows[row] = change(rows[row])
     return joined(rows)
@@ -145,7 +144,7 @@ def arrow_bytes(*, stream: bool = True) -> bytes:
 GOOD = lines(dialogues())
 GOOD_CSV = joined(table())
 
-# --- good ones: what everybody has ---------------------------------------------------------------
+# --- common valid files --------------------------------------------------------------------------
 
 case("good JSON lines", OK, jsonl(), "# 40 train dialogues, 120 turns")
 case("good JSON", OK, raw("data.json", json.dumps(dialogues())), "# 40 train dialogues, 120 turns")
@@ -436,7 +435,7 @@ case("a line without an end", REFUSED, raw("d.jsonl", '{"a": "' + "b" * 30_000_0
 
 
 def bomb(name: str, unit: bytes, count: int) -> Build:
-    """A small file that unpacks to ``count`` times a MiB."""
+    """Return a function that writes a small file which unpacks to ``count`` MiB."""
 
     def build(folder: Path) -> str:
         with gzip.open(folder / name, "wb", compresslevel=1) as stream:
@@ -628,7 +627,7 @@ case(
 
 
 def one_text_often(folder: Path) -> str:
-    """A dictionary of a text of a megabyte, and 20,000 rows that name it."""
+    """Write a dictionary with one text of a megabyte, and 20,000 rows that refer to it."""
     text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(20_000, np.int32)), ["a " * (MIB // 2)])
     made = pa.table({"text": text, "label": pa.array(["a", "b"] * 10_000)})
     pq.write_table(made, folder / "d.parquet", store_schema=False, dictionary_pagesize_limit=2**22)
@@ -728,7 +727,7 @@ def looped_folder(folder: Path) -> str:
 
 
 def saved_folder(state: str) -> Build:
-    """A folder as ``Dataset.save_to_disk`` writes it, but for what its state says."""
+    """Return a function that writes a ``Dataset.save_to_disk`` folder with another state."""
 
     def build(folder: Path) -> str:
         place = folder / "d"

@@ -1,4 +1,4 @@
-"""Shards that nobody should be able to harm an import with, made from a good one."""
+"""Malicious shards, derived from a valid one, that must not harm an import."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tasktransfer.operate.pack import FOOTER, SCHEMA, content_digest
 ROWS, FILES = (SCHEMA.field(name).type for name in ("rows", "files"))
 Rows = list[dict[str, Any]]
 Make = Callable[[Path, Path], None]
-"""Writes a hostile file, given a good shard and its own path."""
+"""Function that writes a hostile file, given a valid shard and the output path."""
 
 MAKERS: dict[str, Make] = {}
-"""Kind → how such a shard is made."""
+"""Kind → function that writes such a shard."""
 
 
 def kind(make: Make) -> Make:
@@ -38,7 +38,7 @@ def rows_and_facts(good: Path) -> tuple[Rows, dict[str, Any]]:
 
 
 def write(out: Path, rows: Rows, facts: Any, **options: Any) -> None:
-    """Write a shard whose checksums are right."""
+    """Write a shard with valid checksums."""
     if isinstance(facts, dict) and isinstance(facts.get("sha256"), dict):
         facts = {**facts, "sha256": {row["path"]: content_digest(row) for row in rows}}
     footer = facts if isinstance(facts, bytes) else json.dumps(facts).encode()
@@ -47,7 +47,7 @@ def write(out: Path, rows: Rows, facts: Any, **options: Any) -> None:
 
 
 def changed(change: Callable[[Rows, dict[str, Any]], Any]) -> Make:
-    """A good shard with a change of its rows and facts, and checksums that fit."""
+    """Return a function that changes rows and facts of a valid shard, and fixes its checksums."""
 
     def make(good: Path, out: Path) -> None:
         rows, facts = rows_and_facts(good)
@@ -109,7 +109,7 @@ def sparse_terabyte(_: Path, out: Path) -> None:
         stream.truncate(2**40)
 
 
-# --- no Parquet -----------------------------------------------------------------------------------
+# --- not Parquet ----------------------------------------------------------------------------------
 
 
 @kind
@@ -302,7 +302,7 @@ def zeros_of_400_megabytes(good: Path, out: Path) -> None:
 
 @kind
 def dictionary_of_one_text(good: Path, out: Path) -> None:
-    """A hundred thousand instances that share one text of a megabyte."""
+    """Write a hundred thousand instances that share one text of a megabyte."""
     rows, facts = rows_and_facts(good)
     first, count = rows[0]["rows"][0], 100_000
     text = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), ["a" * 2**20])
@@ -322,7 +322,7 @@ def dictionary_of_one_text(good: Path, out: Path) -> None:
 
 
 def write_table(out: Path, table: pa.Table, facts: Any, **options: Any) -> None:
-    """Write a table whose types Parquet alone tells, and which are then those of a pack."""
+    """Write a table without an Arrow schema; its types, read from Parquet, are those of a pack."""
     plain = {"store_schema": False, "use_compliant_nested_type": False, "compression": "zstd"}
     with pq.ParquetWriter(out, table.schema, **plain, **options) as writer:
         writer.write_table(table)

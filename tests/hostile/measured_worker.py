@@ -1,7 +1,7 @@
-"""A process that runs commands of tasktransfer one after the other, and says what each took.
+"""A process that runs tasktransfer commands one after the other and measures each.
 
-A line of JSON on standard input is the words of a command; a line of JSON on standard output is
-its outcome. One process for many commands, since a start takes longer than most of them.
+It reads one command per line of JSON from standard input, and writes one outcome per line of JSON
+to standard output. One process runs many commands, since a start takes longer than most of them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SECONDS = 120
-"""Of the clock, after which a command has ended nothing: a busy machine is no fault of it."""
+"""Wall time after which a command counts as hanging, generous because machines may be busy."""
 MOST_MEMORY = 6 * 2**30
-"""Address space, so that a fault takes no machine along."""
+"""Limit of the address space, to protect the machine."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """``seconds``: of the processor; ``memory``: most resident MiB meanwhile."""
+    """Outcome of a command. ``seconds``: processor time. ``memory``: peak resident MiB."""
 
     code: int
     out: str
@@ -38,7 +38,7 @@ class Outcome:
 
 
 class Worker:
-    """The process, as a context; it starts again after a command that ended it."""
+    """The process as a context manager; it starts again after a command that ended it."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
@@ -59,7 +59,7 @@ class Worker:
             self._process = None
             raise AssertionError(f"{' '.join(words)}: ended its process (exit code {code})")
         outcome = Outcome(**json.loads(answer))
-        if outcome.memory > 500:  # what a library keeps is not the next command's
+        if outcome.memory > 500:  # memory kept by libraries must not count for the next command
             self.stop()
         return outcome
 
@@ -75,7 +75,7 @@ class Worker:
 
 @contextmanager
 def worker() -> Iterator[Worker]:
-    """A worker for as long as the context lasts."""
+    """Run a worker until the context ends."""
     own = Worker()
     try:
         yield own
@@ -101,7 +101,7 @@ def main() -> None:
     for line in sys.stdin:
         folder, *words = json.loads(line)
         os.chdir(folder)
-        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak
         out, errors, began = io.StringIO(), io.StringIO(), time.process_time()
         signal.alarm(SECONDS)
         with redirect_stdout(out), redirect_stderr(errors):

@@ -1,4 +1,4 @@
-"""Every hostile dataset is read or refused as it should be: no traceback, 10 seconds, 400 MiB."""
+"""Every hostile dataset is read or refused as expected: no traceback, 10 s, 400 MiB."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from measured_worker import Worker, worker
 
 SECONDS, MOST_MIB = 10, 400
 LARGE = 10 * 2**20
-"""Bytes of a case that has a process of its own."""
+"""Size in bytes from which a case has a separate process."""
 CODES = (0, 2, 3)
-"""Read; a word that is no option's; refused."""
+"""Expected exit codes: read, unknown command-line argument, refused."""
 DRAWN = re.compile(r"note: no (dev|test) split: .*")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -34,7 +34,7 @@ def test_a_hostile_dataset(case: Case, process: Worker, tmp_path: Path) -> None:
     names = case.build(tmp_path)
     words = [names] if isinstance(names, str) else [*names]
     if sum(path.stat().st_size for path in tmp_path.iterdir() if path.is_file()) > LARGE:
-        process.stop()  # Arrow sets a gibibyte aside once, which the limit does not count again
+        process.stop()  # Arrow reserves a gibibyte once, which the limit does not count again
     outcome = process.run(["data", "check", *words], tmp_path)
     said = outcome.out + outcome.errors
     assert "Traceback" not in said
@@ -50,8 +50,11 @@ def test_a_hostile_dataset(case: Case, process: Worker, tmp_path: Path) -> None:
 
 
 def _result(code: int, errors: str) -> str:
-    """Name what became of a dataset. That splits are drawn is said of every file without them, and
-    is no note here."""
+    """Return the result of a dataset.
+
+    The message that splits are sampled appears for every file without splits, so it does not count
+    as a note.
+    """
     if code != 0:
         return "refused"
     return "note" if "note:" in DRAWN.sub("", errors) else "ok"

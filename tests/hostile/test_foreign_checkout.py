@@ -1,4 +1,4 @@
-"""A folder of shards may be a git checkout whose configuration names programs: none is started."""
+"""Programs named in the git configuration of a folder of shards are not started."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ PROGRAMS = {
 
 @pytest.fixture
 def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A study and ``shards/``, a checkout whose every program would write this file."""
+    """Write a study and ``shards/``, a checkout whose programs all write the returned file."""
     monkeypatch.chdir(tmp_path)
     study = opened(results="lab")
     finish_all(study, measured=True)
@@ -92,7 +92,7 @@ def git(*words: str) -> None:
 
 
 def test_the_trap_snaps(canary: Path) -> None:
-    """Otherwise the test below could not fail."""
+    """Without this, the test below could not fail."""
     subprocess.run(["git", "-C", "shards", "status"], check=False, capture_output=True)
     assert canary.exists()
 
@@ -106,7 +106,7 @@ def test_nothing_of_a_foreign_checkout_is_run(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """Nor is git itself, which stands in for every program that it might start."""
+    """Not even git is started, which represents all programs that it might start."""
     programs = tmp_path / "bin"
     programs.mkdir()
     executable(programs / "git", canary)

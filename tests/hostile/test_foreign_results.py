@@ -1,5 +1,4 @@
-"""A results folder of somebody else may hold anything: ``merge`` takes nodes, and nothing that lies
-elsewhere."""
+"""``merge`` copies only nodes from an untrusted results folder, and nothing outside of it."""
 
 from __future__ import annotations
 
@@ -93,7 +92,7 @@ def test_a_table_that_is_a_link_is_not_copied(link: str, theirs: Study) -> None:
 @pytest.mark.parametrize("kind", ["fit", "data", "evaluation"])
 @pytest.mark.parametrize("everything", [False, True])
 def test_a_record_of_no_node_is_refused(kind: str, everything: bool, theirs: Study) -> None:
-    """In the folder of a node that is wanted, by a digest that is its own."""
+    """The record is in a planned node's folder, and has a consistent digest."""
     stage = theirs.plan.stages[0]
 
     def change(record: dict[str, Any]) -> None:

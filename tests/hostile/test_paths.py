@@ -1,5 +1,4 @@
-"""Whatever a user names may be a pipe, a device, a folder or a link to one of them: every command
-refuses it at once, and waits for nothing."""
+"""Every command refuses pipes, devices, folders and links to them at once, without waiting."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from tasktransfer.errors import StorageError
 from tasktransfer.files import private_folder
 
 SECONDS = 30
-"""A pipe would be waited for, and /dev/zero read, for ever."""
+"""Time limit: reading a pipe or /dev/zero would never end."""
 STUDY = {
     "study": "s",
     "datasets": {"DailyDialog": {"tasks": ["emotion_recognition", "dialogue_nli"]}},
@@ -108,14 +107,14 @@ def test_what_is_no_file_is_refused_at_once(
     with within(SECONDS):
         try:
             code = cli.main(words)
-        except SystemExit as end:  # argparse refuses the word
+        except SystemExit as end:  # argparse refuses the argument
             code = int(str(end.code))
     assert code != 0
     assert "odd" in capsys.readouterr().err
 
 
 def test_a_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
-    """In /tmp anybody may make a folder with the name that is expected there."""
+    """In /tmp any user can create a folder with the expected name."""
     assert private_folder(tmp_path / "own", "look").stat().st_mode & 0o777 == 0o700
     (tmp_path / "link").symlink_to(tmp_path / "own")
     open_to_all = tmp_path / "open"

@@ -1,4 +1,4 @@
-"""No shard of another lab harms an import: it is taken or refused, and the others are taken."""
+"""A malicious shard is imported or refused without harm, and the other shards are imported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tasktransfer.operate.commons.isolated import PackReader
 from tasktransfer.operate.pack import pack_results
 
 HARMLESS = {"damaged_0", "damaged_10", "record_of_another_node"}
-"""Read without a complaint: bytes that nothing depends on; a record that ``merge`` refuses."""
+"""Shards that are read without an error: unused bytes changed, or a record refused by ``merge``."""
 MOST_MIB = 400
 SECONDS = 10
 
@@ -29,11 +29,11 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN)
 seconds = used.ru_utime + used.ru_stime
 print(json.dumps([done.returncode, done.stdout, done.stderr, used.ru_maxrss / 1024, seconds]))
 """
-"""In a process of its own: what a process takes at most is told to those that it starts."""
+"""Script for a separate process, because child processes inherit the peak memory."""
 
 
 def measured(*words: str) -> tuple[int, str, str, float, float]:
-    """Run ``tasktransfer``: its exit code, output, errors, peak MiB and processor seconds."""
+    """Run ``tasktransfer``; return exit code, output, errors, peak MiB and processor seconds."""
     command = [sys.executable, "-c", MEASURE, sys.executable, "-m", "tasktransfer", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     code, out, errors, memory, seconds = json.loads(done.stdout)
@@ -42,7 +42,7 @@ def measured(*words: str) -> tuple[int, str, str, float, float]:
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A good shard, ``lab/good.parquet``, beside the config of its study."""
+    """Write a valid shard, ``lab/good.parquet``, next to its study's config."""
     folder = tmp_path_factory.mktemp("lab")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -84,7 +84,7 @@ def test_a_hostile_shard_is_refused(
 def test_all_hostile_shards_at_once_leave_the_others(
     good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a user runs it: the exit code, what is taken, and what it costs."""
+    """The command runs as by a user; exit code, imported nodes and cost are checked."""
     monkeypatch.chdir(tmp_path)
     study = opened()
     shards = tmp_path / "shards"
