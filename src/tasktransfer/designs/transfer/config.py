@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
     PlainValidator,
-    ValidationInfo,
-    field_validator,
     model_validator,
 )
 
@@ -24,25 +22,30 @@ from tasktransfer.config import (
     ALL,
     CheckpointConfig,
     CommonConfig,
-    DataConfig,
     EndpointConfig,
-    ModelConfig,
-    TrainingConfig,
 )
 from tasktransfer.config.fidelity import switches_of
-from tasktransfer.config.fields import DISTINCT, LIST, Count, Epochs, Seeds, UserPath
+from tasktransfer.config.fields import DISTINCT, LIST, Seeds
 from tasktransfer.config.models import named_once
-from tasktransfer.config.recipes import Recipe, find_recipe
+from tasktransfer.config.recipes import find_recipe
 from tasktransfer.config.training import OF_ROUNDS
 from tasktransfer.core.specs import FAMILIES, ModelSpec, Reads, Rounds, Training
 from tasktransfer.core.validation import Problem
-from tasktransfer.designs.names import DatasetName, OneOf
+from tasktransfer.designs.names import OneOf
 from tasktransfer.designs.transfer.algorithms import (
     ALGORITHMS,
     PAPER_ALGORITHMS,
     STAGE_KINDS,
 )
 from tasktransfer.designs.transfer.challenge.rules import Rules, forbidden
+from tasktransfer.designs.transfer.config_sections import (
+    ModelTraining,
+    TransferCheckpoints,
+    TransferData,
+    TransferModel,
+    TransferTraining,
+    training_on,
+)
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.dataset_section import (
     DatasetConfig,
@@ -68,148 +71,9 @@ from tasktransfer.designs.transfer.racing import RacingConfig
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.results.study import Study
 
-PAPER_EPOCHS = {"DailyDialog": 30, "Friends": 20}
-
 AlgorithmName = Annotated[str, OneOf("algorithm", lambda dataset: ALGORITHMS)]
 SelectorName = Annotated[str, OneOf("selector", lambda dataset: SELECTORS)]
 ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
-
-
-class TransferData(DataConfig):
-    """Dialogues of the study, and the folders of other datasets' releases."""
-
-    releases: dict[DatasetName, UserPath] = Field(
-        default={}, description="dataset: folder of its release, if that is not data.release"
-    )
-
-    def release_of(self, dataset: str) -> str:
-        return self.releases.get(dataset, self.release)
-
-    def generates(self, dataset: str) -> bool:
-        return self.generated and dataset not in self.releases
-
-
-class TransferTraining(TrainingConfig):
-    """Hyperparameters (paper, Appendix B)."""
-
-    epochs: Epochs | Annotated[dict[DatasetName, Epochs], Field(min_length=1)] = Field(
-        default=PAPER_EPOCHS,
-        description="passes over the training set; one number, or one per dataset",
-    )
-    updates: Count | None = Field(
-        default=None,
-        description="optimiser steps instead of epochs; a run on several tasks has this number of "
-        "steps per task",
-    )
-    min_updates: Count | None = Field(
-        default=None, description="minimum number of optimiser steps, if epochs give fewer"
-    )
-    round_updates: Count | None = Field(
-        default=None,
-        description="updates per round, after which dev is evaluated; null: one epoch",
-    )
-    patience: Count | None = Field(
-        default=None,
-        description="rounds without improvement after which training stops; null: never",
-    )
-    recipe: Literal["auto"] | None = Field(
-        default=None,
-        description="auto: keys of this section that are missing in the file, and models[].reads, "
-        "are set by the model's family and size; null: they are set as in the paper",
-    )
-
-    later: ClassVar[tuple[str, ...]] = (
-        *TrainingConfig.later,
-        *("updates", "min_updates", "round_updates", "patience", "recipe"),
-    )
-
-    @property
-    def keys_in_file(self) -> set[str]:
-        """Keys that the file sets to a value other than null."""
-        return {key for key in self.model_fields_set if getattr(self, key) is not None}
-
-    @property
-    def has_own_budget(self) -> bool:
-        """Whether the file sets the length of training."""
-        return bool({"epochs", "updates", "min_updates"} & self.keys_in_file)
-
-    def follow(self, recipe: Recipe) -> TransferTraining:
-        """Return the section with a recipe's values for the keys that are not in the file."""
-        budget = ("updates", "round_updates")
-        values = {
-            key: value
-            for key, value in asdict(recipe).items()
-            if key in type(self).model_fields
-            and key not in self.keys_in_file
-            and not (key in budget and self.has_own_budget)
-        }
-        return self.model_copy(update=values)
-
-
-def _training_on(dataset: str, section: TransferTraining) -> Training:
-    """Return the hyperparameters of trainings on a dataset."""
-    epochs = section.epochs
-    if isinstance(epochs, dict):
-        epochs = epochs.get(dataset, 1)  # checked to be there unless the budget is in updates
-    return Training(**{**section.resolved(), "epochs": epochs})
-
-
-class ModelTraining(NamedTuple):
-    """Training settings of a model; ``trainings`` has the hyperparameters by dataset."""
-
-    model: ModelSpec
-    trainings: Mapping[str, Training]
-    rounds: Rounds
-
-
-class TransferModel(ModelConfig):
-    """A model of the study."""
-
-    trained: bool = Field(
-        default=True,
-        description="whether the study trains it; false: it is only prompted",
-    )
-
-    @property
-    def is_only_prompted(self) -> bool:
-        return not self.trained
-
-    reads: Literal["pooler", "first_token", "mean"] = Field(
-        default="pooler",
-        description="input of an encoder's heads: the pooler's output (as in the paper), the first "
-        "token's last hidden state, or the mean of all tokens' last hidden states",
-    )
-
-    @field_validator("reads")
-    @classmethod
-    def _of_encoders(cls, reads: str, info: ValidationInfo) -> str:
-        family = info.data.get("family", "encoder")
-        if family != "encoder" and reads != "pooler":
-            raise ValueError(
-                f"found {reads!r}, and the family is {family}, which answers in text: remove it"
-            )
-        return reads
-
-
-StageKind = Literal["baseline", "multitask", "finetune", "control"]
-
-
-def _every_kind(value: Any) -> Any:
-    return list(STAGE_KINDS) if value == ALL else value
-
-
-class TransferCheckpoints(CheckpointConfig):
-    """Files that stay on disk in addition to records and predictions."""
-
-    keep: Annotated[
-        tuple[StageKind, ...],
-        LIST,
-        DISTINCT,
-        BeforeValidator(_every_kind, json_schema_input_type=Literal["all"] | list[StageKind]),
-    ] = Field(
-        default=("baseline",),
-        description="kinds of stages whose checkpoints stay on disk, or all",
-    )
 
 
 def _every_algorithm(names: Any) -> Any:
@@ -358,7 +222,7 @@ class TransferConfig(CommonConfig):
 
     def training_for(self, dataset: str) -> Training:
         """Return the hyperparameters that the file sets for all trainings on a dataset."""
-        return _training_on(dataset, self.training)
+        return training_on(dataset, self.training)
 
     def plan_training(
         self, model: TransferModel, spec: ModelSpec, parameters: int | None
@@ -377,7 +241,7 @@ class TransferConfig(CommonConfig):
             reads = model.reads if "reads" in model.model_fields_set else recipe.reads
         return ModelTraining(
             replace(spec, reads=reads),
-            {name: _training_on(name, section) for name in self.dataset_names},
+            {name: training_on(name, section) for name in self.dataset_names},
             Rounds(section.round_updates, section.patience),
         )
 

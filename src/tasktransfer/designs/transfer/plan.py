@@ -19,7 +19,8 @@ from tasktransfer.core.steps import Step
 from tasktransfer.datasets import data_of, recipe_of, task_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
-from tasktransfer.designs.transfer.config import ModelTraining, TransferConfig
+from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.config_sections import ModelTraining
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOSE

@@ -1,0 +1,158 @@
+"""Config sections of a transfer study that extend the common ones.
+
+These are ``data``, ``training``, ``models`` and ``checkpoints``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from tasktransfer.config import ALL, CheckpointConfig, DataConfig, ModelConfig, TrainingConfig
+from tasktransfer.config.fields import DISTINCT, LIST, Count, Epochs, UserPath
+from tasktransfer.config.recipes import Recipe
+from tasktransfer.core.specs import ModelSpec, Rounds, Training
+from tasktransfer.designs.names import DatasetName
+from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
+
+PAPER_EPOCHS = {"DailyDialog": 30, "Friends": 20}
+
+
+class TransferData(DataConfig):
+    """Dialogues of the study, and the folders of other datasets' releases."""
+
+    releases: dict[DatasetName, UserPath] = Field(
+        default={}, description="dataset: folder of its release, if that is not data.release"
+    )
+
+    def release_of(self, dataset: str) -> str:
+        return self.releases.get(dataset, self.release)
+
+    def generates(self, dataset: str) -> bool:
+        return self.generated and dataset not in self.releases
+
+
+class TransferTraining(TrainingConfig):
+    """Hyperparameters (paper, Appendix B)."""
+
+    epochs: Epochs | Annotated[dict[DatasetName, Epochs], Field(min_length=1)] = Field(
+        default=PAPER_EPOCHS,
+        description="passes over the training set; one number, or one per dataset",
+    )
+    updates: Count | None = Field(
+        default=None,
+        description="optimiser steps instead of epochs; a run on several tasks has this number of "
+        "steps per task",
+    )
+    min_updates: Count | None = Field(
+        default=None, description="minimum number of optimiser steps, if epochs give fewer"
+    )
+    round_updates: Count | None = Field(
+        default=None,
+        description="updates per round, after which dev is evaluated; null: one epoch",
+    )
+    patience: Count | None = Field(
+        default=None,
+        description="rounds without improvement after which training stops; null: never",
+    )
+    recipe: Literal["auto"] | None = Field(
+        default=None,
+        description="auto: keys of this section that are missing in the file, and models[].reads, "
+        "are set by the model's family and size; null: they are set as in the paper",
+    )
+
+    later: ClassVar[tuple[str, ...]] = (
+        *TrainingConfig.later,
+        *("updates", "min_updates", "round_updates", "patience", "recipe"),
+    )
+
+    @property
+    def keys_in_file(self) -> set[str]:
+        """Keys that the file sets to a value other than null."""
+        return {key for key in self.model_fields_set if getattr(self, key) is not None}
+
+    @property
+    def has_own_budget(self) -> bool:
+        """Whether the file sets the length of training."""
+        return bool({"epochs", "updates", "min_updates"} & self.keys_in_file)
+
+    def follow(self, recipe: Recipe) -> TransferTraining:
+        """Return the section with a recipe's values for the keys that are not in the file."""
+        budget = ("updates", "round_updates")
+        values = {
+            key: value
+            for key, value in asdict(recipe).items()
+            if key in type(self).model_fields
+            and key not in self.keys_in_file
+            and not (key in budget and self.has_own_budget)
+        }
+        return self.model_copy(update=values)
+
+
+def training_on(dataset: str, section: TransferTraining) -> Training:
+    """Return the hyperparameters of trainings on a dataset."""
+    epochs = section.epochs
+    if isinstance(epochs, dict):
+        epochs = epochs.get(dataset, 1)  # checked to be there unless the budget is in updates
+    return Training(**{**section.resolved(), "epochs": epochs})
+
+
+class ModelTraining(NamedTuple):
+    """Training settings of a model; ``trainings`` has the hyperparameters by dataset."""
+
+    model: ModelSpec
+    trainings: Mapping[str, Training]
+    rounds: Rounds
+
+
+class TransferModel(ModelConfig):
+    """A model of the study."""
+
+    trained: bool = Field(
+        default=True,
+        description="whether the study trains it; false: it is only prompted",
+    )
+
+    @property
+    def is_only_prompted(self) -> bool:
+        return not self.trained
+
+    reads: Literal["pooler", "first_token", "mean"] = Field(
+        default="pooler",
+        description="input of an encoder's heads: the pooler's output (as in the paper), the first "
+        "token's last hidden state, or the mean of all tokens' last hidden states",
+    )
+
+    @field_validator("reads")
+    @classmethod
+    def _of_encoders(cls, reads: str, info: ValidationInfo) -> str:
+        family = info.data.get("family", "encoder")
+        if family != "encoder" and reads != "pooler":
+            raise ValueError(
+                f"found {reads!r}, and the family is {family}, which answers in text: remove it"
+            )
+        return reads
+
+
+StageKind = Literal["baseline", "multitask", "finetune", "control"]
+
+
+def _every_kind(value: Any) -> Any:
+    return list(STAGE_KINDS) if value == ALL else value
+
+
+class TransferCheckpoints(CheckpointConfig):
+    """Files that stay on disk in addition to records and predictions."""
+
+    keep: Annotated[
+        tuple[StageKind, ...],
+        LIST,
+        DISTINCT,
+        BeforeValidator(_every_kind, json_schema_input_type=Literal["all"] | list[StageKind]),
+    ] = Field(
+        default=("baseline",),
+        description="kinds of stages whose checkpoints stay on disk, or all",
+    )
