@@ -204,7 +204,7 @@ def test_selectors_rank_sources_of_other_datasets() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"targets": ["Tickets/intnt"]}, "'Tickets/intnt' is no task that is studied"),
+        ({"targets": ["Tickets/intnt"]}, "'Tickets/intnt' is not a task of the study"),
         ({"targets": ["Tickets/*"], "pairs": [{"source": "*", "target": "*"}]}, "pairs: cannot be"),
         ({"pairs": "all", "algorithms": ["multitask"]}, "multitask trains source and target tog"),
         (

@@ -248,7 +248,7 @@ def test_predictions_that_change_after_they_were_collected_are_refused(study: St
     tables = gather(study)
     path = record_of(study, a_run(study)).with_name("rows.parquet")
     path.write_bytes(path.read_bytes() + b" ")
-    with pytest.raises(RecordError, match=rf"{re.escape(str(path))}.*SHA-256.*collect again"):
+    with pytest.raises(RecordError, match=rf"{re.escape(str(path))}.*SHA-256.*collect` again"):
         cells(tables, RESULTS)
 
 

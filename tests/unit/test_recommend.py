@@ -120,7 +120,7 @@ def test_without_a_sure_selector_a_probe_is_named() -> None:
     assert told["learnt_from"] is None
     assert "selectors: [probe]" in told["next"][0]
     text = as_text(told)
-    assert "not told from random" in text
+    assert "not significantly better than random" in text
     assert "no expected gain" in text
 
 
@@ -132,5 +132,5 @@ def test_targets_and_sources_have_to_be_the_studys() -> None:
     )
     with pytest.raises(ConfigError, match="DailyDialog/topic_classification"):
         asked_for(study(), "nothing", [])
-    with pytest.raises(ConfigError, match="no source"):
+    with pytest.raises(ConfigError, match="not a source"):
         asked_for(study(), "topic_classification", ["question_answering"])

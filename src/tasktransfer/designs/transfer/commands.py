@@ -51,7 +51,7 @@ def end_round(study: Study, name: str) -> None:
     collected.require(complete=True)
     kept = pairs_that_go_on(tables_of(collected), so_far, config.racing.keep[number - 1])
     write_choice(study.config.results, name, kept)
-    print(f"{name}: {len(kept)} pairs go on to {config.racing.seeds[number]} seeds")
+    print(f"{name}: {len(kept)} pairs continue to {config.racing.seeds[number]} seeds")
 
 
 def select_sources(study: Study, name: str) -> None:
@@ -139,8 +139,8 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
 
     if len(words) < 4:
         raise ConfigError(
-            f"found {' '.join(words)!r}: name DATASET MODEL ALGORITHM and SOURCE TARGET, of a "
-            "baseline the TARGET alone; or the digest of a training"
+            f"found {' '.join(words)!r}; give DATASET MODEL ALGORITHM SOURCE TARGET (for a "
+            "baseline without SOURCE), or the digest of a run"
         )
     dataset, model, algorithm, *tasks = words
     tables = Path(study.tables)

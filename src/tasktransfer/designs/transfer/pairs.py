@@ -145,7 +145,7 @@ def _matching(pattern: str, studied: list[Task], path: str, problems: list[Probl
         names = [f"{dataset}/{task}" for dataset, task in studied]
         hint = nearest(pattern, names) or f"; studied are {', '.join(names[:6])}"
         problems.append(
-            Problem(path, f"{pattern!r} is no task that is studied{hint}: add it to datasets")
+            Problem(path, f"{pattern!r} is not a task of the study{hint}: add it to datasets")
         )
     elif not home and name != "*" and len(found) > 1:
         both = ", ".join(f"{dataset}/{task}" for dataset, task in found)

@@ -326,7 +326,7 @@ def _refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
     )
     if problems:
         raise ConfigError(
-            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]}; mend the "
+            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]}; fix the "
             "config, or set rules: free (records of a free study cannot be submitted)"
         )
 

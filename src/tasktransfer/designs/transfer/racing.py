@@ -104,9 +104,7 @@ def race_of(racing: RacingConfig, seeds: Sequence[int], results: str) -> Race:
             kept.append(frozenset(tuple(row[name] for name in NAMES) for row in written))
         except (KeyError, TypeError) as error:
             path = Path(results, choice_file(choice_name(number)))
-            raise RecordError(
-                f"{path}: damaged ({error!r}); delete it, it is made again"
-            ) from error
+            raise RecordError(f"{path}: damaged ({error!r}); delete it to recreate it") from error
     return Race(rounds, tuple(kept))
 
 

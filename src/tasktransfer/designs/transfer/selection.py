@@ -54,7 +54,7 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
             for item in written
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise RecordError(f"{path}: damaged ({error!r}); delete it, it is made again") from error
+        raise RecordError(f"{path}: damaged ({error!r}); delete it to recreate it") from error
     contradiction = _contradiction(config, picked)
     if contradiction:
         raise RecordError(
@@ -91,5 +91,5 @@ def _contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str
                 )
             others = {item.target, *item.sources} - set(DATASETS[dataset.name].tasks)
             if others:
-                return f"{', '.join(sorted(others))} is no task of {dataset.name}"
+                return f"{', '.join(sorted(others))} is not a task of {dataset.name}"
     return None

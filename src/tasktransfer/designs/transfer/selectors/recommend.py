@@ -85,14 +85,16 @@ def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
     if len(found) != 1:
         targets = [f"{one.name}/{name}" for one in config.datasets for name in one.targets]
         raise ConfigError(
-            f"--target: {target!r} is {'of several datasets' if found else 'no target'}; the study "
-            f"has {', '.join(targets)}"
+            f"--target: {target!r} is {'in several datasets' if found else 'not a target'}; the "
+            f"study has {', '.join(targets)}"
         )
     ((name, known),) = found
     sources = [as_seen_from(name, task_of(name, source)) for source in sources]
     unknown = [source for source in sources if source not in known]
     if unknown:
-        raise ConfigError(f"--sources: {unknown[0]!r} is no source; there are {', '.join(known)}")
+        raise ConfigError(
+            f"--sources: {unknown[0]!r} is not a source; the sources are {', '.join(known)}"
+        )
     return Question(name, task, tuple(sources) or tuple(known))
 
 
@@ -304,8 +306,8 @@ def _next(
     if not sure:
         lines.insert(
             0,
-            "no selector is told from random by a finished matrix: the cheapest probe is an epoch "
-            f"of each transfer: set selectors: [{PROBE}] with targets: "
+            "no selector is significantly better than random in a finished matrix; the cheapest "
+            f"probe trains one epoch of each transfer: set selectors: [{PROBE}] with targets: "
             f"[{question.dataset}/{question.target}] and run snakemake",
         )
     return lines
@@ -315,23 +317,24 @@ def as_text(told: Mapping[str, Any]) -> str:
     """Format the recommendation as text."""
     lines = [f"target {told['target']}"]
     if told["ranked_by"] is None:
-        lines.append("no selector has a value at hand: give more --hours, or collect the study")
+        lines.append("no selector has a value yet: give more --hours, or collect the study")
     else:
         sure = told["ranked_by"] in told["surely_better_than_random"]
-        how = "told from random" if sure else "not told from random by any matrix at hand"
+        better = "significantly better than random"
+        how = better if sure else f"not {better} in any available matrix"
         lines += [f"ranked by {told['ranked_by']}, {how}", ""]
         lines += text_table([_row(one) for one in told["sources"]], left=("source",))
     learnt_from = told["learnt_from"]
     if learnt_from is not None:
         lines += [
             "",
-            f"expected gains: learnt from {learnt_from['targets']} targets; each predicted by the "
-            f"others, gains were missed by {learnt_from['error']:.2f} points "
-            f"({learnt_from['error_of_the_mean_gain']:.2f} by the mean gain alone), "
-            f"{100 * learnt_from['covered']:.0f} % lay inside their intervals",
+            f"expected gains: learnt from {learnt_from['targets']} targets; leaving out each "
+            f"target in turn, the mean prediction error is {learnt_from['error']:.2f} points "
+            f"({learnt_from['error_of_the_mean_gain']:.2f} when predicting the mean gain), and "
+            f"{100 * learnt_from['covered']:.0f} % of gains are inside their intervals",
         ]
     elif told["sources"]:
-        lines += ["", "no expected gain: no finished matrix with this selector's values is at hand"]
+        lines += ["", "no expected gain: there is no finished matrix with this selector's values"]
     return "\n".join([*lines, "", *(f"next: {line}" for line in told["next"]), ""])
 
 

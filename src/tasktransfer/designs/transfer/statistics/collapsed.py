@@ -96,5 +96,6 @@ def _most_frequent(run: _Run, root: Path, target: str) -> tuple[str, float]:
     try:
         table = rows_of(read_columns(path, expected, ["prediction", "task"]), target)
     except RecordError as error:
-        raise RecordError(f"{error} (it was right when it was collected: collect again)") from error
+        remedy = "run `tasktransfer collect` again"
+        raise RecordError(f"{error} (changed since it was collected; {remedy})") from error
     return most_frequent(table["prediction"])

@@ -65,7 +65,9 @@ def instances_in_test(runs: pd.DataFrame, root: Path) -> pd.DataFrame:
 def _instance_ids(path: Path, target: str) -> list[str]:
     expected = read_record(path)["rows"]
     if expected is None:
-        raise RecordError(f"{path}: names no predictions, the tables say it does; collect again")
+        raise RecordError(
+            f"{path}: lists no predictions, but the tables do; run `tasktransfer collect` again"
+        )
     table = read_rows(path.with_name(expected["file"]), expected)
     pairs = zip(table["task"].to_pylist(), table["instance_id"].to_pylist(), strict=True)
     return [name for task, name in pairs if task == target]

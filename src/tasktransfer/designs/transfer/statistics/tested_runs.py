@@ -62,4 +62,5 @@ def tally_of(run: Run, root: Path, tallies: Tallies) -> metrics.Sums:
     try:
         return tallies.read(root / tested.file, tested.expected)
     except TaskTransferError as error:
-        raise RecordError(f"{error} (it was right when it was collected: collect again)") from error
+        remedy = "run `tasktransfer collect` again"
+        raise RecordError(f"{error} (changed since it was collected; {remedy})") from error

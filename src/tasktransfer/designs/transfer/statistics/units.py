@@ -45,7 +45,8 @@ def units_of(root: Path, target: str, instances: int, tested: Sequence[Tested]) 
     try:
         rows = read_columns(root / first.file, first.expected, ["task", "cluster"])
     except RecordError as error:
-        raise RecordError(f"{error} (it was right when it was collected: collect again)") from error
+        remedy = "run `tasktransfer collect` again"
+        raise RecordError(f"{error} (changed since it was collected; {remedy})") from error
     names = rows_of(rows, target)["cluster"]
     if names.null_count or len(names) != instances:
         return single_instances(instances)
