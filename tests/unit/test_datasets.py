@@ -88,7 +88,7 @@ def with_card(**fields: Any) -> dict[str, Any]:
         ),
         (
             with_card(prompt=Prompt("shop:", 8, label_words={"bank": "bank"})),
-            "prompt.label_words: 'bank' is no label",
+            "prompt.label_words: 'bank' is not a label",
         ),
         (
             with_card(prompt=Prompt("shop:", 8, label_words={"bakery": "Market"})),
