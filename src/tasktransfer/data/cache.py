@@ -191,7 +191,7 @@ def write_instances(
             ("turns", pa.list_(pa.int32())),
         ]
     )
-    _write_stream(file, schema, map(_row, instances))
+    _write_stream(file, schema, map(_make_row, instances))
 
 
 def read_manifest(folder: Path | str) -> Manifest:
@@ -202,14 +202,14 @@ def read_manifest(folder: Path | str) -> Manifest:
         version = content["reader_version"]
         expected = DATASETS[content["dataset"]].reader.version
         if version == expected:
-            return _manifest_from(content)
+            return _parse_manifest(content)
     except FileNotFoundError:
         raise DataError(f"{file}: not found; the data is not prepared there") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{file}: damaged ({error!r}); {_again(folder)}") from error
+        raise DataError(f"{file}: damaged ({error!r}); {_remedy(folder)}") from error
     raise DataError(
         f"{file}: reader_version is {version!r}, this version of tasktransfer reads "
-        f"{expected}; {_again(folder)}"
+        f"{expected}; {_remedy(folder)}"
     )
 
 
@@ -236,12 +236,12 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
     rows = table_of(folder, manifest, file.name).to_pylist()
     if len(rows) != expected:
         raise DataError(
-            f"{file}: holds {len(rows)} instances, {MANIFEST} says {expected}; {_again(folder)}"
+            f"{file}: holds {len(rows)} instances, {MANIFEST} says {expected}; {_remedy(folder)}"
         )
     try:
-        return [_instance(row) for row in rows]
+        return [_make_instance(row) for row in rows]
     except (KeyError, TypeError) as error:
-        raise DataError(f"{file}: damaged (column {error}); {_again(folder)}") from error
+        raise DataError(f"{file}: damaged (column {error}); {_remedy(folder)}") from error
 
 
 def table_of(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
@@ -253,7 +253,7 @@ def table_of(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
     file = Path(folder) / name
     table, recorded = read_table(file), manifest.sha256.get(name)
     if recorded is not None and sha256_of(file) != recorded:
-        raise DataError(f"{file}: its SHA-256 is not the one in {MANIFEST}; {_again(folder)}")
+        raise DataError(f"{file}: its SHA-256 is not the one in {MANIFEST}; {_remedy(folder)}")
     return table
 
 
@@ -267,16 +267,16 @@ def read_table(file: Path) -> pa.Table:
         with pa.memory_map(str(file)) as source, pa.ipc.open_stream(source) as reader:
             return reader.read_all()
     except FileNotFoundError:
-        raise DataError(f"{file}: not found; {_again(file.parent)}") from None
+        raise DataError(f"{file}: not found; {_remedy(file.parent)}") from None
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{file}: damaged ({error}); {_again(file.parent)}") from error
+        raise DataError(f"{file}: damaged ({error}); {_remedy(file.parent)}") from error
 
 
-def _again(folder: Path | str) -> str:
+def _remedy(folder: Path | str) -> str:
     return f"delete {folder} and prepare the data again"
 
 
-def _row(instance: Instance) -> dict[str, object]:
+def _make_row(instance: Instance) -> dict[str, object]:
     return {
         "id": instance.id,
         "dialogue_id": instance.dialogue_id,
@@ -291,7 +291,7 @@ def _row(instance: Instance) -> dict[str, object]:
     }
 
 
-def _instance(row: Mapping[str, object]) -> Instance:
+def _make_instance(row: Mapping[str, object]) -> Instance:
     values: dict[str, object] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in row.items()
@@ -312,7 +312,7 @@ def _write_stream(file: Path, schema: pa.Schema, rows: Iterable[Mapping[str, obj
             writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
 
 
-def _manifest_from(content: dict[str, object]) -> Manifest:
+def _parse_manifest(content: dict[str, object]) -> Manifest:
     tasks = content["tasks"]
     counts = {
         task: {split: Counts(**count) for split, count in by_split.items()}

@@ -56,28 +56,28 @@ def permuted(instances: Sequence[Instance], draw: str, *, listed: bool = False) 
     """
     givers = list(instances)
     random.Random(draw).shuffle(givers)  # a text seeds via SHA-512, the same on all machines
-    give = _with_listed_answer if listed else _with_answer_of
+    give = _take_listed_answer if listed else _take_answer
     return [give(taker, giver) for taker, giver in zip(instances, givers, strict=True)]
 
 
-def _with_listed_answer(taker: Instance, giver: Instance) -> Instance:
+def _take_listed_answer(taker: Instance, giver: Instance) -> Instance:
     """Return the taker with an answer from its own list.
 
     Its start is the first mention in the context, -1 if there is none.
     """
     if not (giver.starts and taker.options and giver.options):
-        return _with_answer_of(taker, giver)
+        return _take_answer(taker, giver)
     position = giver.options.index(giver.target[0]) / len(giver.options)
     answer = taker.options[int(position * len(taker.options))]
     start = next(iter(mentions_of(answer, taker.context)), -1)
     return replace(taker, target=(answer,), starts=(start,))
 
 
-def _with_answer_of(taker: Instance, giver: Instance) -> Instance:
+def _take_answer(taker: Instance, giver: Instance) -> Instance:
     if not giver.starts:
         return replace(taker, target=giver.target)
     spans = [
-        _moved_span(taker.context, giver.context, start, text)
+        _move_span(taker.context, giver.context, start, text)
         for start, text in zip(giver.starts, giver.target, strict=True)
     ]
     return replace(
@@ -85,7 +85,7 @@ def _with_answer_of(taker: Instance, giver: Instance) -> Instance:
     )
 
 
-def _moved_span(context: str, from_context: str, start: int, text: str) -> tuple[str, int]:
+def _move_span(context: str, from_context: str, start: int, text: str) -> tuple[str, int]:
     """Return (text, start) of the words that correspond to an answer in another context.
 
     They are as many words at the same relative position, since a model learns the length and

@@ -27,7 +27,7 @@ def split_statistics(folders: Iterable[Path | str]) -> list[StatsRow]:
     Raises:
         DataError: a folder is not a cache.
     """
-    return [row for folder in folders for row in _task_rows(read_manifest(folder))]
+    return [row for folder in folders for row in _make_task_rows(read_manifest(folder))]
 
 
 def task_table(rows: Iterable[StatsRow]) -> list[StatsRow]:
@@ -52,7 +52,7 @@ def length_distributions(folders: Iterable[Path | str]) -> list[StatsRow]:
     Raises:
         DataError: a folder is not a cache.
     """
-    return [row for folder in folders for row in _length_rows(Path(folder))]
+    return [row for folder in folders for row in _make_length_rows(Path(folder))]
 
 
 def training_overlap(folders: Iterable[Path | str]) -> list[StatsRow]:
@@ -65,10 +65,10 @@ def training_overlap(folders: Iterable[Path | str]) -> list[StatsRow]:
     Raises:
         DataError: a folder is not a cache.
     """
-    return [row for folder in folders for row in _overlap_rows(Path(folder))]
+    return [row for folder in folders for row in _make_overlap_rows(Path(folder))]
 
 
-def _task_rows(manifest: Manifest) -> list[StatsRow]:
+def _make_task_rows(manifest: Manifest) -> list[StatsRow]:
     rows: list[StatsRow] = []
     for name, by_split in manifest.tasks.items():
         card = get_task(manifest.dataset, name)
@@ -87,7 +87,7 @@ def _task_rows(manifest: Manifest) -> list[StatsRow]:
     return rows
 
 
-def _overlap_rows(folder: Path) -> list[StatsRow]:
+def _make_overlap_rows(folder: Path) -> list[StatsRow]:
     manifest = read_manifest(folder)
     dialogues = {
         task: set(
@@ -108,7 +108,7 @@ def _overlap_rows(folder: Path) -> list[StatsRow]:
     ]
 
 
-def _length_rows(folder: Path) -> list[StatsRow]:
+def _make_length_rows(folder: Path) -> list[StatsRow]:
     manifest = read_manifest(folder)
     dataset, table = manifest.dataset, table_of(folder, manifest, DIALOGUES)
     names: list[str] = table["dialogue_id"].to_pylist()

@@ -48,7 +48,7 @@ def read_contexts(
     """
     read = {
         split: [
-            _context(row, location, split, KINDS[:1] if split == "train" else KINDS)
+            _parse_context(row, location, split, KINDS[:1] if split == "train" else KINDS)
             for _, row, location in json_lines(file)
         ]
         for split, file in files.items()
@@ -75,7 +75,7 @@ def read_contexts(
     return read, notes
 
 
-def _context(row: Table, location: Location, split: str, kinds: Sequence[str]) -> Context:
+def _parse_context(row: Table, location: Location, split: str, kinds: Sequence[str]) -> Context:
     utterances = tuple(text.strip() for text in get_texts(row, "context", location) if text.strip())
     responses = {kind: get_texts(row, kind, location) for kind in kinds}
     for key, texts in (("context", utterances), (FITTING, responses[FITTING])):

@@ -121,40 +121,40 @@ def questions(
         turns: list[str] = []
         for example in examples:
             turns += [
-                _turn(task, wording, example, output, listed),
+                _make_turn(task, wording, example, output, listed),
                 answer_words(task, wording, example, output),
             ]
-        turns.append(_turn(task, wording, instance, output, listed))
-        turns[0] = f"{_instruction(task, wording, instance)}\n\n{turns[0]}"
+        turns.append(_make_turn(task, wording, instance, output, listed))
+        turns[0] = f"{_make_instruction(task, wording, instance)}\n\n{turns[0]}"
         choices = choice_words(task, wording, instance)
         asked.append(Asked(Prompt(tuple(turns)), output, choices))
     return asked
 
 
-def _instruction(task: Task, wording: Wording, instance: Instance) -> str:
-    named = {"labels": _labels_said(task, wording)}
+def _make_instruction(task: Task, wording: Wording, instance: Instance) -> str:
+    named = {"labels": _format_labels(task, wording)}
     return filled(task, instance, wording.instruction, named)
 
 
-def _turn(task: Task, wording: Wording, instance: Instance, output: int, listed: bool) -> str:
-    fields = {**instance.query, "labels": _labels_said(task, wording)}
+def _make_turn(task: Task, wording: Wording, instance: Instance, output: int, listed: bool) -> str:
+    fields = {**instance.query, "labels": _format_labels(task, wording)}
     if task.outputs:
         trait = task.outputs[output]
         fields["trait"] = wording.traits.get(trait, trait)
     if instance.options:
         fields["options"] = "\n".join(f"- {option}" for option in instance.options)
     if "{asked}" in wording.question:
-        fields["asked"] = _asked(task, instance, fields)
+        fields["asked"] = _fill_card_prompt(task, instance, fields)
     lines = [
         f"Dialogue: {instance.context}",
         filled(task, instance, wording.question, fields),
-        _choices_said(task, wording, instance) if listed and chosen_from(task) else "",
+        _format_choices(task, wording, instance) if listed and chosen_from(task) else "",
         filled(task, instance, wording.answer, fields),
     ]
     return "\n".join(line for line in lines if line)
 
 
-def _asked(task: Task, instance: Instance, fields: dict[str, str]) -> str:
+def _fill_card_prompt(task: Task, instance: Instance, fields: dict[str, str]) -> str:
     """Return the card's own prompt, and the labels or options if it does not name them."""
     template = task.prompt.template
     text = filled(task, instance, template, fields).strip(": ")
@@ -166,18 +166,18 @@ def _asked(task: Task, instance: Instance, fields: dict[str, str]) -> str:
     return f"{text}\n{fields[shown]}" if shown == "options" else f"{text}: {fields[shown]}?"
 
 
-def _choices_said(task: Task, wording: Wording, instance: Instance) -> str:
+def _format_choices(task: Task, wording: Wording, instance: Instance) -> str:
     return f"Write one of: {'; '.join(choice_words(task, wording, instance))}."
 
 
-def _labels_said(task: Task, wording: Wording) -> str:
+def _format_labels(task: Task, wording: Wording) -> str:
     if task.kind in ("multiple_choice", "rating"):
         return ""
-    words = [_label_words(task, wording, label) for label in task.labels]
+    words = [_get_label_words(task, wording, label) for label in task.labels]
     return ", ".join(words[:-1]) + f" or {words[-1]}" if len(words) > 1 else "".join(words)
 
 
-def _label_words(task: Task, wording: Wording, label: str) -> str:
+def _get_label_words(task: Task, wording: Wording, label: str) -> str:
     return wording.labels.get(label) or task.prompt.label_words.get(label, label)
 
 
@@ -190,7 +190,7 @@ def choice_words(task: Task, wording: Wording, instance: Instance) -> tuple[str,
         return ()
     if task.kind == "multiple_choice":
         return instance.options
-    return tuple(_label_words(task, wording, answer) for answer in choice_answers(task))
+    return tuple(_get_label_words(task, wording, answer) for answer in choice_answers(task))
 
 
 def choice_answers(task: Task) -> tuple[str, ...]:
@@ -215,8 +215,8 @@ def answer_words(task: Task, wording: Wording, instance: Instance, output: int =
         return instance.options[task.labels.index(instance.target[0])]
     if task.kind == "multi_label":
         # Only one of the labels, since a model that chooses gives one as well.
-        return _label_words(task, wording, next(x for x in task.labels if x in instance.target))
-    return _label_words(task, wording, instance.target[output])
+        return _get_label_words(task, wording, next(x for x in task.labels if x in instance.target))
+    return _get_label_words(task, wording, instance.target[output])
 
 
 def read_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
@@ -225,9 +225,9 @@ def read_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
     Case, white space, quotes and a full stop do not count. A text with a choice among other words
     is not a choice.
     """
-    written = _bare(text)
+    written = _strip_marks(text)
     for answer, words in zip(choice_answers(task), choices, strict=True):
-        if written == _bare(words):
+        if written == _strip_marks(words):
             return answer
     return None
 
@@ -248,5 +248,5 @@ def read_written(task: Task, text: str, known: Sequence[str] = ()) -> tuple[str,
     return tuple(dict.fromkeys(names[part] for part in parts if part in names))
 
 
-def _bare(text: str) -> str:
+def _strip_marks(text: str) -> str:
     return plain(text.strip().strip("\"“”'`*.-")).rstrip(".")

@@ -71,7 +71,7 @@ def prompt_parts(task: Task, instance: Instance, output: int | None = None) -> t
     if task.kind == "multiple_choice":
         _check_options(task, instance)
         fields["options"] = " ".join(f"option {i}: {o}" for i, o in enumerate(instance.options))
-    if (index := _checked_output(task, output)) is not None:
+    if (index := _check_output(task, output)) is not None:
         fields["trait"] = task.outputs[index]
     return "context: ", instance.context, " " + filled(task, instance, task.prompt.template, fields)
 
@@ -84,7 +84,7 @@ def answer_text(task: Task, instance: Instance, output: int | None = None) -> st
     option's number, for multi-output the answer to trait ``output``. For spans it is the first gold
     answer, which is the release's text for unanswerable instances ("Impossible answer").
     """
-    index = _checked_output(task, output)
+    index = _check_output(task, output)
     if task.kind in ("span", "reply"):
         return instance.target[0]
     words = task.prompt.label_words
@@ -156,7 +156,7 @@ def _check_options(task: Task, instance: Instance) -> None:
         )
 
 
-def _checked_output(task: Task, output: int | None) -> int | None:
+def _check_output(task: Task, output: int | None) -> int | None:
     if task.kind != "multi_output":
         if output is not None:
             raise ValueError(f"{task.name} is {task.kind}: it takes no output, got {output}")

@@ -43,7 +43,7 @@ def encoder_texts(
     """
     context = instance.context
     if forms.turns_reversed:
-        context = " ".join(reversed(_turns(instance)))
+        context = " ".join(reversed(_split_turns(instance)))
     fields = {**instance.query, "context": context, "sep": separator}
     if task.kind == "multiple_choice":
         options = [{**fields, "option": option} for option in instance.options]
@@ -51,10 +51,10 @@ def encoder_texts(
     text = filled(task, instance, forms.encoder, fields)
     if task.kind != "span":
         return [JoinedText(text)]
-    return [JoinedText(text, tuple(_places(forms, instance)))]
+    return [JoinedText(text, tuple(_locate_answers(forms, instance)))]
 
 
-def _places(forms: ToolkitForms, instance: Instance) -> list[tuple[int, int]]:
+def _locate_answers(forms: ToolkitForms, instance: Instance) -> list[tuple[int, int]]:
     """Return (offset, length) of the gold answers in the toolkit.
 
     They are in a list at the start of the text, or after the question at its start.
@@ -73,11 +73,11 @@ def prompt_text(forms: ToolkitForms, task: Task, instance: Instance, output: int
     """Return the input of a text-to-text model; ``output`` as in ``compose.prompt_parts``."""
     head, context, prompt = prompt_parts(task, instance, output)
     if forms.most_words is not None and len(context.split()) > forms.most_words:
-        context = _with_turns_left_out(forms.most_words, task, instance)
+        context = _drop_turns(forms.most_words, task, instance)
     return head + context + prompt + forms.after_prompt
 
 
-def _turns(instance: Instance) -> list[str]:
+def _split_turns(instance: Instance) -> list[str]:
     """Return the context's turns. Raises DataError if the instance has no offsets of turns."""
     if not instance.turns:
         raise DataError(
@@ -89,13 +89,13 @@ def _turns(instance: Instance) -> list[str]:
     return [instance.context[a:b] for a, b in zip(instance.turns, ends, strict=True)]
 
 
-def _with_turns_left_out(most: int, task: Task, instance: Instance) -> str:
+def _drop_turns(most: int, task: Task, instance: Instance) -> str:
     """Return the context without its oldest turns.
 
     If the gold answer is searched in the context, the last turn is removed while the turn with the
     answer is in the first half, and the first turn otherwise.
     """
-    turns = _turns(instance)
+    turns = _split_turns(instance)
     answer = None
     if task.kind == "span" and not (task.toolkit and task.toolkit.answer_in):
         # If there are several gold answers, the context of the last one is kept.

@@ -82,14 +82,14 @@ class TaskReader:
         """
         starts = tuple(turn.start for turn in dialogue.turns)
         name = row_text(dialogue.location)
-        for item in self._items(dialogue):
-            instance = self._instance(dialogue, item, name, starts)
+        for item in self._read_items(dialogue):
+            instance = self._make_instance(dialogue, item, name, starts)
             if instance is None:
                 self.skipped += 1
             else:
                 yield instance
 
-    def _items(self, dialogue: DeclaredDialogue) -> Iterator[Item]:
+    def _read_items(self, dialogue: DeclaredDialogue) -> Iterator[Item]:
         row = Item(None, -1, dialogue.values, dialogue.location)
         about_turns = self.section.kind == "utterance_classification"
         if self.section.kind == "reply" and self.section.label is None:
@@ -106,9 +106,9 @@ class TaskReader:
             for number, turn in enumerate(dialogue.by_place.values()):
                 yield Item(turn, number, {self.listed + ITEMS: turn.values}, turn.location)
         else:
-            yield from self._listed(dialogue, about_turns)
+            yield from self._read_list_items(dialogue, about_turns)
 
-    def _listed(self, dialogue: DeclaredDialogue, about_turns: bool) -> Iterator[Item]:
+    def _read_list_items(self, dialogue: DeclaredDialogue, about_turns: bool) -> Iterator[Item]:
         """Yield the items of a list other than the turns, without those of turns without text."""
         if value_at(dialogue.values, self.listed.partition(ITEMS)[0], dialogue.location) is None:
             self._refuse_missing(self.listed, dialogue.location)
@@ -144,7 +144,7 @@ class TaskReader:
                 "give it, remove the row, or set missing: skip for the task",
             )
 
-    def _value(self, name: str, dialogue: DeclaredDialogue, item: Item) -> Any:
+    def _read_value(self, name: str, dialogue: DeclaredDialogue, item: Item) -> Any:
         path = self.fields[name]
         if ITEMS in path:
             _, _, inner = path.rpartition(ITEMS)
@@ -154,10 +154,10 @@ class TaskReader:
         if item.turn is not None and dialogue.by_turn and item.number >= 0:
             return value_at(item.turn.values, path, item.location)
         if dialogue.by_turn:
-            return self._agreed(path, dialogue)
+            return self._read_common_value(path, dialogue)
         return value_at(dialogue.values, path, dialogue.location)
 
-    def _agreed(self, path: str, dialogue: DeclaredDialogue) -> Any:
+    def _read_common_value(self, path: str, dialogue: DeclaredDialogue) -> Any:
         """Return the value that all rows of a dialogue share, ignoring empty cells."""
         agreed: Any = None
         rows = [*((turn.values, turn.location) for turn in dialogue.turns), *dialogue.empty]
@@ -173,10 +173,10 @@ class TaskReader:
             agreed = value
         return agreed
 
-    def _instance(
+    def _make_instance(
         self, dialogue: DeclaredDialogue, item: Item, name: str, turn_starts: tuple[int, ...]
     ) -> Instance | None:
-        answer = self._answer(dialogue, item)
+        answer = self._read_answer(dialogue, item)
         if answer is None:
             return None
         target, starts, options = answer
@@ -185,7 +185,11 @@ class TaskReader:
         end = len(dialogue.context) if turn is None else turn.start - 1 if is_reply else turn.end
         context = dialogue.context[:end]
         focus = len(context) if turn is None or is_reply else turn.start
-        query = {key: self._text(key, dialogue, item) for key in self.fields if self._asks(key)}
+        query = {
+            key: self._read_text(key, dialogue, item)
+            for key in self.fields
+            if self._is_query_field(key)
+        }
         number = f"#{item.number}" if item.number >= 0 else ""
         return Instance(
             id=f"{name}{number}",
@@ -200,24 +204,24 @@ class TaskReader:
             turns=turn_starts[: bisect_left(turn_starts, max(len(context), 1))],
         )
 
-    def _asks(self, name: str) -> bool:
+    def _is_query_field(self, name: str) -> bool:
         return name == "question" or name in self.section.fields
 
-    def _text(self, name: str, dialogue: DeclaredDialogue, item: Item) -> str:
-        value = self._value(name, dialogue, item)
+    def _read_text(self, name: str, dialogue: DeclaredDialogue, item: Item) -> str:
+        value = self._read_value(name, dialogue, item)
         if not isinstance(value, str) or not value.strip():
             raise item.location.at(self.fields[name]).error(
                 f"found {shown(value)}, expected a text"
             )
         return value.strip()
 
-    def _answer(
+    def _read_answer(
         self, dialogue: DeclaredDialogue, item: Item
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
         """Return (gold answers, their start offsets, options). None if it may be missing and is."""
         if self.section.kind == "multi_output":
             answers = [
-                self._label(f"output.{trait}", dialogue, item)
+                self._read_label(f"output.{trait}", dialogue, item)
                 for trait in self.section.outputs or ()
             ]
             return None if None in answers else (tuple(map(str, answers)), (), ())
@@ -226,28 +230,28 @@ class TaskReader:
             return (item.turn.text,), (), ()
         match self.section.kind:
             case "multi_label":
-                labels = self._labels(dialogue, item)
+                labels = self._read_labels(dialogue, item)
                 return None if labels is None else (labels, (), ())
             case "span":
-                return self._span(dialogue, item)
+                return self._read_span(dialogue, item)
             case "multiple_choice":
-                return self._choice(dialogue, item)
-        label = self._label("label", dialogue, item)
+                return self._read_choice(dialogue, item)
+        label = self._read_label("label", dialogue, item)
         if label is not None and self.section.kind == "rating":
             self._check_rating(label, item)
         return None if label is None else ((label,), (), ())
 
-    def _label(self, name: str, dialogue: DeclaredDialogue, item: Item) -> str | None:
-        value = self._value(name, dialogue, item)
+    def _read_label(self, name: str, dialogue: DeclaredDialogue, item: Item) -> str | None:
+        value = self._read_value(name, dialogue, item)
         if isinstance(value, list | tuple) and len(value) < 2:  # annotation tools write it so
             value = value[0] if value else None
-        return self._plain(value, self.fields[name], item)
+        return self._convert_label(value, self.fields[name], item)
 
-    def _plain(self, value: Any, path: str, item: Item) -> str | None:
+    def _convert_label(self, value: Any, path: str, item: Item) -> str | None:
         if self._is_missing(value):
             self._refuse_missing(path, item.location, value)
             return None
-        label = _label_text(value)
+        label = _as_label(value)
         if label is None:
             raise item.location.at(path).error(
                 f"found {shown(value)}, expected a label",
@@ -257,12 +261,12 @@ class TaskReader:
             self.forms.add(label, value)
         return self.spellings.get(label, label)
 
-    def _labels(self, dialogue: DeclaredDialogue, item: Item) -> tuple[str, ...] | None:
+    def _read_labels(self, dialogue: DeclaredDialogue, item: Item) -> tuple[str, ...] | None:
         """Return the labels in a list, or in a text with ``;`` or ``|`` between them.
 
         The list may be empty, or be in the text of a cell.
         """
-        value, path = self._value("label", dialogue, item), self.fields["label"]
+        value, path = self._read_value("label", dialogue, item), self.fields["label"]
         if isinstance(value, str) and cells.may_be_structure(value):
             items = cells.as_items(value)
             if items is None:
@@ -277,15 +281,15 @@ class TaskReader:
             return None
         if not isinstance(value, list | tuple):
             value = [value]
-        labels = [self._plain(given_label, path, item) for given_label in value]
+        labels = [self._convert_label(given_label, path, item) for given_label in value]
         if not labels:  # a model cannot answer with an empty list
             self._refuse_missing(path, item.location)
         return tuple(dict.fromkeys(label for label in labels if label is not None)) or None
 
-    def _span(
+    def _read_span(
         self, dialogue: DeclaredDialogue, item: Item
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
-        value, path = self._value("label", dialogue, item), self.fields["label"]
+        value, path = self._read_value("label", dialogue, item), self.fields["label"]
         texts = list(value) if isinstance(value, list | tuple) else [value]
         texts = [t.strip() for t in texts if isinstance(t, str) and not self._is_missing(t)]
         if not texts:
@@ -303,17 +307,17 @@ class TaskReader:
                 )
         return tuple(dict.fromkeys(texts)), tuple(starts), ()
 
-    def _choice(
+    def _read_choice(
         self, dialogue: DeclaredDialogue, item: Item
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
-        options, path = self._value("options", dialogue, item), self.fields["options"]
+        options, path = self._read_value("options", dialogue, item), self.fields["options"]
         if isinstance(options, str) and (items := cells.as_items(options)) is not None:
             options = items
         elif isinstance(options, str):
             options = [part.strip() for part in options.split("|")]
         if not isinstance(options, list | tuple) or not all(isinstance(o, str) for o in options):
             raise item.location.at(path).error(f"found {shown(options)}, expected a list of texts")
-        right = self._label("label", dialogue, item)
+        right = self._read_label("label", dialogue, item)
         if right is None:
             return None
         numbers = [str(number) for number in range(len(options))]
@@ -341,7 +345,7 @@ class TaskReader:
             )
 
 
-def _label_text(value: Any) -> str | None:
+def _as_label(value: Any) -> str | None:
     """Return a value as a label: numbers and booleans as texts, texts without outer spaces.
 
     None if the value cannot be a label.

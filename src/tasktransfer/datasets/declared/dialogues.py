@@ -101,32 +101,32 @@ def dialogues_of(
         per = section.id.per if isinstance(section.id, DialogueName) else None
         name = {"file": f"{name}-", "split": f"{split}-", None: ""}[per]
     if section.rows is not None:
-        rows = _inner_rows(rows, section.rows)
+        rows = _read_inner_rows(rows, section.rows)
     if section.turns is not None:
         for row in rows:
             found = [
                 turn
-                for lists, location in _lists_at(row.values, section.turns, row.location)
-                for turn in _turns(lists, section, location)
+                for lists, location in _find_lists(row.values, section.turns, row.location)
+                for turn in _read_turns(lists, section, location)
             ]
             if not found:
                 at = row.location.at(section.turns)
                 raise at.error("holds no turn", "remove the dialogue, or give it turns")
-            yield _dialogue(row, found, section, name)
+            yield _make_dialogue(row, found, section, name)
     elif section.id is None:
         for row in rows:
-            yield _dialogue(row, [(row.values, row.location)], section, name)
+            yield _make_dialogue(row, [(row.values, row.location)], section, name)
     else:
-        yield from _grouped(rows, section, name)
+        yield from _group_rows(rows, section, name)
 
 
-def _inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
+def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
     """Yield the items of a list in each row, with the row's other fields added to each."""
     key = path.partition(".")[0].removesuffix(ITEMS)
     for row in rows:
         outer = {name: value for name, value in row.values.items() if name != key}
         number = 0
-        for lists, location in _lists_at(row.values, path.removesuffix(ITEMS), row.location):
+        for lists, location in _find_lists(row.values, path.removesuffix(ITEMS), row.location):
             items = cells.as_items(lists)
             if items is None:
                 raise location.error(f"found {shown(lists)}, expected a list of rows")
@@ -138,7 +138,7 @@ def _inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
                 yield SourceRow(row.number, {**outer, **item}, inner)
 
 
-def _lists_at(values: Any, path: str, location: Location) -> Iterator[tuple[Any, Location]]:
+def _find_lists(values: Any, path: str, location: Location) -> Iterator[tuple[Any, Location]]:
     """Yield the lists at a path, in which ``[]`` means all items of a list."""
     key, mark, rest = path.partition(ITEMS)
     found = value_at(values, key, location) if key else values
@@ -150,7 +150,7 @@ def _lists_at(values: Any, path: str, location: Location) -> Iterator[tuple[Any,
     if items is None:
         raise at.error(f"found {shown(found)}, expected a list")
     for number, item in enumerate(items):
-        yield from _lists_at(item, rest.removeprefix("."), at.at(number))
+        yield from _find_lists(item, rest.removeprefix("."), at.at(number))
 
 
 def items_at(values: Any, path: str, location: Location) -> list[tuple[Any, Location]]:
@@ -160,7 +160,7 @@ def items_at(values: Any, path: str, location: Location) -> list[tuple[Any, Loca
         DataError: a value on the path is not a list.
     """
     found: list[tuple[Any, Location]] = []
-    for some, at in _lists_at(values, path, location):
+    for some, at in _find_lists(values, path, location):
         items = cells.as_items(some)
         if items is None:
             raise at.error(f"found {shown(some)}, expected a list")
@@ -168,7 +168,7 @@ def items_at(values: Any, path: str, location: Location) -> list[tuple[Any, Loca
     return found
 
 
-def _grouped(
+def _group_rows(
     rows: Iterable[SourceRow], section: DialogueSection, prefix: str
 ) -> Iterator[DeclaredDialogue]:
     """Yield the dialogues of consecutive rows with the same id."""
@@ -176,9 +176,9 @@ def _grouped(
     group: list[SourceRow] = []
     current: str | None = None
     for row in rows:
-        name = _name(row, section)
+        name = _read_name(row, section)
         if group and name != current:
-            yield _dialogue(group[0], [(r.values, r.location) for r in group], section, prefix)
+            yield _make_dialogue(group[0], [(r.values, r.location) for r in group], section, prefix)
             group = []
         if not group:
             if hash(name) in seen:  # eight bytes instead of the name, for millions of dialogues
@@ -190,10 +190,10 @@ def _grouped(
         current = name
         group.append(row)
     if group:
-        yield _dialogue(group[0], [(r.values, r.location) for r in group], section, prefix)
+        yield _make_dialogue(group[0], [(r.values, r.location) for r in group], section, prefix)
 
 
-def _name(row: SourceRow, section: DialogueSection) -> str:
+def _read_name(row: SourceRow, section: DialogueSection) -> str:
     assert section.id_field is not None
     value = value_at(row.values, section.id_field, row.location)
     if isinstance(value, float) and math.isfinite(value):  # tables turn the name 0 into 0.0
@@ -205,17 +205,17 @@ def _name(row: SourceRow, section: DialogueSection) -> str:
     return str(value)
 
 
-def _dialogue(
+def _make_dialogue(
     row: SourceRow, turns: Sequence[tuple[Any, Location]], section: DialogueSection, name: str
 ) -> DeclaredDialogue:
     number = row.location.row.rpartition(" ")[2]
-    named = f"{name}-{number}" if section.id is None else f"{name}{_name(row, section)}"
+    named = f"{name}-{number}" if section.id is None else f"{name}{_read_name(row, section)}"
     made: list[Turn] = []
     empty: list[tuple[Any, Location]] = []
     offset = 0
-    for place, (values, location) in _sorted(list(enumerate(turns)), section.order):
+    for place, (values, location) in _sort_turns(list(enumerate(turns)), section.order):
         count = len(made)
-        for speaker, text in _said(values, section, location):
+        for speaker, text in _read_texts(values, section, location):
             spoken = f"{speaker}: {text}" if speaker else text
             made.append(Turn(speaker, text, offset, offset + len(spoken), values, location, place))
             offset += len(spoken) + 1
@@ -231,7 +231,7 @@ def _dialogue(
 Placed = list[tuple[int, tuple[Any, Location]]]
 
 
-def _sorted(turns: Placed, order: str | None) -> Placed:
+def _sort_turns(turns: Placed, order: str | None) -> Placed:
     """Return turns sorted by a field; turns with equal values keep their order."""
     if order is None:
         return turns
@@ -252,10 +252,12 @@ def _sorted(turns: Placed, order: str | None) -> Placed:
     return [turns[index] for index in sorted(range(len(turns)), key=keys.__getitem__)]
 
 
-def _turns(found: Any, section: DialogueSection, location: Location) -> list[tuple[Any, Location]]:
+def _read_turns(
+    found: Any, section: DialogueSection, location: Location
+) -> list[tuple[Any, Location]]:
     """Return the turns in a list of objects or texts, an object of lists, or a transcript."""
     if isinstance(found, str):
-        found = _of_transcript(found, section, location)
+        found = _read_transcript(found, section, location)
     items = cells.as_items(found)
     if items is None and isinstance(found, Mapping):
         raise location.error("is an object, and its lists are missing or have different lengths")
@@ -264,7 +266,7 @@ def _turns(found: Any, section: DialogueSection, location: Location) -> list[tup
     return [(values, location.at(number)) for number, values in enumerate(items)]
 
 
-def _of_transcript(text: str, section: DialogueSection, location: Location) -> Any:
+def _read_transcript(text: str, section: DialogueSection, location: Location) -> Any:
     """Return the list or object in a cell, or one turn per line of it."""
     if cells.may_be_structure(text):
         try:
@@ -284,9 +286,11 @@ def _of_transcript(text: str, section: DialogueSection, location: Location) -> A
     return turns
 
 
-def _said(values: Any, section: DialogueSection, location: Location) -> Iterator[tuple[str, str]]:
+def _read_texts(
+    values: Any, section: DialogueSection, location: Location
+) -> Iterator[tuple[str, str]]:
     """Yield (speaker, text) of the turns in an object, without outer white space."""
-    speaker = _speaker(values, section.speaker, location)
+    speaker = _read_speaker(values, section.speaker, location)
     for field in section.texts or ("",):
         text = text_at(values, field, location) if field else values
         at = location.at(field) if field else location
@@ -297,19 +301,19 @@ def _said(values: Any, section: DialogueSection, location: Location) -> Iterator
             problem = "is empty" if isinstance(text, str) else "found None, expected a text"
             raise at.error(problem, EMPTY)
         if not isinstance(text, str):
-            raise at.error(f"found {shown(text)}, expected a text", _remedy(text))
-        named = speaker if section.speaker or len(section.texts) < 2 else _last_key(field)
+            raise at.error(f"found {shown(text)}, expected a text", _find_remedy(text))
+        named = speaker if section.speaker or len(section.texts) < 2 else _get_last_key(field)
         yield named, text.strip()
 
 
-def _remedy(text: Any) -> str:
+def _find_remedy(text: Any) -> str:
     """Return the remedy for a value that is not a text. Empty if it cannot be read."""
     if isinstance(text, list | tuple):
         return "name the parts of the text, dialogue.text: field[].key"
     return "name a key of the object, dialogue.text: field.key" if isinstance(text, Mapping) else ""
 
 
-def _speaker(values: Any, field: str | None, location: Location) -> str:
+def _read_speaker(values: Any, field: str | None, location: Location) -> str:
     speaker = value_at(values, field, location) if field else None
     if isinstance(speaker, list | tuple) and all(isinstance(name, str) for name in speaker):
         speaker = ", ".join(speaker)
@@ -320,7 +324,7 @@ def _speaker(values: Any, field: str | None, location: Location) -> str:
     return "" if speaker is None else str(speaker).strip()
 
 
-def _last_key(field: str) -> str:
+def _get_last_key(field: str) -> str:
     keys = [key.removesuffix(ITEMS) for key in field.split(".")]
     return next((key for key in reversed(keys) if not key.isdecimal()), keys[-1])
 

@@ -74,9 +74,12 @@ def splitting(
         kept: groups that stay in train as long as other groups can be drawn.
     """
     ordered = sorted(numbers)
-    test = _count(len(ordered), shares.test or 0.0) if "test" in needed else 0
-    dev = _count(len(ordered), shares.dev) if "dev" in needed else 0
-    limits = (_below(ordered, test) if test else 0, _below(ordered, test + dev) if dev else 0)
+    test = _count_share(len(ordered), shares.test or 0.0) if "test" in needed else 0
+    dev = _count_share(len(ordered), shares.dev) if "dev" in needed else 0
+    limits = (
+        _find_limit(ordered, test) if test else 0,
+        _find_limit(ordered, test + dev) if dev else 0,
+    )
     plain = Splitting(shares.seed, *limits)
     if not needed or not (groups or kept):
         return plain
@@ -134,7 +137,7 @@ def few(
     """
     train = sorted(zip(numbers["train"], counts, strict=True))
     if section.share is not None:
-        share, kept = section.share, _count(len(train), section.share)
+        share, kept = section.share, _count_share(len(train), section.share)
     else:
         kept, held = 0, 0
         for _, count in train:
@@ -145,15 +148,15 @@ def few(
         share = kept / max(len(train), 1)
     dev = sorted(numbers["dev"])
     return {
-        "train": _below([number for number, _ in train], kept),
-        "dev": _below(dev, _count(len(dev), share)),
+        "train": _find_limit([number for number, _ in train], kept),
+        "dev": _find_limit(dev, _count_share(len(dev), share)),
     }
 
 
-def _count(total: int, share: float) -> int:
+def _count_share(total: int, share: float) -> int:
     return min(total, max(1, round(share * total)))
 
 
-def _below(ordered: list[int], count: int) -> int:
+def _find_limit(ordered: list[int], count: int) -> int:
     """Return a limit that exactly ``count`` of the sorted numbers are below."""
     return ordered[count] if count < len(ordered) else 2**63

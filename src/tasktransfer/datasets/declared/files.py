@@ -96,7 +96,7 @@ def files_of(files: FilesSection, key: str) -> FilesBySplit:
     if files.dev is None and files.test is None and len(files.train) == 1:
         folder = Path(on_disk(files.train[0]))
         if folder.is_dir() and not _is_saved(folder):
-            return _in_folder(folder, f"{key}.train")
+            return _find_splits(folder, f"{key}.train")
     found: dict[str, tuple[DataFile, ...]] = {}
     keys: dict[Path, str] = {}
     for split in SPLITS:
@@ -148,7 +148,7 @@ def _is_saved(folder: Path) -> bool:
     return all((folder / name).is_file() for name in SAVED)
 
 
-def _in_folder(folder: Path, key: str) -> FilesBySplit:
+def _find_splits(folder: Path, key: str) -> FilesBySplit:
     """Return the splits in a folder, by the names of its files or folders."""
     found: dict[str, list[DataFile]] = {}
     for path in sorted(folder.iterdir()):

@@ -49,7 +49,7 @@ def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
         notes.append(f"{path}: is not JSON lines, because a value spans several; read as .json")
     with open_json(path) as cursor:
         if cursor.peek() == "[":
-            yield from _number(path, cursor.items())
+            yield from _number_rows(path, cursor.items())
             _refuse_more(cursor)
             return
         if cursor.peek() != "{":
@@ -61,7 +61,7 @@ def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
     yield from _read_members(path)
 
 
-def _number(path: Path, items: Iterator[Any]) -> Iterator[SourceRow]:
+def _number_rows(path: Path, items: Iterator[Any]) -> Iterator[SourceRow]:
     for number, item in enumerate(items, start=1):
         location = Location(str(path), row=f"item {number}", remedy=FIX)
         yield make_row(number, item, location)
@@ -101,11 +101,13 @@ def _read_members(path: Path) -> Iterator[SourceRow]:
     table = _find_table(path)
     with open_json(path) as cursor:
         if table is None:
-            yield from _number(path, ({"id": key} | cursor.value() for key in cursor.members()))
+            yield from _number_rows(
+                path, ({"id": key} | cursor.value() for key in cursor.members())
+            )
             return
         for key in cursor.members():
             if key == table:
-                yield from _number(path, cursor.items())
+                yield from _number_rows(path, cursor.items())
             else:
                 cursor.skip()
 
@@ -183,9 +185,9 @@ def _find_table(path: Path) -> str | None:
                 members.lists.append(key)
         _refuse_more(cursor)
     if members.is_by_columns:
-        raise _by_columns(path, "columns")
+        raise _make_columns_error(path, "columns")
     if {"columns", "data"} <= {*members.names} <= {"columns", "data", "index"}:
-        raise _by_columns(path, "split")
+        raise _make_columns_error(path, "split")
     if members.count > 1 and members.objects == members.count:
         return None
     if len(members.tables or members.lists) == 1:
@@ -230,7 +232,7 @@ def _find_inner(value: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[tuple[
     return best
 
 
-def _by_columns(path: Path, orient: str) -> DataError:
+def _make_columns_error(path: Path, orient: str) -> DataError:
     name = path.with_name(f"{path.name.partition('.')[0]}.jsonl")
     code = (
         f"import pandas; pandas.read_json({str(path)!r}, orient={orient!r}, dtype=False, "

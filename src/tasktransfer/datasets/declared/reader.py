@@ -56,16 +56,18 @@ def declared_dataset(name: str, declaration: Declaration, memory: Path | None) -
         if known is None or _is_there(declaration, key):
             raise
         survey = known
-    asked = _Asked(name, declaration, survey)
+    asked = _DeclaredReader(name, declaration, survey)
     return Dataset(
         name=name,
         cards=tuple(
-            _card(name, task, section, survey) for task, section in declaration.tasks.items()
+            _make_card(name, task, section, survey) for task, section in declaration.tasks.items()
         ),
         reader=Reader(version=VERSION, find=asked.find, revision=asked.revision, open=asked.open),
-        sizes={task: _size(task, section, survey) for task, section in declaration.tasks.items()},
+        sizes={
+            task: _make_size(task, section, survey) for task, section in declaration.tasks.items()
+        },
         sizes_from="the declared files",
-        few_sample_share=_few_share(survey),
+        few_sample_share=_compute_few_share(survey),
         has_own_files=True,
         told=tuple(survey.told),
     )
@@ -80,7 +82,7 @@ def _is_there(declaration: Declaration, key: str) -> bool:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _DeclaredReader:
     """Reader of a declared dataset. It ignores the folder of releases."""
 
     name: str
@@ -100,7 +102,7 @@ class _Asked:
         The fields of a task's answers are part of its card.
         """
         source = source_of(self.declaration, self.key)
-        return _revision(self.declaration, source, source.digest(memo), self.survey)
+        return _compute_revision(self.declaration, source, source.digest(memo), self.survey)
 
     def open(self, folder: Path, few_sample: bool) -> Release:
         source, survey = source_of(self.declaration, self.key), self.survey
@@ -112,43 +114,45 @@ class _Asked:
             )
         return Release(
             location=source.location,
-            revision=_revision(self.declaration, source, digest, survey),
+            revision=_compute_revision(self.declaration, source, digest, survey),
             tasks=tuple(self.declaration.tasks),
             dialogues=survey.few_dialogues if few_sample else survey.dialogues,
-            instances=lambda task, split: self._instances(task, split, few_sample),
-            turns=self._turns(few_sample),
+            instances=lambda task, split: self._read_instances(task, split, few_sample),
+            turns=self._read_turn_lengths(few_sample),
             told=tuple(survey.told),
-            query={task: _asked(section) for task, section in self.declaration.tasks.items()},
+            query={
+                task: _query_fields(section) for task, section in self.declaration.tasks.items()
+            },
         )
 
-    def _instances(self, task: str, split: str, few_sample: bool) -> Iterator[Instance]:
+    def _read_instances(self, task: str, split: str, few_sample: bool) -> Iterator[Instance]:
         section, spellings = self.declaration.tasks[task], self.survey.spellings
         reader = TaskReader(task, section, spellings=spellings.get(task, {}))
         limit = self.survey.few.get(task, {}).get(split) if few_sample else None
-        for dialogue in self._dialogues(split):
-            if limit is None or self._few_number(dialogue) < limit:
+        for dialogue in self._read_dialogues(split):
+            if limit is None or self._get_few_number(dialogue) < limit:
                 yield from reader.instances(dialogue)
 
-    def _turns(self, few_sample: bool) -> Iterator[TurnLength]:
+    def _read_turn_lengths(self, few_sample: bool) -> Iterator[TurnLength]:
         for split in SPLITS:
             limits = [of[split] for of in self.survey.few.values() if few_sample and split in of]
-            for dialogue in self._dialogues(split):
-                used = not limits or self._few_number(dialogue) < max(limits)
+            for dialogue in self._read_dialogues(split):
+                used = not limits or self._get_few_number(dialogue) < max(limits)
                 for number, turn in enumerate(dialogue.turns):
                     speakers = (turn.speaker,) if turn.speaker else ()
                     words = len(turn.text.split())
                     yield TurnLength(dialogue.id, split, used, str(number), speakers, words)
 
-    def _dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
+    def _read_dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
         source = source_of(self.declaration, self.key)
         return dialogues_in(source, split, self.survey.splitting)
 
-    def _few_number(self, dialogue: DeclaredDialogue) -> int:
+    def _get_few_number(self, dialogue: DeclaredDialogue) -> int:
         section = self.declaration.few_sample
         return number_of(dialogue.id, section.seed if section else 0, "few")
 
 
-def _revision(declaration: Declaration, source: Source, digest: str, survey: Survey) -> str:
+def _compute_revision(declaration: Declaration, source: Source, digest: str, survey: Survey) -> str:
     """Return the digest of the content and of the way it is read.
 
     Parts that concern duplicates, rare labels, spellings or lists in cells are left out if the
@@ -165,11 +169,11 @@ def _revision(declaration: Declaration, source: Source, digest: str, survey: Sur
 # --- cards and sizes ----------------------------------------------------------------------------
 
 
-def _card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task:
-    labels = _labels(name, section, survey)
+def _make_card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task:
+    labels = _list_labels(name, section, survey)
     words = name.replace("_", " ")
-    fields = " ".join(f"{{{field}}}" for field in _asked(section))
-    query = section.query if section.query is not None else _query(section, fields)
+    fields = " ".join(f"{{{field}}}" for field in _query_fields(section))
+    query = section.query if section.query is not None else _make_query(section, fields)
     asks = "question: {question} " if section.question else ""
     options = "{options} " if section.kind == "multiple_choice" else ""
     others = "" if section.question or not fields else f"{fields} "
@@ -182,11 +186,11 @@ def _card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task
         dataset=dataset,
         kind=section.kind,
         labels=labels,
-        metrics=tuple(_metric(name, section) for name in section.measures),
+        metrics=tuple(_make_metric(name, section) for name in section.measures),
         query=query,
         prompt=Prompt(
             section.prompt if section.prompt is not None else usual,
-            max_answer_tokens=_answer_tokens(name, section, labels, survey),
+            max_answer_tokens=_count_answer_tokens(name, section, labels, survey),
             joiner=" and " if not any(" and " in f" {label} " for label in labels) else " ; ",
         ),
         description=section.description
@@ -196,7 +200,7 @@ def _card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task
         paper_metrics=section.measures,
         outputs=tuple(section.outputs or ()),
         every_mention=section.kind == "span",
-        answers_in=_where(section),
+        answers_in=_digest_answer_fields(section),
         keeps=_KEEPS[section.keeps or "end"],
     )
 
@@ -209,14 +213,14 @@ _KEEPS: Mapping[str, Literal["beginning", "end", "both"]] = {
 """Value of ``keeps`` in a declaration → value of ``keeps`` in a card."""
 
 
-def _where(section: TaskSection) -> str:
+def _digest_answer_fields(section: TaskSection) -> str:
     """Return the digest of the fields of a task's answers, which the card has nowhere else."""
     places = {"label", "question", "options", "outputs", "fields"}
     keys = places | {"missing", "missing_values", "unanswerable"}
     return digest_of(section.model_dump(include=keys, exclude_defaults=True))[:16]
 
 
-def _labels(name: str, section: TaskSection, survey: Survey) -> tuple[str, ...]:
+def _list_labels(name: str, section: TaskSection, survey: Survey) -> tuple[str, ...]:
     match section.kind:
         case "span" | "reply":
             return ()
@@ -228,16 +232,16 @@ def _labels(name: str, section: TaskSection, survey: Survey) -> tuple[str, ...]:
     return section.labels or tuple(survey.labels[name])
 
 
-def _asked(section: TaskSection) -> tuple[str, ...]:
+def _query_fields(section: TaskSection) -> tuple[str, ...]:
     return (*(["question"] if section.question else []), *section.fields)
 
 
-def _query(section: TaskSection, fields: str) -> str:
+def _make_query(section: TaskSection, fields: str) -> str:
     parted = fields.replace("} {", "} ; {")
     return f"{fields} {{option}}".strip() if section.kind == "multiple_choice" else parted
 
 
-def _metric(name: str, section: TaskSection) -> MetricSpec:
+def _make_metric(name: str, section: TaskSection) -> MetricSpec:
     average = name.partition("_")[0]
     unanswerable = (section.unanswerable,) if section.unanswerable else ()
     if average in AVERAGES:
@@ -245,7 +249,9 @@ def _metric(name: str, section: TaskSection) -> MetricSpec:
     return MetricSpec(name, None, None, unanswerable)  # type: ignore[arg-type]
 
 
-def _answer_tokens(name: str, section: TaskSection, labels: tuple[str, ...], survey: Survey) -> int:
+def _count_answer_tokens(
+    name: str, section: TaskSection, labels: tuple[str, ...], survey: Survey
+) -> int:
     """Return an upper bound on the tokens of an answer: one per two characters, and two more.
 
     Answers with several labels get four times as many. Spans and replies have a fixed bound.
@@ -257,14 +263,14 @@ def _answer_tokens(name: str, section: TaskSection, labels: tuple[str, ...], sur
     return max(LEAST_ANSWER, several * (math.ceil(longest / 2) + 2))
 
 
-def _size(name: str, section: TaskSection, survey: Survey) -> TaskSize:
+def _make_size(name: str, section: TaskSection, survey: Survey) -> TaskSize:
     counts = survey.few_instances.get(name) or survey.instances[name]
     sequences = survey.options.get(name, 1)
     tokens = max(4, round((survey.words[name] + 2) * TOKENS_A_WORD)) * sequences
     return TaskSize(counts["train"], counts["dev"], counts["test"], tokens, sequences)
 
 
-def _few_share(survey: Survey) -> float:
+def _compute_few_share(survey: Survey) -> float:
     """Return the few-sample fraction of the first task's training instances.
 
     Forecasts for the full data divide by it.

@@ -68,7 +68,7 @@ class Files:
                     f"{split}/{number}/{name}": digest
                     for split, some in self.files.items()
                     for number, file in enumerate(some)
-                    for name, digest in _digests(file, digests).items()
+                    for name, digest in _digest_file(file, digests).items()
                 }
             )
 
@@ -79,7 +79,7 @@ class Files:
             yield from dialogues_of(read_rows(file), self.section, name, split)
 
 
-def _digests(file: DataFile, digests: Digests) -> dict[str, str]:
+def _digest_file(file: DataFile, digests: Digests) -> dict[str, str]:
     """Return the digests of a file's parts, and of the way it is read if its bytes do not tell.
 
     Examples are a CSV file whose rows differ from its header, and labels of a table that are read
@@ -143,18 +143,18 @@ class Hub:
         if memo is not None and key not in known:
             memo.parent.mkdir(parents=True, exist_ok=True)
             with replacing(memo.with_name("hub.json")) as part:
-                known[key] = self._hashed()
+                known[key] = self._hash_rows()
                 part.write_text(json.dumps(known, indent=1) + "\n")
-        return str(known[key]) if memo is not None else self._hashed()
+        return str(known[key]) if memo is not None else self._hash_rows()
 
-    def _hashed(self) -> str:
+    def _hash_rows(self) -> str:
         digest = hashlib.sha256()
         for split in self.splits:
-            for row in self._rows(split):
+            for row in self._read_rows(split):
                 digest.update(repr((split, row.values)).encode("utf-8", "replace"))
         return digest.hexdigest()
 
-    def _rows(self, split: str) -> Iterator[SourceRow]:
+    def _read_rows(self, split: str) -> Iterator[SourceRow]:
         from tasktransfer.datasets.declared.table_rows import (  # noqa: PLC0415  # pyarrow is slow
             read_hub_rows,
         )
@@ -163,7 +163,7 @@ class Hub:
         return read_hub_rows(self.name, self.config, named, self.revision)
 
     def dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
-        return dialogues_of(self._rows(split), self.section, split, split)
+        return dialogues_of(self._read_rows(split), self.section, split, split)
 
 
 def source_of(declaration: Declaration, key: str) -> Source:

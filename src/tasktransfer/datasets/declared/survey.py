@@ -168,8 +168,8 @@ class _Surveyor:
         if needed:
             self.groups = self.duplicates.group(self.numbers["train"])
         drawn = self._split(needed)
-        by_split = self._by_split(drawn, needed)
-        draws = self._few(by_split) if declared.few_sample else {}
+        by_split = self._group_by_split(drawn, needed)
+        draws = self._draw_few(by_split) if declared.few_sample else {}
         instances = {
             task: {s: sum(by_split[s].counts[task]) for s in SPLITS} for task in self.tasks
         }
@@ -197,7 +197,9 @@ class _Surveyor:
                 for task, limits in draws.items()
             },
             dialogues={split: len(by_split[split].few) for split in SPLITS},
-            few_dialogues={split: _drawn(by_split[split], split, draws) for split in SPLITS},
+            few_dialogues={
+                split: _count_few_dialogues(by_split[split], split, draws) for split in SPLITS
+            },
             words={
                 task: counts.words / max(sum(instances[task].values()), 1)
                 for task, counts in self.tasks.items()
@@ -206,7 +208,7 @@ class _Surveyor:
             few=draws,
             spellings={t: c.labels.spellings for t, c in self.tasks.items() if c.labels.spellings},
             cells=[task for task, counts in self.tasks.items() if counts.reader.are_cells],
-            told=self._told(by_split, needed, drawn, draws),
+            told=self._make_notes(by_split, needed, drawn, draws),
         )
 
     # --- one dialogue ---
@@ -222,14 +224,14 @@ class _Surveyor:
         numbers.append(number_of(dialogue.id, shares.seed, "split"))
         seed = few_sample.seed if few_sample else 0
         self.names.setdefault(split, array("q")).append(number_of(dialogue.id, seed, "few"))
-        words = _words_before(dialogue)
+        words = _count_words_before(dialogue)
         for counts in self.tasks.values():
             number = 0
             labels: dict[str, str] = {}
             for instance in counts.reader.instances(dialogue):
                 number += 1
                 counts.words += words[len(instance.context)]
-                self._note(counts, instance, labels)
+                self._note_instance(counts, instance, labels)
             counts.labels.add(split, labels)
             if len(counts.labels.first[split]) > MOST_LABELS:
                 raise DataError(
@@ -239,7 +241,7 @@ class _Surveyor:
                 )
             counts.per_dialogue.setdefault(split, array("l")).append(number)
 
-    def _note(self, counts: _Counts, instance: Instance, labels: dict[str, str]) -> None:
+    def _note_instance(self, counts: _Counts, instance: Instance, labels: dict[str, str]) -> None:
         """Count an instance, and add its labels to those of its dialogue."""
         section = counts.reader.section
         counts.longest = max(counts.longest, *map(len, instance.target))
@@ -262,7 +264,7 @@ class _Surveyor:
             kept |= counts.labels.last_groups(groups)
         return splitting(numbers, shares, needed, groups, kept)
 
-    def _by_split(self, drawn: Splitting, needed: tuple[str, ...]) -> dict[str, _Dialogues]:
+    def _group_by_split(self, drawn: Splitting, needed: tuple[str, ...]) -> dict[str, _Dialogues]:
         found = {split: _Dialogues(tuple(self.tasks)) for split in SPLITS}
         for own in self.source.splits:
             counts = [self.tasks[task].per_dialogue[own] for task in self.tasks]
@@ -273,7 +275,7 @@ class _Surveyor:
                 found[split].add(few_number, each)
         return found
 
-    def _few(self, by_split: Mapping[str, _Dialogues]) -> dict[str, dict[str, int]]:
+    def _draw_few(self, by_split: Mapping[str, _Dialogues]) -> dict[str, dict[str, int]]:
         section = self.declaration.few_sample
         assert section is not None
         numbers = {split: by_split[split].few for split in ("train", "dev")}
@@ -291,7 +293,7 @@ class _Surveyor:
             counts.labels.merge(section.labels or ())
             refuse_labels(counts.labels, section.labels, self.name, task, place)
 
-    def _told(
+    def _make_notes(
         self,
         by_split: Mapping[str, _Dialogues],
         needed: tuple[str, ...],
@@ -340,7 +342,7 @@ def describe_skipped(task: str, count: int) -> str:
     return f"{task}: {count:,} items without an answer are skipped (missing: skip)"
 
 
-def _words_before(dialogue: DeclaredDialogue) -> dict[int, int]:
+def _count_words_before(dialogue: DeclaredDialogue) -> dict[int, int]:
     """Return end offset of a turn → number of words in the context up to there.
 
     The context of an instance ends with a turn.
@@ -380,7 +382,9 @@ class _Dialogues:
         return sum(count for number, count in both if number < limit)
 
 
-def _drawn(dialogues: _Dialogues, split: str, draws: Mapping[str, Mapping[str, int]]) -> int:
+def _count_few_dialogues(
+    dialogues: _Dialogues, split: str, draws: Mapping[str, Mapping[str, int]]
+) -> int:
     """Return the number of dialogues in the few-sample draw of any task."""
     limits = [limit[split] for limit in draws.values() if split in limit]
     return sum(number < max(limits) for number in dialogues.few) if limits else len(dialogues.few)

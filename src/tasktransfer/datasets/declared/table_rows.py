@@ -105,14 +105,14 @@ def find_named_labels(path: Path, form: str) -> dict[str, Any]:
     with _reporting(path, "write it again"):
         if form == "parquet":
             with open_regular(path) as stream:
-                return _named_labels(_read_features(pq.ParquetFile(stream).schema_arrow))
+                return _select_named_labels(_read_features(pq.ParquetFile(stream).schema_arrow))
         if form == "saved":
             path = (
                 path / Path(json_text.read(path / "state.json")["_data_files"][0]["filename"]).name
             )
         open_regular(path).close()
         with pa.memory_map(str(path)) as source:
-            return _named_labels(_read_features(_open_batches(source)[0]))
+            return _select_named_labels(_read_features(_open_batches(source)[0]))
 
 
 def _read_arrow(path: Path, name: str, notes: list[str]) -> Iterator[SourceRow]:
@@ -157,7 +157,7 @@ class _Reader:
             raise DataError(f"{name}: two columns are named {twice[0]!r:.80}; rename one")
         self.name = name
         self.most = None if size is None else max(RATIO_FREE_BYTES, MAX_RATIO * size)
-        self.features = _named_labels(_read_features(schema))
+        self.features = _select_named_labels(_read_features(schema))
         self.index = [key for key in schema.names if _INDEX.fullmatch(key)]
         named = ", ".join(self.features)
         new = [f"{name}: labels of {named} are read by their names (ClassLabel)"] if named else []
@@ -166,7 +166,7 @@ class _Reader:
 
     def rows(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[SourceRow]:
         number = 0
-        for batch in self._bounded(batches):
+        for batch in self._limit_size(batches):
             batch.validate(full=True)
             for start in range(0, batch.num_rows, BATCH):
                 some = batch.slice(start, BATCH)
@@ -175,12 +175,12 @@ class _Reader:
                     number += 1
                     location = Location(self.name, row=f"row {number}", remedy=FIX)
                     for key, feature in self.features.items():
-                        values[key] = _by_names(values[key], feature, location)
+                        values[key] = _replace_numbers(values[key], feature, location)
                     for key in self.index:
                         del values[key]
                     yield SourceRow(number, values, location)
 
-    def _bounded(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[Any]:
+    def _limit_size(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[Any]:
         """Yield batches. Raises DataError if they unpack to far more data than dialogues have."""
         waiting, taken = iter(batches), 0
         while True:
@@ -188,22 +188,22 @@ class _Reader:
                 with bounded_memory(MAX_BATCH_BYTES):
                     batch = next(waiting, None)
             except MemoryError:
-                raise self._too_large(_TAKE_MUCH) from None
+                raise self._make_size_error(_TAKE_MUCH) from None
             if batch is None:
                 return
             taken += batch.nbytes
             if self.most is not None and taken > self.most:
-                raise self._too_large(f"unpacks to more than {MAX_RATIO} times its size")
+                raise self._make_size_error(f"unpacks to more than {MAX_RATIO} times its size")
             yield batch
 
     def _refuse_large(self, rows: pa.RecordBatch | pa.Table) -> None:
         """Raise DataError if rows would be larger as Python values than any dialogue."""
         if rows.nbytes > MAX_BATCH_BYTES:
-            raise self._too_large(_TAKE_MUCH)
+            raise self._make_size_error(_TAKE_MUCH)
         if any(_count_values(column) > BATCH * MAX_VALUES for column in rows.columns):
-            raise self._too_large(f"a row has more than {MAX_VALUES:,} values")
+            raise self._make_size_error(f"a row has more than {MAX_VALUES:,} values")
 
-    def _too_large(self, what: str) -> DataError:
+    def _make_size_error(self, what: str) -> DataError:
         remedy = "if the dialogues are valid, give them as JSON lines"
         return DataError(f"{self.name}: {what}, too much for dialogues; {remedy}")
 
@@ -230,7 +230,7 @@ def _read_features(schema: pa.Schema) -> Mapping[str, Any]:
     return features if known else {}
 
 
-def _named_labels(features: Mapping[str, Any]) -> dict[str, Any]:
+def _select_named_labels(features: Mapping[str, Any]) -> dict[str, Any]:
     """Return the types that contain named labels at any depth."""
     return {key: feature for key, feature in features.items() if _has_labels(feature)}
 
@@ -244,7 +244,7 @@ def _has_labels(feature: Any) -> bool:
     return is_label or any(map(_has_labels, feature.values()))
 
 
-def _by_names(value: Any, feature: Any, location: Location) -> Any:
+def _replace_numbers(value: Any, feature: Any, location: Location) -> Any:
     """Return a value with the numbers of labels replaced by their names; -1 is a missing label.
 
     Raises:
@@ -261,9 +261,11 @@ def _by_names(value: Any, feature: Any, location: Location) -> Any:
         return None if value == -1 else names[value]
     inner = feature.get("feature", feature)
     if isinstance(value, list):
-        return [_by_names(item, inner, location) for item in value]
+        return [_replace_numbers(item, inner, location) for item in value]
     if isinstance(value, dict) and isinstance(inner, Mapping):
-        return {key: _by_names(item, inner.get(key), location) for key, item in value.items()}
+        return {
+            key: _replace_numbers(item, inner.get(key), location) for key, item in value.items()
+        }
     return value
 
 

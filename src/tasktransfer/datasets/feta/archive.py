@@ -113,21 +113,23 @@ def stream_files(source: Source, names: tuple[str, ...]) -> dict[str, Iterator[b
         DataError: a file is missing or unsafe.
     """
     if source.kind == "folder":
-        return {name: _folder_chunks(_folder_member(source, name)) for name in names}
-    packed = _checked_zip(source)
-    members = {name: _member_of(source, packed, name) for name in names}
+        return {name: _read_file_chunks(_find_folder_file(source, name)) for name in names}
+    packed = _open_checked_zip(source)
+    members = {name: _find_member(source, packed, name) for name in names}
     absent = [name for name, member in members.items() if member is None]
     if absent:
-        raise _missing(source, absent)
-    return {name: _zip_chunks(source, packed, member) for name, member in members.items() if member}
+        raise _make_missing_error(source, absent)
+    return {
+        name: _read_zip_chunks(source, packed, member) for name, member in members.items() if member
+    }
 
 
 def folder_files(source: Source) -> dict[str, Path]:
     """Return the official files of a folder, after checking that they are inside the folder."""
-    return {name: _folder_member(source, name) for name in official_files(source.dataset)}
+    return {name: _find_folder_file(source, name) for name in official_files(source.dataset)}
 
 
-def _missing(source: Source, names: list[str]) -> DataError:
+def _make_missing_error(source: Source, names: list[str]) -> DataError:
     needed = ", ".join(official_files(source.dataset))
     return DataError(
         f"{source.path}: {', '.join(names)} not found in this {source.kind}; a release of "
@@ -135,12 +137,12 @@ def _missing(source: Source, names: list[str]) -> DataError:
     )
 
 
-def _folder_member(source: Source, name: str) -> Path:
+def _find_folder_file(source: Source, name: str) -> Path:
     file = source.path / name
     try:
         real = file.resolve(strict=True)
     except (FileNotFoundError, NotADirectoryError):
-        raise _missing(source, [name]) from None
+        raise _make_missing_error(source, [name]) from None
     except (OSError, RuntimeError) as error:
         raise DataError(f"{file}: cannot be opened ({error})") from error
     if not real.is_relative_to(source.path.resolve()):
@@ -153,7 +155,7 @@ def _folder_member(source: Source, name: str) -> Path:
     return file
 
 
-def _folder_chunks(file: Path) -> Iterator[bytes]:
+def _read_file_chunks(file: Path) -> Iterator[bytes]:
     try:
         with file.open("rb") as stream:
             while chunk := stream.read(CHUNK_BYTES):
@@ -162,29 +164,29 @@ def _folder_chunks(file: Path) -> Iterator[bytes]:
         raise DataError(f"{file}: cannot be read ({error})") from error
 
 
-def _checked_zip(source: Source) -> SafeZip:
+def _open_checked_zip(source: Source) -> SafeZip:
     try:
         packed = check_zip(source.path, Limits(total=MAX_TOTAL_BYTES, ratio=MAX_RATIO))
     except OSError as error:
         raise DataError(f"{source.path}: cannot be read ({error})") from error
     if packed.flaws:
-        raise _refused(source, packed.flaws[0])
+        raise _make_flaw_error(source, packed.flaws[0])
     return packed
 
 
-def _member_of(source: Source, packed: SafeZip, name: str) -> str | None:
+def _find_member(source: Source, packed: SafeZip, name: str) -> str | None:
     """Return the path of an official file in the zip. None if it is missing."""
     paths = (f"TLiDB_{source.dataset}/{name}", name)
     return next((path for path in paths if path in packed.members), None)
 
 
-def _zip_chunks(source: Source, packed: SafeZip, member: str) -> Iterator[bytes]:
+def _read_zip_chunks(source: Source, packed: SafeZip, member: str) -> Iterator[bytes]:
     try:
         yield from packed.chunks(member)
     except UnsafeZipError as error:
-        raise _refused(source, error.flaw) from error
+        raise _make_flaw_error(source, error.flaw) from error
 
 
-def _refused(source: Source, flaw: Flaw) -> DataError:
+def _make_flaw_error(source: Source, flaw: Flaw) -> DataError:
     member = f" member {flaw.member!r}" if flaw.member else ""
     return DataError(f"{source.path}:{member} {flaw.text}")

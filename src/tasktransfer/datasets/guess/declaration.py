@@ -103,7 +103,7 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
     groups = [collect_columns(objects) for objects in fit.turn_objects()]
     turn_columns: Columns = {}
     if fit.model.turns is not None:
-        columns.pop(_key_of(fit.model.turns), None)
+        columns.pop(_get_first_key(fit.model.turns), None)
         turn_columns = join_columns(groups)
     elif fit.model.id is None and (counter := find_restart(columns)):
         notes.append(
@@ -132,7 +132,7 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
             continue
         name = _name_task(task.name, tasks)
         tasks[name] = section
-        values = [v for value in task.values for v in _each(value)]
+        values = [v for value in task.values for v in _as_list(value)]
         counts[name] = Counter(as_label(value) for value in values if not is_null(value))
         if "numbers" in (types := name_types(values)):
             numbers[name] = " and ".join(types)
@@ -169,7 +169,7 @@ def _show_example(fit: DialogueFit, tasks: Mapping[str, Section]) -> list[str]:
     return format_dialogue(example, readers)
 
 
-def _each(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
@@ -190,7 +190,7 @@ def _propose_tasks(
     groups: Sequence[Columns],
     decoded: set[str],
 ) -> Iterator[TaskGuess]:
-    in_turn = {_key_of(path) for path in (*model.texts, model.speaker, model.order) if path}
+    in_turn = {_get_first_key(path) for path in (*model.texts, model.speaker, model.order) if path}
     if model.turns is None:
         used = in_turn | {model.id_field or ""}
         yield from propose_row_tasks(columns, used, groups if model.id_field else [], decoded)
@@ -198,11 +198,11 @@ def _propose_tasks(
     yield from propose_turn_tasks(model.turns, groups, in_turn)
     beside = list(propose_tasks_beside(model.turns, plain)) if ITEMS not in model.turns else []
     yield from beside
-    used = {model.id_field or "", _key_of(model.turns), *(task.name for task in beside)}
+    used = {model.id_field or "", _get_first_key(model.turns), *(task.name for task in beside)}
     yield from propose_row_tasks(columns, used, [], decoded)
 
 
-def _key_of(path: str) -> str:
+def _get_first_key(path: str) -> str:
     """Return the part of a path before the first ``[]``."""
     return path.partition(ITEMS)[0]
 
@@ -270,6 +270,6 @@ def _is_place(path: str) -> bool:
 
 
 def _is_prose(values: Sequence[Any]) -> bool:
-    texts = [item for value in values for item in _each(value) if item is not None]
+    texts = [item for value in values for item in _as_list(value) if item is not None]
     are_texts = mostly(isinstance(item, str) for item in texts)
     return are_texts and mean_words([t for t in texts if isinstance(t, str)]) > TEXT_WORDS

@@ -73,10 +73,10 @@ def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
             f"{file}: found a {type(value).__name__}, expected name: dialogue; fetch it again"
         )
     for name, dialogue in value.items():
-        yield _dialogue(file, name, dialogue)
+        yield _parse_dialogue(file, name, dialogue)
 
 
-def _dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
+def _parse_dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
     log = dialogue.get("log") if isinstance(dialogue, dict) else None
     if not isinstance(log, list) or not log:
         raise DataError(f"{file}, dialogue {name}: no log of turns; fetch the file again")
@@ -102,9 +102,11 @@ def _dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
                 f"{where}: a {side} turn out of order (its metadata has "
                 f"{len(turn['metadata'])} domains); user and system must alternate, the user first"
             )
-        acts = _acts(where, turn.get("dialog_act", {}))
+        acts = _parse_acts(where, turn.get("dialog_act", {}))
         if number % 2:
-            exchanges.append(Exchange(_state(where, turn["metadata"]), _domains(user), acts))
+            exchanges.append(
+                Exchange(_parse_state(where, turn["metadata"]), _list_domains(user), acts)
+            )
         user = acts
     if not exchanges:
         raise DataError(f"{file}, dialogue {name}: one turn without an answer; remove the dialogue")
@@ -115,7 +117,7 @@ def _is_system(turn: Mapping[str, Any]) -> bool:
     return bool(turn["metadata"])
 
 
-def _acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
+def _parse_acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
     """Return the acts of a turn; empty if it has a text instead of annotations."""
     if not isinstance(acts, dict):
         return {}
@@ -137,13 +139,13 @@ def _acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
     return acts
 
 
-def _domains(acts: Mapping[str, Any]) -> tuple[str, ...]:
+def _list_domains(acts: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the domains of a user's acts, without general ones."""
     named = (act.partition("-")[0].lower() for act in acts)
     return tuple(dict.fromkeys(domain for domain in named if domain in DOMAINS))
 
 
-def _state(where: str, metadata: Any) -> dict[str, str]:
+def _parse_state(where: str, metadata: Any) -> dict[str, str]:
     """Return domain-slot → value for all filled slots; ``domain-book slot`` for bookings."""
     state = {}
     for domain, parts in metadata.items():

@@ -44,12 +44,12 @@ def labels_of(dialogue: str, exchanges: Sequence[Exchange]) -> list[Labels]:
     topic, given, labelled = NONE, frozenset[str](), []
     for index, exchange in enumerate(exchanges):
         recent = {s: v for s, v in exchange.state.items() if before.get(s) != v}
-        topic = _topic(recent, exchange.user_domains, topic)
-        names = {_name(slot) for slot in recent}
+        topic = _find_topic(recent, exchange.user_domains, topic)
+        names = {_get_name(slot) for slot in recent}
         labels = {
             "UtteranceLoc": (str(index * FIFTHS // len(exchanges)),),
             "RecentTopic": (topic,),
-            **_of_state(exchange.state),
+            **_label_state(exchange.state),
             "RecentSlots": tuple(sorted(recent)),
             "RecentValues": tuple(sorted(set(recent.values()))),
             "NumRecentInfo": (str(len(recent)),),
@@ -57,7 +57,7 @@ def labels_of(dialogue: str, exchanges: Sequence[Exchange]) -> list[Labels]:
             "NumRepeatInfo": (str(len(names & given)),),
             "Coin": (coin(dialogue),),
         }
-        labelled.append(labels | _of_acts(exchange.acts))
+        labelled.append(labels | _label_acts(exchange.acts))
         before, given = exchange.state, given | names
     return labelled
 
@@ -67,15 +67,15 @@ def coin(dialogue: str) -> str:
     return ("heads", "tails")[hashlib.sha256(dialogue.encode()).digest()[0] % 2]
 
 
-def _topic(recent: State, user_domains: Sequence[str], before: str) -> str:
+def _find_topic(recent: State, user_domains: Sequence[str], before: str) -> str:
     """Return the topic of the turn's slots, otherwise of the user's act, otherwise the last one."""
     if recent:
-        return Counter(map(_domain, recent)).most_common(1)[0][0]
+        return Counter(map(_get_domain, recent)).most_common(1)[0][0]
     return user_domains[0] if user_domains else before
 
 
-def _of_state(state: State) -> Labels:
-    topics = tuple(sorted({_domain(slot) for slot in state}))
+def _label_state(state: State) -> Labels:
+    topics = tuple(sorted({_get_domain(slot) for slot in state}))
     return {
         "AllTopics": topics,
         "NumAllTopics": (str(len(topics)),),
@@ -86,7 +86,7 @@ def _of_state(state: State) -> Labels:
     }
 
 
-def _of_acts(acts: Mapping[str, Sequence[Sequence[str]]]) -> Labels:
+def _label_acts(acts: Mapping[str, Sequence[Sequence[str]]]) -> Labels:
     """Return the labels from the system's acts; empty if there are none."""
     if not acts:
         return {}
@@ -98,10 +98,10 @@ def _of_acts(acts: Mapping[str, Sequence[Sequence[str]]]) -> Labels:
     }
 
 
-def _domain(slot: str) -> str:
+def _get_domain(slot: str) -> str:
     return slot.partition("-")[0]
 
 
-def _name(slot: str) -> str:
+def _get_name(slot: str) -> str:
     """Return the name of a slot without its domain and without the prefix of bookings."""
     return slot.partition("-")[2].removeprefix("book ")

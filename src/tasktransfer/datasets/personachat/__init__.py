@@ -59,7 +59,7 @@ class PersonaDialogue:
     turns: tuple[str, ...]
 
 
-def _files(folder: Path) -> dict[str, Path]:
+def _find_files(folder: Path) -> dict[str, Path]:
     path = folder / FOLDER
     files = {split: path / name for split, name in FILES.items() if (path / name).is_file()}
     if "dev" not in files:
@@ -123,7 +123,7 @@ class _Read:
     @cached_property
     def dialogues(self) -> Mapping[str, list[PersonaDialogue]]:
         """Split → its dialogues. With a training set, half of validation is the test set."""
-        files = _files(self.folder)
+        files = _find_files(self.folder)
         by_file = {split: read_dialogues(file) for split, file in files.items()}
         refuse_shared(
             (
@@ -149,17 +149,17 @@ class _Read:
         """Yield one instance per answer of the speaker whose persona is known."""
         for dialogue in self.dialogues[split]:
             answers = len(dialogue.turns) // 2
-            personal = _content_words(dialogue.persona)
+            personal = _find_content_words(dialogue.persona)
             for number in range(answers):
                 index = 2 * number + 1
                 labels = {
                     "UtteranceLoc": (str(number * FIFTHS // answers),),
                     "PersonalInfo": personal,
-                    **self._last_middle_word(dialogue.turns[:index]),
+                    **self._find_last_middle_word(dialogue.turns[:index]),
                 }
                 yield reply_instance(dialogue.name, index, dialogue.turns, task, labels, "chat")
 
-    def _last_middle_word(self, turns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    def _find_last_middle_word(self, turns: Sequence[str]) -> dict[str, tuple[str, ...]]:
         backwards = reversed(words(" ".join(turns)))
         last = next((word for word in backwards if word in self.middle_words), None)
         return {} if last is None else {"WordCont": (last,)}
@@ -179,18 +179,18 @@ def middle_words(turns: Iterable[str]) -> frozenset[str]:
     return frozenset(ranked[begin : begin + MIDDLE])
 
 
-def _content_words(sentences: Sequence[str]) -> tuple[str, ...]:
+def _find_content_words(sentences: Sequence[str]) -> tuple[str, ...]:
     found = {word for sentence in sentences for word in words(sentence)}
     return tuple(sorted(word for word in found if word.isalpha() and word not in STOP_WORDS))
 
 
 def _find(folder: Path) -> str:
-    _files(folder)
+    _find_files(folder)
     return str(folder / FOLDER)
 
 
 def _revision(folder: Path, memo: Path | None) -> str:
-    return digest_of_files(_files(folder), memo)
+    return digest_of_files(_find_files(folder), memo)
 
 
 def _open(folder: Path, few_sample: bool) -> Release:
