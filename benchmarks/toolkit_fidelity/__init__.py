@@ -1,1 +1,1 @@
-"""Our trainer with ``fidelity: tlidb`` beside the toolkit's own code, see ``__main__``."""
+"""Comparison of our trainer with ``fidelity: tlidb`` and the toolkit's code, see ``__main__``."""

@@ -1,19 +1,19 @@
-"""Does `fidelity: tlidb` train what the paper's toolkit trains?
+"""Check that `fidelity: tlidb` trains like the paper's toolkit.
 
 python -m benchmarks.toolkit_fidelity --toolkit ../TLiDB --release ../feta --encoder DIR --work DIR
 python -m benchmarks.toolkit_fidelity ... --inputs DailyDialog Friends
 
-Drives the toolkit's own code, from the folder given, and this package's trainer, on the same
-instances: equal start (a checkpoint and the heads), equal order, dropout before the head at 0 on
-both sides (backbones keep theirs, which no side may use), float32 on the CPU. Compared are the
-losses of the first updates, the weights after them and the predictions on the first dev instances.
-What is drawn cannot agree: the toolkit's sampling is set to greedy for these, and of several right
-answers both sides are given the first.
+Runs the toolkit's code from the given folder and this package's trainer on the same instances. Both
+have an equal start (checkpoint and heads), an equal order, no dropout before the head (backbones
+keep theirs, but neither side uses it), and float32 on the CPU. Compares the losses of the first
+updates, the weights after them, and the predictions on the first dev instances. Sampled answers
+cannot agree, so the toolkit's decoding is set to greedy, and if there are several gold answers both
+sides get the first one.
 
-Decoders and encoder-decoders are small random models unless folders are given. Nothing of the
-toolkit stands here; what is replaced in it at run time: where it loads checkpoints from, the order
-in which it reads, its heads' first weights, and for T5 two things that the library did by itself
-when the toolkit was written: it masked padding, and an answer's 20 tokens counted the first.
+Decoders and encoder-decoders are small random models unless folders are given. None of the
+toolkit's code is copied here. These parts are replaced at run time: the source of checkpoints, the
+order of instances, and the initial weights of heads. For T5, two defaults of the library at that
+time are restored: it masked padding, and an answer's 20 tokens included the first.
 """
 
 from __future__ import annotations
@@ -65,8 +65,11 @@ CASES = {
 
 
 def compare(one: Side, other: Side, tasks: Mapping[str, Task]) -> dict[str, Any]:
-    """The largest relative differences of losses, of weights and of their changes, and the share
-    of equal predictions."""
+    """Compare two trainings.
+
+    Returns the largest relative differences of losses, of weights and of their changes, and the
+    fraction of equal predictions.
+    """
     losses = [
         abs(a[task] - b[task]) / abs(b[task])
         for a, b in zip(one.losses, other.losses, strict=True)
@@ -95,8 +98,8 @@ def compare(one: Side, other: Side, tasks: Mapping[str, Task]) -> dict[str, Any]
 def _equal(task: Task, ours: Sequence[Any], theirs: Sequence[Any]) -> float:
     def plain(answer: tuple[str, ...]) -> tuple[str, ...]:
         if task.kind == "span":
-            # The toolkit's are put together from lower-cased word pieces: one that begins within a
-            # word begins with "##".
+            # The toolkit joins lower-cased word pieces, so a span that begins within a word begins
+            # with "##".
             return tuple("".join(text.lower().removeprefix("##").split()) for text in answer)
         known = [text if text in task.labels else "(no label)" for text in answer]
         return tuple(known)
@@ -174,8 +177,10 @@ def run(
 
 
 def inputs(chosen: argparse.Namespace, dataset: str) -> Iterator[dict[str, Any]]:
-    """How many training inputs of each task differ from the toolkit's in any character, before
-    they are tokenised: an encoder's, and those of text-to-text models."""
+    """Count the training inputs of each task that differ from the toolkit's before tokenization.
+
+    Inputs of encoders and of text-to-text models are compared character by character.
+    """
     import_toolkit(chosen.toolkit)
     from tlidb.TLiDB.datasets.get_dataset import (  # type: ignore[import-not-found]  # noqa: PLC0415
         get_dataset,
@@ -211,21 +216,23 @@ def _inputs(card: Task, rows: Sequence[Instance], encoder: bool) -> Iterator[str
 
 
 def main() -> None:
-    """Measure the cases asked for, a JSON line each."""
+    """Measure the requested cases, and print one JSON line per case."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--toolkit", type=Path, required=True, help="a clone of TLiDB")
     parser.add_argument("--release", type=Path, required=True, help="holds TLiDB_<Set>/")
-    parser.add_argument("--work", type=Path, required=True, help="for caches and checkpoints")
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for caches and checkpoints"
+    )
     for family in get_args(Family):
         parser.add_argument(f"--{family}", type=Path, help="a checkpoint's folder")
     parser.add_argument("--shapes", default="tiny", choices=list(weights.LAYERS_HIDDEN_HEADS))
     parser.add_argument("--families", nargs="+", default=list(get_args(Family)))
     parser.add_argument("--cases", nargs="+", default=list(CASES))
     parser.add_argument("--dataset", default="DailyDialog", help="of --tasks")
-    parser.add_argument("--tasks", nargs="+", help="instead of a case's own")
+    parser.add_argument("--tasks", nargs="+", help="tasks that replace a case's own")
     parser.add_argument("--updates", type=int, default=UPDATES)
     parser.add_argument("--without", nargs="*", default=[], help="switches left at their default")
-    parser.add_argument("--inputs", nargs="*", help="compare inputs alone, of these datasets")
+    parser.add_argument("--inputs", nargs="*", help="compare only the inputs of these datasets")
     chosen = parser.parse_args()
     if chosen.inputs:
         for dataset in chosen.inputs:

@@ -1,4 +1,4 @@
-"""This package's trainer."""
+"""Training with this package."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tasktransfer.training.setup import Setup
 def ours(
     stage: Stage, encoded: Path, checkpoint: Path, count: int
 ) -> tuple[Side, list[list[Update]], dict[str, torch.Tensor]]:
-    """Train with this package; also the updates of each epoch, and the heads' first weights."""
+    """Train with this package; also return each epoch's updates and the heads' initial weights."""
     model, tasks = _model(stage, encoded, checkpoint)
     splits = {task: read_split(encoded, task, "train") for task in stage.train_tasks}
     dev = {task: first_instances(read_split(encoded, task, "dev")) for task in stage.select_on}
@@ -59,7 +59,7 @@ def ours(
 
 
 class _Losses(Progress):
-    """Keeps each round's losses; a round is an update here."""
+    """Progress that keeps each round's losses; a round is an update here."""
 
     def __init__(self) -> None:
         super().__init__(1, "ours", io.StringIO())
@@ -82,7 +82,7 @@ def _weights(model: FamilyModel) -> dict[str, torch.Tensor]:
 
 
 def _epochs(stage: Stage, splits: Mapping[str, EncodedSplit], count: int) -> list[list[Update]]:
-    """The updates of the epochs that ``count`` updates need, and of one more."""
+    """Return the updates of the epochs that ``count`` updates need, and of one more epoch."""
     selection = replace(stage.selection, every=None)
     schedule = Schedule.of(replace(stage, selection=selection), splits)
     epochs: list[list[Update]] = []

@@ -1,4 +1,4 @@
-"""What is kept of either side's training, and what both are given."""
+"""Results of either side's training, and their common inputs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ CPU = torch.device("cpu")
 
 @dataclass
 class Side:
-    """What one of the two did: each update's mean loss by task, weights by name before and after,
-    and the predictions by task."""
+    """Results of one side.
+
+    They are each update's mean loss by task, weights by name before and after, and the predictions
+    by task.
+    """
 
     losses: list[dict[str, float]]
     before: dict[str, torch.Tensor]
@@ -31,9 +34,9 @@ class Side:
 
 
 def first_instances(split: EncodedSplit) -> EncodedSplit:
-    """The first instances of a fixed shuffle, the same on both sides."""
+    """Return the first instances of a fixed shuffle, equal on both sides."""
     return split.limited(DEV_INSTANCES)
 
 
 class EnoughError(Exception):
-    """The updates that are compared are done."""
+    """Signal that all compared updates are done."""

@@ -1,4 +1,4 @@
-"""The toolkit's own code, from a clone of it."""
+"""Training with the toolkit's own code, from a clone of it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def toolkit(
 
 
 def _options(chosen: argparse.Namespace, stage: Stage) -> Any:
-    """Its own parser's options; greedy where it would sample."""
+    """Return the options from its own parser, with greedy decoding instead of sampling."""
     parse_args = import_toolkit(chosen.toolkit)
     several = ["--multitask"] if len(stage.train_tasks) > 1 else []
     name = NAMES[stage.model.family]
@@ -138,7 +138,7 @@ def _set_heads(model: Any, stage: Stage, heads: Mapping[str, torch.Tensor]) -> N
 
 
 def _toolkit_weights(model: Any, stage: Stage) -> dict[str, torch.Tensor]:
-    """By the names that this package gives them."""
+    """Return its weights under this package's names."""
     prefix = "backbone." if stage.model.family == "encoder" else ""
     made = {prefix + name: p.detach().clone() for name, p in model.model.named_parameters()}
     for task in stage.tasks if prefix else ():
@@ -148,7 +148,7 @@ def _toolkit_weights(model: Any, stage: Stage) -> dict[str, torch.Tensor]:
 
 
 def _rows(whole: Any, split: EncodedSplit, task: Task) -> list[int]:
-    """Where each of our examples stands in its data set; ids may repeat."""
+    """Return the position of each of our examples in its data set; ids may repeat."""
     places: dict[str, list[int]] = {}
     for row, metadata in enumerate(whole.metadata_array):
         name = metadata["instance_id"]
@@ -169,8 +169,10 @@ def _rows(whole: Any, split: EncodedSplit, task: Task) -> list[int]:
 def _orders(
     epochs: Sequence[Sequence[Update]], several: int
 ) -> Iterator[list[tuple[str, tuple[int, ...]]]]:
-    """The batches of each epoch in the toolkit's sense: what it leaves over at an epoch's end
-    stands in the next epoch's first update here."""
+    """Return the batches of each epoch in the toolkit's sense.
+
+    Batches left over at the end of its epoch are in the next epoch's first update here.
+    """
     carried = [list(updates[0][: len(updates[0]) - several]) for updates in epochs]
     for number, updates in enumerate(epochs[:-1]):
         own = [batch for update in updates for batch in update][len(carried[number]) :]
@@ -178,7 +180,7 @@ def _orders(
 
 
 def _grouped(batches: Sequence[tuple[str, float]]) -> list[dict[str, float]]:
-    """Each update's mean loss by task, of losses with a mark after each update."""
+    """Return each update's mean loss by task, from losses with a mark after each update."""
     updates: list[dict[str, float]] = []
     losses: dict[str, list[float]] = {}
     for task, loss in batches:
@@ -198,7 +200,7 @@ def _toolkit_predictions(
     generate = getattr(algorithm.model.model, "generate", None)
 
     def masked(input_ids: torch.Tensor, **named: Any) -> Any:
-        """As libraries did when the toolkit was written, where it gives no mask."""
+        """Add the mask that libraries used by default when the toolkit was written."""
         named.setdefault("attention_mask", (input_ids != pad).long())
         return generate(input_ids=input_ids, **named)  # type: ignore[misc]
 
@@ -218,7 +220,7 @@ def _toolkit_predictions(
             }
             answers += list(algorithm.evaluate((texts, right, metadata))["y_pred"])
         made[task] = [_as_ours(card, answer) for answer in answers]
-        if len(answers) > len(split.ids):  # a trait each
+        if len(answers) > len(split.ids):  # one per trait
             several = len(card.outputs)
             flat = made[task]
             made[task] = [

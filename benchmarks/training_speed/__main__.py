@@ -1,4 +1,4 @@
-"""``python -m benchmarks.training_speed``: measure this trainer beside others."""
+"""``python -m benchmarks.training_speed``: compare this trainer's speed with others."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ if TYPE_CHECKING:
 RELEASE = "../shared/feta"
 MINILM = Path("models/all-MiniLM-L6-v2")
 CPU_LIMITS = {"encoder": 60, "decoder": 20, "encoder_decoder": 20}
-"""Instances of dev and of test that are evaluated on a CPU: the whole test of
-emotion_recognition, 16,000 generated answers, would take the slowest contestant hours."""
+"""Number of dev and of test instances evaluated on a CPU.
+
+The whole test set of emotion_recognition, 16,000 generated answers, would take the slowest
+contestant hours.
+"""
 
 DESCRIPTION = """\
-Measure this trainer beside the paper's toolkit (TLiDB) and Hugging Face's Trainer: training and
-evaluation samples a second, seconds to the first update, peak memory, and the share of what the
-machine's matrix products reach. Contestants take turns, each in a fresh process, on the same
-instances with the same weights; medians of the repeats are printed as Markdown and written as JSON.
+Compare this trainer with the paper's toolkit (TLiDB) and Hugging Face's Trainer: training and
+evaluation samples per second, seconds to the first update, peak memory, and the fraction of the
+machine's matrix product speed. Contestants take turns, each in a new process, on the same
+instances with the same weights. Medians are printed as Markdown and written as JSON.
 """
 EXAMPLES = """\
-examples (`make bench BENCH_ARGS='...'` sets up first what is measured with):
-  --quick                          a minute: does it run here?
+examples (`make bench BENCH_ARGS='...'` first installs the requirements):
+  --quick                          a minute: check that it runs here
   --toolkit ../TLiDB               everything: eight cases, three contestants
   --shapes base --toolkit ../TLiDB on a GPU: BERT-base, GPT-2, T5-base
   --whole-baseline --shapes base   a whole training, and the paper's grid
@@ -39,7 +42,7 @@ examples (`make bench BENCH_ARGS='...'` sets up first what is measured with):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what the arguments say; the exit code, as of the commands of ``tasktransfer``."""
+    """Run the measurements; return an exit code like the ``tasktransfer`` commands."""
     return cli.run(_parser().parse_args(arguments))
 
 
@@ -56,19 +59,19 @@ def _parser() -> argparse.ArgumentParser:
         "--data",
         metavar="FOLDER",
         default=RELEASE,
-        help="the release, or tiny_world for made-up dialogues (default: %(default)s)",
+        help="folder of the release, or tiny_world for generated dialogues (default: %(default)s)",
     )
     add(
         "--weights",
         metavar="FOLDER",
         type=Path,
-        help=f"the encoder's weights (default: {MINILM} where it is there, else random ones)",
+        help=f"the encoder's weights (default: {MINILM} if it exists, else random ones)",
     )
     add(
         "--shapes",
         choices=("tiny", "small", "base"),
         default="small",
-        help="of the models with random weights: small has 6 layers of 384, base is BERT-base, "
+        help="size of models with random weights: small has 6 layers of 384, base is BERT-base, "
         "GPT-2 and T5-base (default: %(default)s)",
     )
     add("--toolkit", metavar="FOLDER", type=Path, help="a clone of TLiDB; without it, skipped")
@@ -91,14 +94,14 @@ def _parser() -> argparse.ArgumentParser:
         "--updates",
         metavar="N",
         type=positive,
-        help="updates of 60 that are timed (default: 2, on a GPU 40)",
+        help="number of timed updates of 60 (default: 2, on a GPU 40)",
     )
     add("--repeats", metavar="N", type=positive, default=3, help="default: %(default)s")
     add(
         "--threads",
         metavar="N",
         type=positive,
-        help="CPU threads of every contestant (default: the cores)",
+        help="CPU threads per contestant (default: number of cores)",
     )
     add(
         "--eval-limit",
@@ -113,35 +116,36 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         type=positive,
         default=1800,
-        help="of one process (default: %(default)s)",
+        help="time limit of one process (default: %(default)s)",
     )
     add("--quick", action="store_true", help="two cases, tiny models, one update, one repeat")
     add(
         "--epochs",
         metavar="N",
         type=positive,
-        help="of --whole-baseline, for a trial (default: the paper's 30)",
+        help="epochs of --whole-baseline, for a trial (default: the paper's 30)",
     )
     add(
         "--whole-baseline",
         action="store_true",
-        help="instead: the whole few-sample baseline of each case, from process start to record "
-        "(default: emotion_recognition with each family), and what the paper's grid costs then",
+        help="instead: time the whole few-sample baseline of each case, from process start to "
+        "record (default: emotion_recognition with each family), and the paper's grid",
     )
     add(
         "--work",
         metavar="FOLDER",
         type=Path,
         default=Path("results/bench/work"),
-        help="keeps instances, weights and token ids (default: %(default)s)",
+        help="folder for instances, weights and token ids (default: %(default)s)",
     )
     add("--out", metavar="FILE", type=file,
-        help="the JSON; the table goes beside it (default: results/bench/<time>.json)")  # fmt: skip
+        help="JSON file; the table is written next to it (default: results/bench/<time>.json)"
+        )  # fmt: skip
     return parser
 
 
 def measure(chosen: argparse.Namespace) -> None:
-    """Measure training and evaluation beside TLiDB and Hugging Face's Trainer."""
+    """Compare training and evaluation with TLiDB and Hugging Face's Trainer."""
     from benchmarks.training_speed.inputs import Source
 
     _check(chosen)

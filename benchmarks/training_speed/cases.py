@@ -1,4 +1,4 @@
-"""What is measured, and what a measuring process is told and answers. Standard library only."""
+"""Measured cases, and messages to and from a measuring process. Standard library only."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tasktransfer.errors import ConfigError
 
 DATASET = "DailyDialog"
 BATCH = 60
-"""Instances an update, as in the paper."""
+"""Instances per update, as in the paper."""
 SEED = 0
 LENGTHS: dict[Family, int] = {"encoder": 512, "decoder": 1024, "encoder_decoder": 512}
-"""Tokens that the models read, as the public checkpoints do."""
+"""Maximum sequence lengths of the models, as for the public checkpoints."""
 
 Contestant = Literal["tasktransfer", "tasktransfer_float32", "tlidb", "hf_trainer"]
 CONTESTANTS: tuple[Contestant, ...] = (
@@ -23,20 +23,23 @@ CONTESTANTS: tuple[Contestant, ...] = (
     "tlidb",
     "hf_trainer",
 )
-"""``tasktransfer_float32``: with ``training.precision: float32``, where ``auto`` is
-bfloat16 (``training.precision``) and the others compute in float32."""
+"""Contestants.
+
+``tasktransfer_float32`` has ``training.precision: float32``. It is measured where ``auto`` resolves
+to bfloat16 and the others compute in float32.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A family on a task, written ``encoder:emotion_recognition``."""
+    """A family and a task, written ``encoder:emotion_recognition``."""
 
     family: Family
     task: str
 
     @property
     def name(self) -> str:
-        """As the option ``--cases`` takes it."""
+        """Name for the option ``--cases``."""
         return f"{self.family}:{self.task}"
 
 
@@ -53,25 +56,28 @@ CASES = (
 
 
 def parse_case(text: str) -> Case:
-    """The case of a name.
+    """Parse the name of a case.
 
     Raises:
-        ConfigError: it names no family or no task of DailyDialog.
+        ConfigError: the family is unknown, or the task is not in DailyDialog.
     """
     family, _, task = text.partition(":")
     for known in FAMILIES:
         if family == known and task in DATASETS[DATASET].tasks:
             return Case(known, task)
     raise ConfigError(
-        f"--cases {text}: no case; write FAMILY:TASK with a family of {', '.join(FAMILIES)} and a "
-        f"task of {DATASET}, for example {CASES[0].name}"
+        f"--cases {text}: not a case; write FAMILY:TASK with a family of {', '.join(FAMILIES)} "
+        f"and a task of {DATASET}, for example {CASES[0].name}"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """How much a process does: ``instances`` to train on, ``epochs`` passes over them, and at
-    most ``evaluate`` instances of dev and of test each (None: all)."""
+    """Amount of work for a process.
+
+    ``instances``: training instances. ``epochs``: passes over them. ``evaluate``: largest number of
+    dev and of test instances; None for all.
+    """
 
     instances: int
     epochs: int
@@ -79,31 +85,31 @@ class Volume:
 
     @property
     def updates(self) -> int:
-        """All batches are full: the toolkit drops what does not fill an accumulation."""
+        """Return the number of updates, all full, since the toolkit drops incomplete ones."""
         return self.epochs * (self.instances // BATCH)
 
 
 def volume_for(updates: int, available: int, evaluate: int | None) -> Volume:
-    """The instances and passes that make ``updates`` updates, or few more, of full batches.
+    """Return the instances and passes for ``updates`` updates, or slightly more, of full batches.
 
     Args:
-        available: instances of the training split.
+        available: number of training instances.
 
     Raises:
-        ConfigError: there is not even one full batch.
+        ConfigError: the instances do not fill one batch.
     """
     full = available // BATCH
     if not full:
-        raise ConfigError(f"{available} training instances are less than one batch of {BATCH}")
+        raise ConfigError(f"{available} training instances do not fill one batch of {BATCH}")
     batches = min(updates, full)
     return Volume(batches * BATCH, -(-updates // batches), evaluate)
 
 
 class Work(TypedDict):
-    """What a measuring process is told, as JSON. Folders are absolute paths.
+    """Request to a measuring process, as JSON. Folders are absolute paths.
 
-    ``warm_up`` and ``measured`` are ``Volume`` as dicts; ``stages`` holds the stage of each as
-    ``Stage.to_json`` gives it; ``toolkit`` is None where there is none.
+    ``warm_up``, ``measured``: ``Volume`` as dicts. ``stages``: stage of each, from
+    ``Stage.to_json``. ``toolkit``: folder of TLiDB, or None.
     """
 
     contestant: Contestant
@@ -122,10 +128,10 @@ class Work(TypedDict):
 
 
 class Measured(TypedDict):
-    """What a measuring process answers, as one line of JSON. Seconds and MiB.
+    """Answer of a measuring process, as one line of JSON, in seconds and MiB.
 
-    ``start_up``: from the start of the process to the beginning of its first update. ``train``,
-    ``dev`` and ``test`` are after the warm-up. ``dev_samples`` counts every pass over dev.
+    ``start_up``: time from the start of the process to the beginning of its first update.
+    ``train``, ``dev`` and ``test`` exclude the warm-up. ``dev_samples`` counts every pass over dev.
     """
 
     start_up: float

@@ -1,4 +1,4 @@
-"""Clocks of a measuring process. A GPU works on after the host went on, so it is waited for."""
+"""Clocks of a measuring process, which wait for the GPU because it works asynchronously."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasktransfer.training.torch_facts import peak_gpu_memory_mb
 
 
 def wait() -> None:
-    """Until the GPU has done all that it was given; nothing to wait for on a CPU."""
+    """Wait until the GPU has finished all operations; return at once on a CPU."""
     if _on_gpu():
         torch.cuda.synchronize()
 
@@ -24,7 +24,7 @@ def _on_gpu() -> bool:
 
 
 def timed(work: Callable[[], Any]) -> float:
-    """Seconds that ``work`` takes, on the device too."""
+    """Return the seconds that ``work`` takes, including the device's."""
     wait()
     began = time.perf_counter()
     work()
@@ -33,11 +33,11 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 class FirstUpdate:
-    """Notes when the first update of this process begins: the first forward pass of any module.
+    """Recorder of the beginning of a process's first update: the first forward pass of any module.
 
     Args:
-        started: ``time.monotonic()`` of the parent when it started this process; that clock is
-            the machine's, not the process's.
+        started: ``time.monotonic()`` of the parent when it started this process; all processes of a
+            machine share this clock.
     """
 
     def __init__(self, started: float) -> None:
@@ -45,7 +45,7 @@ class FirstUpdate:
         self.seconds: float | None = None
 
     def watch(self) -> None:
-        """Note the first forward pass from now on."""
+        """Record the first forward pass from now on."""
         handle = register_module_forward_pre_hook(lambda *_: note())
 
         def note() -> None:
@@ -54,13 +54,13 @@ class FirstUpdate:
 
     @property
     def found(self) -> float:
-        """Seconds from the process's start to its first update."""
+        """Return the seconds from the process's start to its first update."""
         if self.seconds is None:
-            raise RuntimeError("no update was seen: the contestant's model is not torch's")
+            raise RuntimeError("no update was seen: the contestant's model is not a torch module")
         return self.seconds
 
 
 def memory() -> tuple[float, float | None]:
-    """Peak memory of this process, and of the GPU where one is used, in MiB."""
+    """Return the peak memory of this process, and of the GPU if one is used, in MiB."""
     device = torch.device("cuda" if _on_gpu() else "cpu")
     return peak_memory_mb(), peak_gpu_memory_mb(device)

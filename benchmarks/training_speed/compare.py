@@ -1,7 +1,7 @@
-"""Every contestant on every case, interleaved over repeats, and the medians.
+"""Measurements of every contestant on every case, interleaved over repeats, and their medians.
 
-Repeats are outermost and contestants innermost, their order turned round at every repeat: what
-else a machine does meanwhile disturbs all of them alike.
+Repeats are outermost and contestants innermost, in rotated order, so that other load on the machine
+disturbs all of them equally.
 """
 
 from __future__ import annotations
@@ -42,13 +42,16 @@ from tasktransfer.errors import TrainingError
 WARM_UP_EVALUATED = 8
 ROOT = Path(__file__).resolve().parents[2]
 TAIL = 6
-"""Lines of a failed process that are shown."""
+"""Number of lines shown of a failed process's output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``updates`` measured a run; ``evaluate``: most instances of dev and test each, by family
-    (None: all); ``toolkit``: TLiDB's folder, None where there is none."""
+    """Options of the measurements.
+
+    ``updates``: measured updates per run. ``evaluate``: largest number of dev and of test instances
+    by family; None for all. ``toolkit``: TLiDB's folder, or None.
+    """
 
     contestants: tuple[Contestant, ...]
     updates: int
@@ -70,7 +73,7 @@ class Turn:
 
 
 def order(cases: Sequence[Case], contestants: Sequence[Contestant], repeats: int) -> Iterator[Turn]:
-    """All turns: repeats outermost, contestants innermost and rotated."""
+    """Yield all turns: repeats outermost, contestants innermost and rotated."""
     for repeat in range(repeats):
         for case in cases:
             for i in range(len(contestants)):
@@ -78,14 +81,14 @@ def order(cases: Sequence[Case], contestants: Sequence[Contestant], repeats: int
 
 
 def absent(contestant: Contestant, toolkit: Path | None) -> str | None:
-    """Why a contestant cannot take part, and what to do; None if it can."""
+    """Return why a contestant cannot take part, with a remedy; None if it can."""
     match contestant:
         case "tlidb" if toolkit is None:
             return (
                 "no --toolkit: git clone https://github.com/alon-albalak/TLiDB and give its folder"
             )
         case "tlidb" if not (toolkit / "tlidb" / "examples" / "train.py").is_file():  # type: ignore[operator]
-            return f"{toolkit} holds no tlidb/examples/train.py: give the root of a clone of TLiDB"
+            return f"{toolkit} has no tlidb/examples/train.py: give the root of a clone of TLiDB"
         case "tlidb" if importlib.util.find_spec("sklearn") is None:
             return "it needs scikit-learn, which is not installed: pip install scikit-learn"
         case "hf_trainer" if importlib.util.find_spec("accelerate") is None:
@@ -94,10 +97,10 @@ def absent(contestant: Contestant, toolkit: Path | None) -> str | None:
 
 
 def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str, Any]:
-    """Run everything; what was measured, and its medians, as JSON.
+    """Run everything; return all measurements and their medians as JSON.
 
     Raises:
-        TrainingError: this trainer failed, or nobody could be measured.
+        TrainingError: this trainer failed, or no contestant could be measured.
     """
     skipped = {c: why for c in options.contestants if (why := absent(c, options.toolkit))}
     for contestant, why in skipped.items():
@@ -126,11 +129,11 @@ def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str
         else:
             runs.append({"repeat": turn.repeat, "case": turn.case.name, **found})
             train, test = (found[f"{part}_samples"] / found[part] for part in ("train", "test"))
-            _say(f"  {train:.1f} a second in training, {test:.1f} on test")
+            _say(f"  {train:.1f} per second in training, {test:.1f} on test")
         progress.passed(turn)
     if not runs:
-        raise TrainingError("nobody could be measured: " + "; ".join(skipped.values()))
-    # The limit is what the machine reaches undisturbed: the highest, which flatters nobody.
+        raise TrainingError("no contestant could be measured: " + "; ".join(skipped.values()))
+    # The limit is the machine's undisturbed speed, so the highest measurement is used.
     names = next(iter(rates.values()))
     each = {name: [found[name] for found in rates.values()] for name in names}
     limit = {name: max(found) for name, found in each.items()}
@@ -150,7 +153,7 @@ def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str
 
 
 def matrix_rate(threads: int) -> dict[str, float]:
-    """Operations a second of matrix products by precision, measured in a fresh process."""
+    """Measure operations per second of matrix products by precision, in a new process."""
     command = [sys.executable, "-m", "benchmarks.training_speed.matrix_rate", str(threads)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=environment(threads)
@@ -170,7 +173,7 @@ def _volume(inputs: Inputs, case: Case, options: Options) -> Volume:
 
 
 def _run(inputs: Inputs, turn: Turn, volume: Volume, options: Options) -> dict[str, Any]:
-    """One fresh process; what it measured, with its processor time.
+    """Run one new process, and return its measurements with its processor time.
 
     Raises:
         TrainingError: it failed, or took longer than ``options.timeout`` seconds.
@@ -234,14 +237,16 @@ def _measure(file: Path, turn: Turn, options: Options) -> dict[str, Any]:
 
 
 def _processor_seconds() -> float:
-    """Of all child processes that have ended, their own children's too: what a busy machine does
-    not change."""
+    """Return the processor seconds of all finished child processes and their children.
+
+    Unlike wall time, they do not depend on other load.
+    """
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Of every process: so many threads, no network, and this package found from any folder."""
+    """Return the environment of every process: threads, no network, and this package's path."""
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
@@ -252,12 +257,12 @@ def environment(threads: int) -> dict[str, str]:
 
 
 def tail(text: str) -> str:
-    """The end of what a failed process said."""
-    return " | ".join(text.strip().splitlines()[-TAIL:]) or "it said nothing"
+    """Return the last lines of a failed process's output."""
+    return " | ".join(text.strip().splitlines()[-TAIL:]) or "no output"
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """What it was measured on."""
+    """Describe the machine."""
     return {
         "platform": platform.platform(),
         "processor": platform.processor() or platform.machine(),
@@ -276,7 +281,7 @@ def _medians(
     runs: Sequence[Mapping[str, Any]],
     limit: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    """A row a case and contestant."""
+    """Return one row per case and contestant."""
     rows = []
     for case in cases:
         forward = _forward(inputs, case, volumes[case])
@@ -290,7 +295,7 @@ def _medians(
 
 
 def _forward(inputs: Inputs, case: Case, volume: Volume) -> dict[str, float]:
-    """Forward operations of one pass over what is used of train, dev and test."""
+    """Return the forward operations of one pass over the used parts of train, dev and test."""
     shape, task = flops.shape_of(inputs.model_config(case.family)), get_task(DATASET, case.task)
     return {
         name: flops.split_flops(shape, case.family, task, split)
@@ -304,11 +309,11 @@ def summarise(
     epochs: int,
     limit: Mapping[str, float],
 ) -> dict[str, Any]:
-    """The medians of one contestant's runs of one case.
+    """Return the medians of one contestant's runs of one case.
 
     Args:
         forward: operations of one forward pass over ``train`` and ``test``.
-        limit: the machine's operations a second, by precision.
+        limit: the machine's operations per second, by precision.
     """
 
     def middle(value: str) -> float:
@@ -345,7 +350,7 @@ def _rates(runs: Sequence[Mapping[str, Any]], part: str) -> list[float]:
 
 
 class Eta:
-    """Tells which process runs, and how long all of them will take still."""
+    """Progress display: the running process, and the remaining time of all processes."""
 
     def __init__(self, turns: Sequence[Turn]) -> None:
         self.left = list(turns)
@@ -354,7 +359,7 @@ class Eta:
         self._began = time.monotonic()
 
     def begin(self, turn: Turn) -> None:
-        """A process starts."""
+        """Report that a process starts."""
         self._began = time.monotonic()
         number = self.total - len(self.left) + 1
         expected = self.seconds_left()
@@ -363,12 +368,12 @@ class Eta:
         _say(f"[{number}/{self.total}] repeat {turn.repeat + 1}: {what}{left}")
 
     def passed(self, turn: Turn) -> None:
-        """It has ended, or is not run at all."""
+        """Record that a process has ended or is skipped."""
         self.seen[turn.case, turn.contestant] = time.monotonic() - self._began
         self.left.remove(turn)
 
     def seconds_left(self) -> float | None:
-        """From what the same processes took before, others at the mean; None at the start."""
+        """Estimate from earlier times of the same processes, else the mean; None at the start."""
         if not self.seen:
             return None
         mean = sum(self.seen.values()) / len(self.seen)

@@ -1,4 +1,4 @@
-"""A plugin for the study that is measured: notes when the training's first forward pass begins."""
+"""A plugin for the measured study that records the time of the training's first forward pass."""
 
 import os
 import time
@@ -7,7 +7,7 @@ from pathlib import Path
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 VARIABLE = "TASKTRANSFER_FIRST_UPDATE"
-"""Names the file that gets ``time.monotonic()``: a clock that all processes of a machine share."""
+"""Environment variable with the file for ``time.monotonic()``, a clock shared by all processes."""
 
 
 def note(*_: object) -> None:

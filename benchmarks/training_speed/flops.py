@@ -1,22 +1,22 @@
-"""Floating-point operations of a model on real tokens: what a training needs, padding left out.
+"""Floating-point operations of a model on real tokens, without padding.
 
-Counted are the matrix products, two operations a multiplication and addition, from the model's
-config and the lengths of the sequences. A layer on a sequence of n tokens, with hidden size h,
-attention width a (heads times their width; mostly h) and inner size f:
+Only matrix products are counted, with two operations per multiplication and addition, from the
+model's config and the sequence lengths. A layer on a sequence of n tokens, with hidden size h,
+attention width a (heads times their width; mostly h) and inner size f, needs:
 
     projections of queries, keys, values and output   4 · 2·n·h·a
     attention scores, and their sum of values         2 · 2·n·n·a
     feed-forward                                      2 · 2·n·h·f   (3 where it is gated)
 
-A decoder's layer is the same: the scores are counted in full, as libraries compute them, though
-causality needs half. An encoder-decoder's decoder layer on m answer tokens has besides, for the
-attention across, queries and output 2 · 2·m·h·a, keys and values of the encoder's tokens
-2 · 2·n·h·a, and scores and sum 2 · 2·m·n·a.
+A decoder's layer is the same: the scores are counted in full, as libraries compute them, although
+causal attention needs only half. An encoder-decoder's decoder layer on m answer tokens adds cross
+attention: queries and output 2 · 2·m·h·a, keys and values of the encoder's tokens 2 · 2·n·h·a, and
+scores and sum 2 · 2·m·n·a.
 
-Outputs: an encoder's pooler 2·h·h and head 2·h·w a sequence, or the span head 2·h·2 a token; a
-text-to-text model's output layer 2·h·V for each token of the answer, no more: whatever else a
-contestant computes is its own affair. Embeddings are looked up. Forward is the sum; backward is
-twice the forward, since every product has two operands with gradients: a training is 3 × forward.
+Outputs: an encoder's pooler 2·h·h and head 2·h·w per sequence, or the span head 2·h·2 per token; a
+text-to-text model's output layer 2·h·V per answer token. Other computations of a contestant are not
+counted. Embeddings are lookups. Forward is the sum. Backward is twice the forward, since every
+product has two operands with gradients, so a training is 3 × forward.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tasktransfer.layers.ragged import Ints
 from tasktransfer.tasks.card import Task
 
 TRAINING = 3
-"""Operations of a training in forward passes: one forward, and backward is two."""
+"""Operations of a training in forward passes: one for forward, two for backward."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What of a model its matrix products depend on. ``products``: feed-forward matrices."""
+    """Sizes of a model's matrix products. ``products``: number of feed-forward matrices."""
 
     layers: int
     decoder_layers: int
@@ -51,10 +51,10 @@ class Shape:
 
 
 def shape_of(config: Mapping[str, Any]) -> Shape:
-    """The shape of a model of the architectures BERT, GPT-2 or T5, from its ``config.json``.
+    """Return the shape of a BERT, GPT-2 or T5 model from its ``config.json``.
 
     Raises:
-        ModelError: another architecture.
+        ModelError: the model has another architecture.
     """
     match config.get("model_type"):
         case "bert":
@@ -75,13 +75,13 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
                 config["vocab_size"],
             )  # fmt: skip
     raise ModelError(
-        f"model_type {config.get('model_type')!r}: operations are counted of bert, gpt2 and t5 "
-        "only; give --weights of a BERT architecture"
+        f"model_type {config.get('model_type')!r}: operations are counted only for bert, gpt2 and "
+        "t5; give --weights of a BERT architecture"
     )
 
 
 def layer_flops(shape: Shape, tokens: Ints | int) -> Any:
-    """Operations of one layer forward, for each sequence of so many tokens."""
+    """Return the forward operations of one layer for each sequence length."""
     n = np.asarray(tokens, dtype=np.float64)
     projections = 8 * n * shape.hidden * shape.attention
     scores = 4 * n * n * shape.attention
@@ -90,27 +90,27 @@ def layer_flops(shape: Shape, tokens: Ints | int) -> Any:
 
 
 def across_flops(shape: Shape, answer: Ints | int, tokens: Ints | int) -> Any:
-    """Operations of one layer's attention from the answer's tokens to the encoder's."""
+    """Return the operations of one layer's cross attention from answer to encoder tokens."""
     m, n = np.asarray(answer, dtype=np.float64), np.asarray(tokens, dtype=np.float64)
     projections = 4 * (m + n) * shape.hidden * shape.attention
     return projections + 4 * m * n * shape.attention
 
 
 def encoder_flops(shape: Shape, tokens: Ints, *, span: bool, width: int) -> float:
-    """Forward operations of an encoder with a head of ``width`` outputs, summed over sequences."""
+    """Sum the forward operations of an encoder with a head of ``width`` outputs."""
     n = np.asarray(tokens, dtype=np.float64)
     heads = 2 * n * shape.hidden * 2 if span else 2 * shape.hidden * (shape.hidden + width) + 0 * n
     return float((shape.layers * layer_flops(shape, tokens) + heads).sum())
 
 
 def decoder_flops(shape: Shape, prompt: Ints, answer: Ints) -> float:
-    """Forward operations of a decoder that reads prompts and answers, summed over sequences."""
+    """Sum the forward operations of a decoder that reads prompts and answers."""
     body = shape.layers * layer_flops(shape, prompt + answer)
     return float((body + 2.0 * answer * shape.hidden * shape.vocabulary).sum())
 
 
 def encoder_decoder_flops(shape: Shape, prompt: Ints, answer: Ints) -> float:
-    """Forward operations of an encoder-decoder, summed over sequences."""
+    """Sum the forward operations of an encoder-decoder."""
     encoder = shape.layers * layer_flops(shape, prompt)
     each = layer_flops(shape, answer) + across_flops(shape, answer, prompt)
     output = 2.0 * answer * shape.hidden * shape.vocabulary
@@ -118,7 +118,7 @@ def encoder_decoder_flops(shape: Shape, prompt: Ints, answer: Ints) -> float:
 
 
 def split_flops(shape: Shape, family: Family, task: Task, split: EncodedSplit) -> float:
-    """Forward operations of one pass over a split."""
+    """Return the forward operations of one pass over a split."""
     tokens = split.sequences.lengths()
     if family == "encoder":
         width = 1 if task.kind == "multiple_choice" else task.classes

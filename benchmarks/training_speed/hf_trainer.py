@@ -1,14 +1,14 @@
-"""Hugging Face's Trainer on the same instances and weights, with the options of its users.
+"""Hugging Face's Trainer on the same instances and weights, with its users' typical options.
 
-Three micro-batches of 20 to an update (an encoder on a GPU: one of 60); dynamic padding;
+Three micro-batches of 20 per update (an encoder on a GPU: one of 60); dynamic padding;
 ``group_by_length`` in training and evaluation; fused AdamW without decay, constant rate; bfloat16
 on a GPU; its own attention kernels, clipping and metrics loop. Text-to-text models answer with
-greedy ``generate`` and its cache: ``Seq2SeqTrainer`` for encoder-decoders, batches of like length
-for decoders, for which Trainer has nothing.
+greedy ``generate`` and its cache: ``Seq2SeqTrainer`` for encoder-decoders, batches of similar
+length for decoders, which Trainer does not support.
 
-Same as for the others: token ids (read ready-made, as from its users' ``datasets`` cache), the
-instances of all updates together, number of updates, loss on answers. Its own: which instances
-share an update, since grouping by length is what its users switch on; heads of transformers.
+Equal for all contestants: token ids (prepared, as in a ``datasets`` cache), the set of training
+instances, number of updates, loss on answers. Different: the instances that share an update, since
+users typically enable grouping by length; and the heads, which are those of transformers.
 """
 
 from __future__ import annotations
@@ -45,8 +45,11 @@ from tasktransfer.models.family import pad
 from tasktransfer.tasks.card import Task
 
 PARTS = {"cpu": 3, "cuda": 1}
-"""Micro-batches an update. On a CPU smaller ones are faster, and 60 long sequences take
-gigabytes; text-to-text models are given three on a GPU too, for their word scores' memory."""
+"""Micro-batches per update.
+
+On a CPU smaller ones are faster, and 60 long sequences take gigabytes. Text-to-text models use
+three on a GPU too, because of the memory of their logits.
+"""
 
 
 def run(work: Work, started: float) -> Measured:
@@ -121,7 +124,7 @@ def _arguments(work: Work, model: Any, epochs: int) -> Any:
 
 
 def _decoding(work: Work, model: Any) -> Any:
-    """Greedy, as long as this trainer's answers may be."""
+    """Return greedy decoding with this trainer's maximum answer length."""
     longest = read_manifest(Path(work["encoded"]))["max_answer_tokens"][work["task"]]
     return GenerationConfig(  # type: ignore[no-untyped-call]
         max_new_tokens=longest,
@@ -155,7 +158,7 @@ def _model(work: Work, task: Task, tokenizer: Any) -> tuple[Any, Callable[..., A
 
 
 def _rows(work: Work, task: Task, name: str, limit: int | None) -> Dataset:
-    """Token ids as its users' ``datasets`` would hold them."""
+    """Return token ids in the form of a ``datasets`` dataset."""
     split = read_split(Path(work["encoded"]), work["task"], name).limited(limit)
     rows = [
         _row(work, task, split, example, training=name == "train") for example in range(len(split))
@@ -195,7 +198,7 @@ def _row(
 
 
 def _metrics(predicted: Any) -> dict[str, float]:
-    """Accuracy of labels; generated answers are only turned to text, see ``_evaluation``."""
+    """Return the accuracy of labels; generated answers are only decoded, see ``_evaluation``."""
     scores = predicted.predictions
     if isinstance(scores, tuple):
         scores = scores[0]
@@ -205,7 +208,7 @@ def _metrics(predicted: Any) -> dict[str, float]:
 
 
 def _evaluation(work: Work, trainer: Any, tokenizer: Any) -> Callable[[Dataset], Any]:
-    """What predicts a split: labels, spans' edges, or texts."""
+    """Return a function that predicts a split: labels, span boundaries, or texts."""
     if work["family"] == "encoder":
 
         def classes(rows: Dataset) -> Any:

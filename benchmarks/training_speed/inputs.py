@@ -1,6 +1,6 @@
-"""Everything that is measured with, made once: instances, weights, token ids, stages.
+"""Inputs of the measurements, prepared once: instances, weights, token ids, stages.
 
-What was made stays in the work folder, under names that tell what it was made from.
+They are kept in the work folder, under names that depend on their sources.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ from tasktransfer.files import replacing
 from tasktransfer.results.study import Study
 
 RECIPE = 1
-"""Raise this when the weights that are made here change."""
+"""Version of the random weights; increase it when they change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """``release``: a folder, or ``tiny_world``. ``weights``: the encoder's folder; None: random
-    ones. ``shapes``: of what is random (``weights.LAYERS_HIDDEN_HEADS``)."""
+    """Sources of the inputs.
+
+    ``release``: a folder, or ``tiny_world``. ``weights``: the encoder's folder, or None for random
+    weights. ``shapes``: size of random models (``weights.LAYERS_HIDDEN_HEADS``).
+    """
 
     release: str
     weights: Path | None
@@ -43,7 +46,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Where everything is. ``models`` and ``encoded`` by family."""
+    """Paths of all inputs. ``models`` and ``encoded`` are by family."""
 
     config: Path
     release: Path
@@ -52,16 +55,16 @@ class Inputs:
     encoded: dict[Family, Path]
 
     def split(self, case: Case, name: str) -> EncodedSplit:
-        """The token ids of a case's split."""
+        """Return the token ids of a case's split."""
         return read_split(self.encoded[case.family], case.task, name)
 
     def model_config(self, family: Family) -> dict[str, Any]:
-        """A model's ``config.json``."""
+        """Return a model's ``config.json``."""
         found: dict[str, Any] = json.loads((self.models[family] / "config.json").read_bytes())
         return found
 
     def stage(self, case: Case, volume: Volume) -> Stage:
-        """The baseline of a case's task, as the planner makes it, over so many instances."""
+        """Return the planned baseline of a case's task, limited to the volume's instances."""
         limits = {
             "epochs": volume.epochs,
             "limit_train": volume.instances,
@@ -76,16 +79,16 @@ class Inputs:
 
 
 def prepare(source: Source, cases: Sequence[Case]) -> Inputs:
-    """Make what is not there yet.
+    """Prepare missing inputs.
 
     Raises:
         DataError: the release is missing or damaged.
-        ModelError: ``weights`` holds no model.
+        ModelError: ``weights`` does not contain a model.
     """
     if source.weights is not None and not (source.weights / "config.json").is_file():
         raise ModelError(
-            f"{source.weights}: no config.json; `make minilm` installs the small encoder, and "
-            "without --weights random weights serve"
+            f"{source.weights}: no config.json; install the small encoder with `make minilm`, or "
+            "omit --weights to use random weights"
         )
     tasks = tuple(sorted({case.task for case in cases}))
     families = tuple(dict.fromkeys(case.family for case in cases))
@@ -166,7 +169,7 @@ def _make(
     *,
     random: bool,
 ) -> None:
-    """A family's weights, where they are random, and token ids."""
+    """Prepare a family's token ids, and its weights if they are random."""
     from tasktransfer.encoding.encode import encode_dataset
 
     if random and not (model / "config.json").exists():
@@ -183,7 +186,7 @@ def _make_weights(source: Source, family: Family, model: Path, instances: Path) 
     from tasktransfer.encoding.encode import encode_dataset
     from tasktransfer.encoding.tokenizer import load_tokenizer
 
-    _say(f"making random weights: {family}, {source.shapes}")
+    _say(f"creating random weights: {family}, {source.shapes}")
     learned = ("emotion_recognition", "dialogue_reasoning_span_extraction")
     texts = weights.texts_of(
         instances, DATASET, [t for t in learned if t in DATASETS[DATASET].tasks]
@@ -204,13 +207,13 @@ def _make_weights(source: Source, family: Family, model: Path, instances: Path) 
 
 
 def evaluated(inputs: Inputs, case: Case, volume: Volume) -> dict[str, EncodedSplit]:
-    """The splits of a case as far as they are used; train, dev and test."""
+    """Return the used parts of a case's train, dev and test splits."""
     limits = {"train": volume.instances, "dev": volume.evaluate, "test": volume.evaluate}
     return {name: inputs.split(case, name).limited(limit) for name, limit in limits.items()}
 
 
 def as_dict(volume: Volume) -> dict[str, Any]:
-    """For ``cases.Work``."""
+    """Convert a volume for ``cases.Work``."""
     return asdict(volume)
 
 

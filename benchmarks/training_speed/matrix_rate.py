@@ -1,7 +1,7 @@
-"""How fast this machine multiplies matrices: the limit that a training is measured against.
+"""Speed of matrix products on this machine, the limit with which trainings are compared.
 
-``python -m benchmarks.training_speed.matrix_rate THREADS`` prints operations a second, two a
-multiplication and addition, for each precision. (``training.matrix_product`` measures a single
+``python -m benchmarks.training_speed.matrix_rate THREADS`` prints operations per second for each
+precision, two per multiplication and addition. (``training.matrix_product`` measures a single
 thread, for the forecast.)
 """
 
@@ -18,8 +18,10 @@ SIDE = {"cpu": 1024, "cuda": 8192}
 
 
 def matrix_rate(threads: int, kind: torch.dtype, seconds: float = SECONDS) -> float:
-    """Operations a second of square matrix products, in the best of some slices of the time: the
-    limit is what the machine can do while nobody else uses it."""
+    """Return operations per second of square matrix products, in the best of several time slices.
+
+    The best slice is used because the limit is the speed without other load.
+    """
     torch.set_num_threads(threads)
     cuda = torch.cuda.is_available()
     device = "cuda" if cuda else "cpu"
@@ -49,7 +51,7 @@ def _wait(cuda: bool) -> None:
 
 
 def precisions(cuda: bool) -> dict[str, torch.dtype]:
-    """What contestants compute in: on a GPU TLiDB does in float16."""
+    """Return the precisions that contestants use; on a GPU, TLiDB uses float16."""
     kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16}
     return {**kinds, "float16": torch.float16} if cuda else kinds
 

@@ -1,8 +1,8 @@
-"""This trainer, as ``tasktransfer train`` runs it: read, load, train, dev, test, record.
+"""This trainer, run like ``tasktransfer train``: read, load, train, dev, test, record.
 
-A short stage warms up and gives the start-up; the measured stage follows in the same process. Its
-seconds are those of its record, so they hold everything that the trainer does: an update's
-batching, clipping and step, the metrics, and dev after every epoch.
+A short stage warms up and measures the start-up; the measured stage follows in the same process.
+Its times come from its record and therefore include all of the trainer's work: batching, clipping
+and step of an update, the metrics, and dev after every epoch.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def run(work: Work, started: float) -> Measured:
 
 
 def _train(work: Work, part: str) -> dict[str, Any]:
-    """What ``tasktransfer train`` does with its arguments; the record."""
+    """Train like ``tasktransfer train``, and return the record."""
     config = load_config(work["config"])
     stage = from_json(Stage, work["stages"][part], part, card_digests)
     out = Path(work["scratch"]) / part

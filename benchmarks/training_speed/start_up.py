@@ -1,7 +1,7 @@
-"""Seconds from the command ``tasktransfer train`` to its first update, with a host and without.
+"""Seconds from the command ``tasktransfer train`` to its first update, with and without a host.
 
-``python -m benchmarks.training_speed.start_up`` trains the encoder for one update, again and again,
-by itself and as a workflow's training would be. One thread, as the workflow gives it.
+``python -m benchmarks.training_speed.start_up`` repeatedly trains the encoder for one update, alone
+and like a workflow's training. It uses one thread, as the workflow does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EVALUATED = 8
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure the start-up, and print a table."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.training_speed.start_up", description=__doc__
     )
@@ -67,7 +67,7 @@ def _command(inputs: Inputs, out: Path) -> list[str]:
 
 
 def _seconds(command: Sequence[str], folder: Path) -> tuple[float, float]:
-    """To the first update, and to the end, of one training.
+    """Return the seconds to the first update and to the end of one training.
 
     Raises:
         TrainingError: it failed.

@@ -1,4 +1,4 @@
-"""The measurements as Markdown: a table a case, and what was left out."""
+"""The measurements as Markdown: one table per case, and the skipped contestants."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ HEAD = (
 
 
 def as_markdown(result: Mapping[str, Any]) -> str:
-    """Everything that ``compare`` returned, for a person.
+    """Format the result of ``compare``.
 
-    × is how many times as fast as this contestant this trainer is.
+    × is this trainer's speed divided by the contestant's.
     """
     rows: Sequence[Mapping[str, Any]] = result["medians"]
     parts = [_about(result)]
@@ -56,10 +56,10 @@ def _about(result: Mapping[str, Any]) -> str:
     return (
         f"## Training and evaluation, {result['made']}\n\n"
         f"{machine['platform']}, {machine['threads']} of {machine['cores']} cores, "
-        f'{" and ".join(devices)}; matrix products reach {reached}. Samples a second, medians; "of '
-        "limit\": the model's operations on real tokens, as share of what matrix products reach in "
-        "the same precision; ×: how many times as fast this "
-        "trainer is; processor s: of the whole process, which a busy machine does not change."
+        f"{' and '.join(devices)}; matrix products reach {reached}. Samples per second, medians; "
+        "\"of limit\": the model's operations on real tokens, as fraction of the matrix product's "
+        "speed in the same precision; ×: this trainer's speed divided by the contestant's; "
+        "processor s: processor time of the whole process, independent of other load."
     )
 
 

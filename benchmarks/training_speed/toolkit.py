@@ -1,16 +1,16 @@
 """The paper's toolkit, TLiDB: its own loop on the same instances, weights and order.
 
-Nothing of it stands here: its folder is given, its modules are imported from there. Its data sets,
-collating, tokenising in every batch, algorithm, ``run_epoch``, ``evaluate``, metrics, options and
-their defaults (batches of 20, three to an update; four loader processes; fp16 on a GPU for BERT and
-GPT-2; sampling with two beams) are its own. Changed when it runs, and no more:
+None of its code is copied here: its modules are imported from the given folder. It uses its own
+data sets, collating, tokenizing in every batch, algorithm, ``run_epoch``, ``evaluate`` and metrics.
+Options are its defaults: batches of 20, three per update; four loader processes; fp16 on a GPU for
+BERT and GPT-2; sampling with two beams. Only these things are changed at run time:
 
-* what current libraries lack (``transformers.AdamW``) or a run does not need (nltk, bert_score);
-* checkpoint and tokenizer come from a local folder, where it knows three names of the hub;
-* training and evaluation take the given instances, in the given order instead of a random one.
+* names missing from current libraries (``transformers.AdamW``) or not needed (nltk, bert_score);
+* checkpoint and tokenizer come from a local folder instead of three hub names;
+* training and evaluation use the given instances in the given order instead of a random one.
 
-Its weights of heads are random as its own code draws them. Its loss, prompts and truncation are
-its own, so it reads slightly other tokens than the others do; its decoders learn prompts as well.
+Weights of heads are random, from its own code. Its loss, prompts and truncation are its own, so it
+reads slightly different tokens than the others; its decoders also learn prompts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.training.samplers import task_batches
 
 NAMES = {"encoder": "bert", "decoder": "gpt2", "encoder_decoder": "t5"}
-"""Of its model configs."""
+"""Family → name of its model config."""
 
 
 def run(work: Work, started: float) -> Measured:
@@ -98,7 +98,7 @@ def run(work: Work, started: float) -> Measured:
 
 
 def _open(work: Work) -> Any:
-    """Import it, mend it, and let its own parser make its options."""
+    """Import and patch it, and return the options from its own parser."""
     parse_args = import_toolkit(Path(str(work["toolkit"])))
     few = ["--few_shot_percent", "0.1"] if _few_sample(work) else []
     sys.argv = [
@@ -115,9 +115,9 @@ def _open(work: Work) -> Any:
 
 
 def import_toolkit(folder: Path) -> Any:
-    """Make its modules importable, those that a run does not need left empty; its parser."""
+    """Make its modules importable, with empty ones that a run does not need; return its parser."""
     sys.path.insert(0, str(folder))
-    for name in ("nltk", "bert_score"):  # for generated responses, which FETA has none of
+    for name in ("nltk", "bert_score"):  # for generated responses, which FETA does not have
         sys.modules.setdefault(name, ModuleType(name))
     from tlidb.examples.argparser import parse_args  # type: ignore[import-not-found]
 
@@ -129,7 +129,7 @@ def _few_sample(work: Work) -> bool:
 
 
 def load_locally(family: Family, folder: str) -> None:
-    """Its three places that load a checkpoint by name, given a folder."""
+    """Patch the three places that load a checkpoint by name to use a folder."""
     from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
     auto = {
@@ -149,8 +149,8 @@ def load_locally(family: Family, folder: str) -> None:
     else:
         from tlidb.examples.models import t5 as place
     place.initialize_model = initialize_model
-    # Imported by it, used for another option. Asked of ``sys.modules``: loading T5's classes puts
-    # a new module there.
+    # It is imported for another option. It is looked up in ``sys.modules``, since loading T5's
+    # classes puts a new module there.
     current: Any = sys.modules["transformers"]
     if not hasattr(current, "AdamW"):
         current.AdamW = torch.optim.AdamW
@@ -165,7 +165,7 @@ def _split(work: Work, name: str, limit: int | None) -> EncodedSplit:
 
 
 def _rows(whole: Any, split: EncodedSplit) -> list[int]:
-    """Where each instance of our split stands in its data set; ids may repeat."""
+    """Return the position of each instance of our split in its data set; ids may repeat."""
     places: dict[str, list[int]] = {}
     for row, metadata in enumerate(whole.metadata_array):
         places.setdefault(metadata["instance_id"], []).append(row)
@@ -180,13 +180,13 @@ def _rows(whole: Any, split: EncodedSplit) -> list[int]:
 
 
 def _order(task: str, split: EncodedSplit, rows: Sequence[int], epoch: int) -> list[int]:
-    """The epoch's instances in the order in which this trainer takes them."""
+    """Return an epoch's instances in this trainer's order."""
     updates = task_batches({task: len(split)}, Training(batch_size=BATCH), SEED, epoch)
     return [rows[example] for (batch,) in updates for example in batch.examples]
 
 
 class _Fixed:
-    """A sampler that goes through given rows."""
+    """Sampler that yields given rows."""
 
     def __init__(self, rows: Sequence[int]) -> None:
         self.rows = rows
@@ -199,7 +199,7 @@ class _Fixed:
 
 
 def _loader(whole: Any, rows: Sequence[int], config: Any) -> Any:
-    """Its training loader, but for the order."""
+    """Return its training loader with another order."""
     return DataLoader(
         whole,
         batch_size=config.gpu_batch_size,
@@ -213,7 +213,7 @@ def _loader(whole: Any, rows: Sequence[int], config: Any) -> Any:
 def _limited(
     work: Work, datasets: dict[str, Any], name: str, limit: int | None, config: Any
 ) -> tuple[dict[str, Any], int]:
-    """Its evaluation loader over the given instances; without a limit it is left alone."""
+    """Return its evaluation loader over the given instances; unchanged without a limit."""
     whole = datasets["datasets"][0]
     if limit is None or limit >= len(whole):
         return datasets, len(whole)
@@ -227,5 +227,5 @@ def _limited(
     return {**datasets, "loaders": [loader]}, len(rows)
 
 
-# Its loaders' processes would otherwise warn in every one of them.
+# Otherwise each loader process would print warnings.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")

@@ -1,8 +1,7 @@
-"""Models to measure with where no weights are at hand: public shapes, random weights.
+"""Models with public shapes and random weights, for measurements without checkpoints.
 
-Their tokenizers are trained on the data. The text-to-text ones are then taught, for moments, that
-an answer is short and ends: a model that never ends its answers makes every decoding as long as
-may be, which no trained model does.
+Their tokenizers are trained on the data. Text-to-text models are then briefly trained to end their
+answers. Otherwise every answer would have the maximum length, unlike those of a trained model.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from tasktransfer.models.load import Loading, load_model
 from tasktransfer.tasks.compose import answer_text, prompt_parts
 
 VOCABULARY: dict[Family, int] = {"encoder": 30522, "decoder": 50257, "encoder_decoder": 32128}
-"""Rows of their embeddings; the trained tokenizers may use fewer."""
+"""Rows of the embeddings; the trained tokenizers may use fewer."""
 
 LAYERS_HIDDEN_HEADS = {"tiny": (2, 64, 4), "small": (6, 384, 6), "base": (12, 768, 12)}
 """``base``: BERT-base, GPT-2 and T5-base. ``small``: half of that, MiniLM's size."""
@@ -34,8 +33,7 @@ TEACHING_STEPS, TEACHING_BATCH, TEACHING_RATE, TEACHING_TOKENS = 60, 16, 1e-3, 3
 
 
 def make(family: Family, shapes: str, texts: Sequence[str], tokenizer: Any, out: Path) -> None:
-    """Write a random model of a shape, and a tokenizer: the given one, or one trained on
-    ``texts``."""
+    """Write a random model of a shape, and the given tokenizer or one trained on ``texts``."""
     torch.manual_seed(0)
     words = 1200 if shapes == "tiny" else VOCABULARY[family]
     tokenizer = tokenizer or new_tokenizer(family, texts, words)
@@ -45,7 +43,7 @@ def make(family: Family, shapes: str, texts: Sequence[str], tokenizer: Any, out:
 
 
 def texts_of(instances: Path, dataset: str, tasks: Sequence[str]) -> list[str]:
-    """Prompts and answers of the tasks' training instances, in a fixed order."""
+    """Return prompts and answers of the tasks' training instances, in a fixed order."""
     texts: set[str] = set()
     for name in tasks:
         task = get_task(dataset, name)
@@ -57,7 +55,7 @@ def texts_of(instances: Path, dataset: str, tasks: Sequence[str]) -> list[str]:
 
 
 def new_tokenizer(family: Family, texts: Sequence[str], words: int) -> Any:
-    """BERT's kind of tokenizer, or the byte-level one of the text-to-text families."""
+    """Train a BERT-like tokenizer, or a byte-level one for the text-to-text families."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
     from tokenizers.trainers import BpeTrainer, WordPieceTrainer
     from transformers import PreTrainedTokenizerFast
@@ -147,7 +145,7 @@ def _model(family: Family, shapes: str, words: int, tokenizer: Any) -> Any:
 
 
 def teach_to_end(family: Family, folder: Path, encoded: Path, tasks: Sequence[str]) -> None:
-    """Train a text-to-text model on prompts' last words and the answers, for moments."""
+    """Briefly train a text-to-text model on the prompts' last words and the answers."""
     dataset = read_manifest(encoded)["dataset"]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     spec = ModelSpec("", family, "", 0)

@@ -1,9 +1,9 @@
-"""A whole few-sample baseline from process start to record, and what the paper's grid costs then.
+"""Time of a whole few-sample baseline from process start to record, and cost of the paper's grid.
 
-The baseline is the paper's: 30 epochs of all its training instances, dev after each of them, the
-whole test set, `tasktransfer train` in a process of its own. It is a training of the paper's whole
-study (17 tasks, three models, all algorithms, five seeds: 6,195 trainings), and what the grid costs
-is what `tasktransfer plan` computes of that study's records.
+The baseline is the paper's: 30 epochs of all its training instances, dev after each epoch, the
+whole test set, `tasktransfer train` in a separate process. It belongs to the paper's whole study
+(17 tasks, three models, all algorithms, five seeds: 6,195 trainings). The cost of the grid is
+estimated by `tasktransfer plan` from that study's records.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ SEEDS = 5
 def whole_baselines(
     source: Source, cases: Sequence[Case], threads: int, epochs: int | None = None
 ) -> dict[str, Any]:
-    """Train the cases' baselines whole; seconds of each, and the grid's cost.
+    """Train the cases' baselines completely; return the seconds of each, and the grid's cost.
 
     Args:
-        epochs: in place of the paper's, for a trial; no grid is computed then.
+        epochs: number of epochs that replaces the paper's for a trial, without the grid's cost.
 
     Raises:
         TrainingError: a training failed.
     """
-    # Of each family something has to be there for the study to be opened.
+    # The study can be opened only if each family has a model.
     every = [*cases, *(Case(f, cases[0].task) for f in FAMILIES)]
     inputs = prepare(source, list(dict.fromkeys(every)))
     study = _paper_study(source, {f: str(p.resolve()) for f, p in inputs.models.items()}, epochs)
@@ -72,7 +72,7 @@ def whole_baselines(
 
 
 def as_markdown(result: Mapping[str, Any]) -> str:
-    """Both for a person."""
+    """Format the baselines and the grid's cost."""
     head = ("case", "from start to record, s", "training", "dev", "test", "rest", "training /s")
     rows = [head, tuple("---" if i == 0 else "---:" for i in range(len(head)))]
     for one in result["baselines"]:
@@ -144,14 +144,14 @@ def _baseline(study: Study, case: Case) -> Stage:
 
 
 def _place_ids(study: Study, case: Case, encoded: Path) -> None:
-    """Where the forecast looks for token ids, to count their tokens."""
+    """Copy token ids to the folder in which the forecast counts tokens."""
     place = Path(study.encoded(study.data(DATASET), case.family))
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(encoded, place)
 
 
 def _train(study: Study, stage: Stage, threads: int) -> float:
-    """Seconds from the start of ``tasktransfer train`` to its end."""
+    """Return the seconds from the start of ``tasktransfer train`` to its end."""
     out = Path(study.folder(stage))
     shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="tasktransfer-bench-") as scratch:
@@ -188,7 +188,7 @@ def _phases(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _grid(study: Study) -> dict[str, Any]:
-    """What ``tasktransfer plan`` says of all trainings, on one device."""
+    """Return the estimate of ``tasktransfer plan`` for all trainings on one device."""
     seen = overview(study, devices=1)
     total = seen["estimate"]["total"]
     return {

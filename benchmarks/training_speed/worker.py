@@ -1,7 +1,7 @@
 """A measuring process: one contestant, one case, one line of JSON.
 
 ``python -m benchmarks.training_speed.worker WORK.json STARTED``: STARTED is the parent's
-``time.monotonic()``. What a contestant prints goes to stderr, the line to stdout.
+``time.monotonic()``. A contestant's output goes to stderr, the line to stdout.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks.training_speed.cases import Measured, Work
 
 
 def main() -> None:
-    """Run what the arguments say."""
+    """Run the measurement in the command-line arguments."""
     file, started = sys.argv[1:]
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # the toolkit logs to stdout
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def run(work: Work, started: float) -> Measured:
-    """Only what the contestant needs is imported: that is part of its start-up."""
+    """Run a contestant, importing only its own modules, since imports are part of the start-up."""
     match work["contestant"]:
         case "tasktransfer" | "tasktransfer_float32":
             from benchmarks.training_speed import own

@@ -42,7 +42,7 @@ def test_contestants_take_turns() -> None:
 
 def test_who_is_absent_is_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "git clone" in str(compare.absent("tlidb", None))
-    assert f"{tmp_path} holds no tlidb/examples/train.py" in str(compare.absent("tlidb", tmp_path))
+    assert f"{tmp_path} has no tlidb/examples/train.py" in str(compare.absent("tlidb", tmp_path))
     (tmp_path / "tlidb" / "examples").mkdir(parents=True)
     (tmp_path / "tlidb" / "examples" / "train.py").touch()
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
