@@ -203,7 +203,7 @@ def test_exact_match_without_an_answerable_instance_has_no_value() -> None:
     ],
 )
 def test_card_without_a_usable_average_is_refused(task: Task, spec: MetricSpec, gold: str) -> None:
-    with pytest.raises(ConfigError, match="it has to be micro, macro or weighted"):
+    with pytest.raises(ConfigError, match="it must be micro, macro or weighted"):
         evaluate(replace(task, metrics=(spec,)), [(gold,)], [(gold,)])
 
 

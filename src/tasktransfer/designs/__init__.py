@@ -124,7 +124,7 @@ def open_study(
     study = Study(config, str(config_file), overrides or {}, revisions, absent, design.plan, own)
     try:
         if len(config.seeds) > FEW_SEEDS:
-            first, second = (_count(design, config, revisions, seeds) for seeds in (1, 2))
+            first, second = (_count_nodes(design, config, revisions, seeds) for seeds in (1, 2))
             refuse_large(first + (second - first) * (len(config.seeds) - 1))
         if not isinstance(study.plan, Plan):  # reading the plan reports its errors now
             raise ConfigError(
@@ -132,7 +132,9 @@ def open_study(
                 f"{show(study.plan)}: make it return a core.plan.Plan"
             )
     except PlanTooLargeError as error:
-        raise ConfigError(f"{config_file}: {error}: lower {_sizes(config, design)}") from None
+        raise ConfigError(
+            f"{config_file}: {error}: lower {_list_growing_keys(config, design)}"
+        ) from None
     return study
 
 
@@ -146,13 +148,13 @@ def refuse_shortages(study: Study) -> None:
         raise DataError("\n".join(messages))
 
 
-def _count(design: Design, config: CommonConfig, revisions: Revisions, seeds: int) -> int:
+def _count_nodes(design: Design, config: CommonConfig, revisions: Revisions, seeds: int) -> int:
     """Count the nodes of the study with only its first seeds."""
     fewer = config.model_copy(update={"seeds": config.seeds[:seeds]})
     return len(design.plan(fewer, revisions).nodes)
 
 
-def _sizes(config: CommonConfig, design: Design) -> str:
+def _list_growing_keys(config: CommonConfig, design: Design) -> str:
     """List the config keys that multiply the plan, with their values."""
     values = config.model_dump()
     said = {

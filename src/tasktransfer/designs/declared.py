@@ -38,7 +38,7 @@ def declare_datasets(document: Document) -> None:
             declaration = Declaration.model_validate(section)
         except ValidationError:
             continue
-        found.append(declared_dataset(name, declaration, _memory(document)))
+        found.append(declared_dataset(name, declaration, _find_cache_folder(document)))
     try:
         datasets.declare(found)
     except ConfigError as error:
@@ -55,6 +55,6 @@ def declarations(document: Document) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _memory(document: Document) -> Path:
+def _find_cache_folder(document: Document) -> Path:
     results = document.get("results")
     return Path(on_disk(results) if isinstance(results, str) else "results", MEMORY)

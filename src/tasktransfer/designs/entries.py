@@ -32,7 +32,7 @@ def add_entries(design: Design, others: Iterable[Design]) -> None:
             message lists every problem.
     """
     problems = [*_find_wrong_types(design)]
-    problems = problems or [*_taken(design, others), *_impossible(design)]
+    problems = problems or [*_find_used_names(design, others), *_find_invalid_entries(design)]
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
         raise ConfigError(f"design {design.name!r} cannot be added:{listed}")
@@ -75,16 +75,16 @@ def _find_wrong_types(design: Design) -> Iterator[str]:
         yield f"datasets: {datasets!r} is not a tuple of Dataset; write (dataset,)"
 
 
-def _taken(design: Design, others: Iterable[Design]) -> Iterator[str]:
+def _find_used_names(design: Design, others: Iterable[Design]) -> Iterator[str]:
     owners = {entry: f"design {other.name!r}" for other in others for entry in entries_of(other)}
     for entry in entries_of(design):
         registry, name = entry
-        owner = "the package" if name in _of_package(registry) else owners.get(entry)
+        owner = "the package" if name in _list_package_names(registry) else owners.get(entry)
         if owner:
             yield f"{registry}s: {name!r} is a {registry} of {owner}; choose another name"
 
 
-def _of_package(registry: Registry) -> Collection[str]:
+def _list_package_names(registry: Registry) -> Collection[str]:
     """Return the names of the package's entries.
 
     It is called only for designs with own entries, so that the package's designs start without
@@ -105,7 +105,7 @@ def _of_package(registry: Registry) -> Collection[str]:
             return RECIPES
 
 
-def _impossible(design: Design) -> Iterator[str]:
+def _find_invalid_entries(design: Design) -> Iterator[str]:
     for name, measure in design.measures.items():
         if measure.name != name:
             yield f"measures: {name!r} is named {measure.name!r}; give it one name"

@@ -56,10 +56,10 @@ def explain_cell(
     made = printed(shown, table, view)
     if isinstance(made, Left):
         raise ConfigError(f"{study.config_file}: {made.why}")
-    every = list(zip(records(made.frame), _shown_names(table, made), strict=True))
-    rows = [row for row, shown_as in every if _named(table, row, shown_as, words)]
+    every = list(zip(records(made.frame), _list_printed_names(table, made), strict=True))
+    rows = [row for row, shown_as in every if _has_names(table, row, shown_as, words)]
     if not rows:
-        names = list(_names(table, made.frame))
+        names = list(_list_names(table, made.frame))
         known = {name.casefold() for name in names}.union(
             name.casefold() for _, shown_as in every for name in shown_as
         )
@@ -76,16 +76,16 @@ def explain_cell(
         "title": made.title,
         "words": list(words),
         "marks": notes(marks_of(view.metadata)) if made.metadata else [],
-        "cells": [_cell(study, table, made, row) for row in rows],
+        "cells": [_describe_cell(study, table, made, row) for row in rows],
     }
 
 
-def _names(table: Table, frame: pd.DataFrame) -> Iterator[str]:
+def _list_names(table: Table, frame: pd.DataFrame) -> Iterator[str]:
     for key in table.keys:
         yield from dict.fromkeys(str(value) for value in frame[key] if not absent(value))
 
 
-def _shown_names(table: Table, made: Printed) -> list[set[str]]:
+def _list_printed_names(table: Table, made: Printed) -> list[set[str]]:
     """Return the printed names of each row of the frame, without marks."""
     shape = table.shape
     if isinstance(shape, Crossed):
@@ -96,16 +96,18 @@ def _shown_names(table: Table, made: Printed) -> list[set[str]]:
     else:
         entries = [entry for block in made.layout.blocks for entry in block]
         lines = [list(entry[0][: made.layout.numbers]) for entry in entries]
-    return [{_unmarked(text) for cell in line for text in cell.split("\n")} for line in lines]
+    return [{_remove_marks(text) for cell in line for text in cell.split("\n")} for line in lines]
 
 
-def _unmarked(text: str) -> str:
+def _remove_marks(text: str) -> str:
     """Remove marks and parentheses: ``panel†`` becomes ``panel``, and ``(PoE)`` becomes ``PoE``."""
     text = text.rstrip(MARKS)
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
-def _named(table: Table, row: Mapping[str, Any], shown_as: set[str], words: Sequence[str]) -> bool:
+def _has_names(
+    table: Table, row: Mapping[str, Any], shown_as: set[str], words: Sequence[str]
+) -> bool:
     """Return whether every word is a name of the row, or a part of names joined by +."""
     values = [str(row[key]) for key in table.keys if not absent(row[key])]
     names = [name.casefold() for name in (*values, *shown_as)]
@@ -113,18 +115,20 @@ def _named(table: Table, row: Mapping[str, Any], shown_as: set[str], words: Sequ
     return {word.casefold() for word in words} <= parts
 
 
-def _cell(study: Study, table: Table, made: Printed, row: Mapping[str, Any]) -> Facts:
-    runs = [] if table.cited else [r for r in study.plan.runs if _behind(table, row, r, study)]
+def _describe_cell(study: Study, table: Table, made: Printed, row: Mapping[str, Any]) -> Facts:
+    runs = (
+        [] if table.cited else [r for r in study.plan.runs if _is_source_run(table, row, r, study)]
+    )
     shown = runs[:MOST_RUNS]
     return {
         "names": {key: row[key] for key in table.keys if not absent(row[key])},
         "numbers": {
-            str(key): None if absent(value) else _plain(value)
+            str(key): None if absent(value) else _to_python(value)
             for key, value in row.items()
             if key not in table.keys and not str(key).startswith((PUBLISHED, DIFFERS))
         },
         "published": {
-            str(key): _plain(value)
+            str(key): _to_python(value)
             for key, value in row.items()
             if str(key).startswith((PUBLISHED, DIFFERS)) and not absent(value) and value != ""
         },
@@ -133,7 +137,7 @@ def _cell(study: Study, table: Table, made: Printed, row: Mapping[str, Any]) -> 
     }
 
 
-def _plain(value: Any) -> Any:
+def _to_python(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
@@ -147,7 +151,7 @@ def names_of(run: Run) -> dict[str, str]:
     return {"method": run.method, "model": run.model, "seed": str(run.seed), **about}
 
 
-def _behind(table: Table, row: Mapping[str, Any], run: Run, study: Study) -> bool:
+def _is_source_run(table: Table, row: Mapping[str, Any], run: Run, study: Study) -> bool:
     if table.runs is not None:
         return table.runs(row, run)
     names = names_of(run)
@@ -155,7 +159,7 @@ def _behind(table: Table, row: Mapping[str, Any], run: Run, study: Study) -> boo
     return bool(shared) and all(names[key] == str(row[key]) for key in shared)
 
 
-def _aligned(numbers: Mapping[str, Any]) -> list[str]:
+def _align_numbers(numbers: Mapping[str, Any]) -> list[str]:
     width = max((len(key) for key in numbers), default=0)
     return [f"{key:<{width}}  {'none' if v is None else v}" for key, v in numbers.items()]
 
@@ -167,7 +171,7 @@ def as_text(facts: Facts) -> str:
         lines.append(note)
     for cell in facts["cells"]:
         named = ", ".join(f"{key} {value}" for key, value in cell["names"].items())
-        shown = _aligned({**cell["numbers"], **cell["published"]})
+        shown = _align_numbers({**cell["numbers"], **cell["published"]})
         more = cell["planned_runs"] - len(cell["runs"])
         shown += pairs(
             [("runs", f"{cell['planned_runs']}" + (f", {more} not listed" if more else ""))]

@@ -18,15 +18,15 @@ SHOWN = 12
 
 def words_of(run: Run) -> list[str]:
     """Return the words that name a run: its method, its model, and the values of ``about``."""
-    several = (value if isinstance(value, tuple | list) else (value,) for value in _about(run))
+    several = (value if isinstance(value, tuple | list) else (value,) for value in _list_about(run))
     return [run.method, run.model, *(str(word) for words in several for word in words)]
 
 
-def _about(run: Run) -> Iterator[Any]:
+def _list_about(run: Run) -> Iterator[Any]:
     yield from (value for value in run.about.values() if value not in (None, ""))
 
 
-def _nodes(run: Run) -> list[Node]:
+def _list_nodes(run: Run) -> list[Node]:
     """Return the evaluated nodes of a run and the nodes with its results, without duplicates."""
     return [*{node.digest: node for node in (*run.judged, *run.results_in)}.values()]
 
@@ -64,7 +64,7 @@ def facts_of_run(study: Study, run: Run) -> Facts:
         "model": run.model,
         "seed": run.seed,
         "about": dict(run.about),
-        "nodes": [facts_of(study, node) for node in _nodes(run)],
+        "nodes": [facts_of(study, node) for node in _list_nodes(run)],
     }
 
 

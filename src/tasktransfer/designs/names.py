@@ -60,17 +60,17 @@ def tasks_of(dataset: str) -> Mapping[str, Task]:
     return DATASETS[dataset].tasks
 
 
-def _datasets(dataset: str | None) -> Collection[str]:
+def _list_datasets(dataset: str | None) -> Collection[str]:
     return DATASETS
 
 
-def _tasks(dataset: str | None) -> Collection[str]:
+def _list_tasks(dataset: str | None) -> Collection[str]:
     if dataset is not None:
         return tasks_of(dataset)
     return list(dict.fromkeys(task for name in DATASETS for task in tasks_of(name)))
 
 
-def _task_hint(dataset: str | None, name: str) -> str | None:
+def _find_task_hint(dataset: str | None, name: str) -> str | None:
     """Return the remedy for a short name, or for a task of another dataset; None for others."""
     for home in DATASETS:
         if dataset not in (None, home) and name in tasks_of(home):
@@ -82,9 +82,9 @@ def _task_hint(dataset: str | None, name: str) -> str | None:
     return None
 
 
-DatasetName = Annotated[str, OneOf("dataset", _datasets, listed=False)]
-TaskName = Annotated[str, OneOf("task", _tasks, _task_hint)]
+DatasetName = Annotated[str, OneOf("dataset", _list_datasets, listed=False)]
+TaskName = Annotated[str, OneOf("task", _list_tasks, _find_task_hint)]
 TaskNames = Annotated[tuple[TaskName, ...], LIST, Field(min_length=1), DISTINCT]
-AnyTaskName = Annotated[str, OneOf("task", _tasks, _task_hint, listed=False)]
+AnyTaskName = Annotated[str, OneOf("task", _list_tasks, _find_task_hint, listed=False)]
 AnyTaskNames = Annotated[tuple[AnyTaskName, ...], LIST, Field(min_length=1), DISTINCT]
 """Task names of any dataset, including datasets that a config declares."""

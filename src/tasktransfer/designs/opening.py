@@ -32,7 +32,7 @@ def open_called(call: SnakemakeCall) -> Study:
     if call.config is None:
         study = open_study(call.config_file, call.overrides)
     else:
-        study = open_study(_written(call.config))
+        study = open_study(_write_config(call.config))
     if call.is_main:
         refuse_lacking(study)
         refuse_shortages(study)
@@ -45,7 +45,7 @@ def open_called(call: SnakemakeCall) -> Study:
     return study
 
 
-def _written(config: Mapping[str, Any]) -> Path:
+def _write_config(config: Mapping[str, Any]) -> Path:
     """Write a config that Snakemake passed on to a file, for the commands of the jobs.
 
     The file is named after its content, so that every job of the study finds the same file.

@@ -30,7 +30,7 @@ def outputs_of(design: Design, study: Study) -> Outputs:
         printed=tuple(
             f"figures/{n}.{end}" for n in tables_in(shown, study) for end in TABLE_ENDINGS
         ),
-        shown=tuple(_captioned(shown, study)),
+        shown=tuple(_list_shown_files(shown, study)),
         report=REPORT,
     )
 
@@ -45,7 +45,7 @@ def tables_in(shown: Presentation, study: Study) -> list[str]:
     return [t.name for t in shown.tables if t.certain and t.planned(study)]
 
 
-def _captioned(shown: Presentation, study: Study) -> Iterator[Shown]:
+def _list_shown_files(shown: Presentation, study: Study) -> Iterator[Shown]:
     for kind, ending, declared, names in (
         ("figure", "png", shown.figures, figures_in(shown, study)),
         ("table", "csv", shown.tables, tables_in(shown, study)),

@@ -51,15 +51,15 @@ def load_plugins(document: Document, design: type[Design], add: Callable[[Design
             continue  # reported when the config is validated
         try:
             module = _import_plugin(plugin)
-            with _told_as(f"{show(plugin)} adds what cannot be used", module):
-                _add(module, show(plugin), design, add)
+            with _wrap_errors(f"{show(plugin)} adds what cannot be used", module):
+                _add_entries(module, show(plugin), design, add)
         except ConfigError as error:
             problems.append(Problem(at("plugins", index), str(error)))
     if problems:
         raise document.error(problems)
 
 
-def _add(
+def _add_entries(
     module: ModuleType, plugin: str, design: type[Design], add: Callable[[Design], None]
 ) -> None:
     """Add a plugin's datasets, selectors and design.
@@ -114,7 +114,7 @@ def _import_plugin(where: str) -> ModuleType:
         raise ConfigError(f"{show(where)} cannot be imported: give a .py file")
     module = sys.modules[name] = module_from_spec(spec)
     try:
-        with _told_as(f"{show(where)} cannot be imported", module):
+        with _wrap_errors(f"{show(where)} cannot be imported", module):
             spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
@@ -123,7 +123,7 @@ def _import_plugin(where: str) -> ModuleType:
 
 
 @contextmanager
-def _told_as(what: str, module: ModuleType) -> Iterator[None]:
+def _wrap_errors(what: str, module: ModuleType) -> Iterator[None]:
     """Turn any error of the block into a ``ConfigError`` with the plugin's line.
 
     Without this, a plugin that raises SystemExit would end the command silently.

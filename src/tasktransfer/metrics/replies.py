@@ -39,8 +39,8 @@ def bleu2(hypothesis: Words, reference: Words) -> float:
     penalty. It is 0 if no bigram matches.
     """
     precisions = [
-        _precision(Counter(hypothesis), Counter(reference)),
-        _precision(Counter(pairwise(hypothesis)), Counter(pairwise(reference))),
+        _compute_precision(Counter(hypothesis), Counter(reference)),
+        _compute_precision(Counter(pairwise(hypothesis)), Counter(pairwise(reference))),
     ]
     if not all(precisions):
         return 0.0
@@ -55,7 +55,7 @@ def bleu2_exchanged(hypothesis: Words, reference: Words) -> float:
 
 def rouge_l(hypothesis: Words, reference: Words) -> float:
     """Compute ROUGE-L F1 (Lin 2004), from the longest common subsequence."""
-    common = _longest_common(hypothesis, reference)
+    common = _measure_longest_common(hypothesis, reference)
     return 2 * common / (len(hypothesis) + len(reference)) if common else 0.0
 
 
@@ -64,7 +64,7 @@ def meteor(hypothesis: Words, reference: Words) -> float:
 
     Stems and WordNet's synonyms are not used, because they need data that is not available.
     """
-    matches = _aligned(hypothesis, reference)
+    matches = _align_words(hypothesis, reference)
     if not matches:
         return 0.0
     precision, recall = len(matches) / len(hypothesis), len(matches) / len(reference)
@@ -81,12 +81,12 @@ METRICS: dict[str, Callable[[Words, Words], float]] = {
 }
 
 
-def _precision(guessed: Counter[object], wanted: Counter[object]) -> float:
+def _compute_precision(guessed: Counter[object], wanted: Counter[object]) -> float:
     total = guessed.total()
     return (guessed & wanted).total() / total if total else 0.0
 
 
-def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
+def _measure_longest_common(first: Sequence[str], second: Sequence[str]) -> int:
     lengths = [0] * (len(second) + 1)
     for word in first:
         diagonal = 0
@@ -97,7 +97,7 @@ def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
     return lengths[-1]
 
 
-def _aligned(hypothesis: Words, reference: Words) -> list[tuple[int, int]]:
+def _align_words(hypothesis: Words, reference: Words) -> list[tuple[int, int]]:
     """Return pairs of equal words in order; each word is used once, from the end as in NLTK."""
     free = list(enumerate(reference))
     pairs = []

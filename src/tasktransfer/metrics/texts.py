@@ -50,7 +50,9 @@ class Compared:
         empty gold answer counts as one correct token.
         """
         found = [
-            _overlap(predicted, right[0]) if len(right) == 1 else _best_overlap(predicted, right)
+            _count_overlap(predicted, right[0])
+            if len(right) == 1
+            else _find_best_overlap(predicted, right)
             for predicted, right in self.pairs
         ]
         return np.array(found, np.float64)
@@ -95,7 +97,7 @@ def token_f1_tally(task: Task, spec: MetricSpec, texts: Compared, fidelity: Scor
     if spec.average == "macro":
         return np.stack([token_f1(texts.best), np.ones(len(texts.best))], axis=1)
     if fidelity == "tlidb" and task.toolkit is not None and task.toolkit.lists_answers:
-        return np.array([_last_overlap(*pair) for pair in texts.pairs], np.float64)
+        return np.array([_find_last_overlap(*pair) for pair in texts.pairs], np.float64)
     return texts.best
 
 
@@ -125,8 +127,8 @@ def compared(spec: MetricSpec, predictions: Coded, golds: Coded, fidelity: Scori
     Metrics with the same unanswerable phrases share the result.
     """
     phrases = spec.unanswerable_phrases
-    plain = [_plain(text, phrases, fidelity) for text in predictions.texts]
-    right = [_plain(text, phrases, fidelity) for text in golds.texts]
+    plain = [_normalise(text, phrases, fidelity) for text in predictions.texts]
+    right = [_normalise(text, phrases, fidelity) for text in golds.texts]
     guesses = map(plain.__getitem__, predictions.codes.tolist())
     wanted = golds.codes.tolist()
     if len(wanted) == len(golds):  # one gold answer each, so there is no need to slice
@@ -141,7 +143,7 @@ def compared(spec: MetricSpec, predictions: Coded, golds: Coded, fidelity: Scori
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _plain(text: str, phrases: tuple[str, ...], fidelity: Scoring) -> str:
+def _normalise(text: str, phrases: tuple[str, ...], fidelity: Scoring) -> str:
     normal = normalise_answer(text)
     for phrase in map(normalise_answer, phrases):
         whole_words = f"{normal} ".startswith(f"{phrase} ")
@@ -154,21 +156,21 @@ _Overlap = tuple[int, int, int]
 """Numbers of common tokens, predicted tokens, and gold tokens."""
 
 
-def _best_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
-    return max((_overlap(predicted, text) for text in right), key=_overlap_f1)
+def _find_best_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
+    return max((_count_overlap(predicted, text) for text in right), key=_compute_overlap_f1)
 
 
-def _last_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
+def _find_last_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
     """Return the overlap with the last gold answer that has any, as the toolkit does.
 
     The toolkit intends to use the best gold answer.
     """
-    overlaps = [_overlap(predicted, text) for text in right]
+    overlaps = [_count_overlap(predicted, text) for text in right]
     return next((overlap for overlap in reversed(overlaps) if overlap[0]), (0, 0, 0))
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _overlap(predicted: str, right: str) -> _Overlap:
+def _count_overlap(predicted: str, right: str) -> _Overlap:
     if not predicted and not right:
         return 1, 1, 1
     guessed, wanted = predicted.split(), right.split()
@@ -179,6 +181,6 @@ def _overlap(predicted: str, right: str) -> _Overlap:
     return common, len(guessed), len(wanted)
 
 
-def _overlap_f1(overlap: _Overlap) -> float:
+def _compute_overlap_f1(overlap: _Overlap) -> float:
     common, predicted, right = overlap
     return 2 * common / (predicted + right) if predicted + right else 0.0

@@ -133,14 +133,14 @@ def listed(shape: Listed, frame: pd.DataFrame) -> Layout:
         (str(row[shape.blocks]) if shape.blocks else "", (tuple(c.show(row) for c in columns),))
         for row in records(frame)
     ]
-    kept = _filled(columns, [line for _, (line,) in entries])
+    kept = _find_filled_columns(columns, [line for _, (line,) in entries])
     shown = [(block, (tuple(line[n] for n in kept),)) for block, (line,) in entries]
     heads = [columns[n].head for n in kept]
     words = next((n for n, head in enumerate(heads) if head.kind == "number"), len(heads))
     return Layout(tuple(head.label for head in heads), words, blocks_of(shown))
 
 
-def _filled(columns: Sequence[Any], lines: Sequence[Sequence[str]]) -> list[int]:
+def _find_filled_columns(columns: Sequence[Any], lines: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns that have a value in some line; columns of dashes are left out."""
     return [n for n in range(len(columns)) if any(line[n] not in ("", DASH) for line in lines)]
 
@@ -179,7 +179,7 @@ def crossed(
         *([""] if theirs else []),
         *map(shape.heads, across),
     )
-    kept = _filled(head, [line for _, entry in entries for line in entry])
+    kept = _find_filled_columns(head, [line for _, entry in entries for line in entry])
     filled = [
         (block, tuple(tuple(line[n] for n in kept) for line in entry)) for block, entry in entries
     ]
@@ -207,12 +207,12 @@ def html_of(table: Printed, *, alone: bool = False) -> HtmlTable:
         badges=table.badges,
         notes=table.notes if alone else table.notes[table.marks :],
         folded=table.folded,
-        untold=_untold(table.layout),
+        untold=_describe_untold(table.layout),
         explain=commands if any(any(row) for row in table.words) else None,
     )
 
 
-def _untold(layout: Layout) -> str:
+def _describe_untold(layout: Layout) -> str:
     """Return the sentence that replaces a table of dashes; "2/5" is a count, not a value."""
     lines = [line for block in layout.blocks for entry in block for line in entry]
     values = [cell for line in lines for cell in line[layout.numbers :] if "/" not in cell]

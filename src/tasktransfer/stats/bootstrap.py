@@ -170,7 +170,7 @@ def estimate(
     delta = float(transfer.scores.mean() - baseline.scores.mean())
     parts = [
         (float(variance), degrees)
-        for variance, degrees in _over_seeds(transfer.scores, baseline.scores)
+        for variance, degrees in _compute_seed_parts(transfer.scores, baseline.scores)
     ]
     seeds = len(shared)
     if units is None:
@@ -180,7 +180,7 @@ def estimate(
     assert baseline.resampled is not None
     drawn = transfer.resampled.mean(axis=0) - baseline.resampled.mean(axis=0)
     of_units = float(drawn.var(ddof=1))
-    both = _over_seeds(transfer.moved, baseline.moved)
+    both = _compute_seed_parts(transfer.moved, baseline.moved)
     in_both = float(sum(variance.sum() for variance, _ in both)) / (len(drawn) - 1)
     if parts and of_units > 0:
         step = 100 / units.instances
@@ -191,7 +191,7 @@ def estimate(
     return Estimate(delta, tuple(parts), seeds, of_test_set)
 
 
-def _over_seeds(transfer: Floats, baseline: Floats) -> list[tuple[Floats, float]]:
+def _compute_seed_parts(transfer: Floats, baseline: Floats) -> list[tuple[Floats, float]]:
     """Return the parts of V_seed with their degrees of freedom.
 
     Values have shape (seeds, ...), and the baselines begin with those of the runs' seeds. One seed
@@ -259,11 +259,14 @@ def confidences(estimates: Sequence[Estimate]) -> list[Confidence]:
     there is no interval, and p is that of the sign test over seeds, 2 / 2^seeds.
     """
     regular = [one for one in estimates if one.standard_error >= _NOTHING]
-    sure = iter(_regular(regular) if regular else ())
-    return [next(sure) if one.standard_error >= _NOTHING else _degenerate(one) for one in estimates]
+    sure = iter(_compute_regular(regular) if regular else ())
+    return [
+        next(sure) if one.standard_error >= _NOTHING else _handle_degenerate(one)
+        for one in estimates
+    ]
 
 
-def _regular(estimates: Sequence[Estimate]) -> list[Confidence]:
+def _compute_regular(estimates: Sequence[Estimate]) -> list[Confidence]:
     delta = np.array([one.delta for one in estimates])
     error = np.array([one.standard_error for one in estimates])
     widest = max(len(one.parts) for one in estimates)
@@ -282,8 +285,10 @@ def _regular(estimates: Sequence[Estimate]) -> list[Confidence]:
     at_level = reach(1 - LEVEL)
     # At least e^-300, where squared quantiles with one degree of freedom are still finite.
     size, away, tail = len(estimates), np.abs(delta) / error, (1 - LEVEL) / 2
-    p = np.exp(_falling_root(lambda x: reach(np.exp(x)) - away, -300.0, 0.0, size))
-    like = np.exp(_falling_root(lambda x: stats.t.isf(tail, np.exp(x)) - at_level, 0.0, 14.0, size))
+    p = np.exp(_find_falling_root(lambda x: reach(np.exp(x)) - away, -300.0, 0.0, size))
+    like = np.exp(
+        _find_falling_root(lambda x: stats.t.isf(tail, np.exp(x)) - at_level, 0.0, 14.0, size)
+    )
     p[np.isnan(at_level)] = np.nan
     return [
         Confidence(*map(float, row))
@@ -291,7 +296,7 @@ def _regular(estimates: Sequence[Estimate]) -> list[Confidence]:
     ]
 
 
-def _falling_root(
+def _find_falling_root(
     function: Callable[[Floats], Floats], low: float, high: float, size: int
 ) -> Floats:
     """Find the root of each element of a decreasing function by bisection.
@@ -306,7 +311,7 @@ def _falling_root(
     return right
 
 
-def _degenerate(estimated: Estimate) -> Confidence:
+def _handle_degenerate(estimated: Estimate) -> Confidence:
     if not np.isfinite(estimated.standard_error):
         return Confidence(np.nan, np.nan, np.nan, np.nan)
     if abs(estimated.delta) < _NOTHING:

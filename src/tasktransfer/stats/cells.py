@@ -98,7 +98,7 @@ def of_tallies(
     # Sorted by name, so that the clusters of any two runs have the same order.
     names = np.asarray(clusters, str)
     order = np.argsort(names, kind="stable")
-    units = _units(tuple(names[order].tolist()))
+    units = _make_units(tuple(names[order].tolist()))
     summed = units.summed(np.asarray(tallies, np.float64)[order])
 
     def score(sums: Floats) -> Floats:
@@ -122,7 +122,7 @@ def of_answers(rows: pa.Table, task: Task) -> Scored:
 
 
 @lru_cache(maxsize=64)
-def _units(names: tuple[str, ...]) -> Units:
+def _make_units(names: tuple[str, ...]) -> Units:
     """Return the units of a test set, which thousands of runs share to save memory."""
     return dialogues(names)
 
@@ -163,7 +163,7 @@ class Cell:
 
     def less(self, other: Cell) -> Estimate:
         """Return the mean difference from another cell, over the seeds that both have."""
-        units = _same(self.units, other.units)
+        units = _get_shared_units(self.units, other.units)
         return estimate(self.beside(other), other.beside(self), units)
 
 
@@ -177,21 +177,21 @@ def gathered(runs: Iterable[tuple[Key, int, Scored]]) -> dict[Key, Cell]:
     every: dict[Key, dict[int, Scored]] = {}
     for key, seed, scored in runs:
         every.setdefault(key, {}).setdefault(seed, scored)
-    return {key: _cell(of_seeds) for key, of_seeds in every.items()}
+    return {key: _make_cell(of_seeds) for key, of_seeds in every.items()}
 
 
-def _cell(of_seeds: Mapping[int, Scored]) -> Cell:
+def _make_cell(of_seeds: Mapping[int, Scored]) -> Cell:
     seeds = sorted(of_seeds)
     runs = [of_seeds[seed] for seed in seeds]
     units: Units | None = runs[0].units
     for run in runs:
-        units = _same(units, run.units)
+        units = _get_shared_units(units, run.units)
     resampled = None if units is None else np.stack([run.resampled for run in runs])
     scores = np.array([run.score for run in runs])
     return Cell(Trainings(tuple(seeds), scores, resampled), units, runs[0].scale)
 
 
-def _same(units: Units | None, other: Units | None) -> Units | None:
+def _get_shared_units(units: Units | None, other: Units | None) -> Units | None:
     """Return the units if both sides share a test set, and None otherwise."""
     if units is None or other is None:
         return None
@@ -266,7 +266,9 @@ def cells(
         A table with the columns ``by`` and ``COLUMNS``: first all scores, then the differences.
     """
     references = told if references is None else references
-    rows = [(*key, "", *_mean(cell)) for key, cell in with_progress(told.items(), "means")]
+    rows = [
+        (*key, "", *_summarise_cell(cell)) for key, cell in with_progress(told.items(), "means")
+    ]
     testable = [_is_testable(cell.trainings.seeds, cell) for cell in told.values()]
     pairs = [
         (key, name, cell, references[other], cell.less(references[other]))
@@ -279,12 +281,12 @@ def cells(
         unit = 100 if cell.scale == "logarithm" else 1
         numbers = (
             estimated.delta / unit,
-            _sd(cell),
+            _compute_sd(cell),
             confidence.low / unit,
             confidence.high / unit,
             confidence.p,
         )
-        rows.append((*key, name, estimated.seeds, *numbers, _clusters(cell)))
+        rows.append((*key, name, estimated.seeds, *numbers, _count_clusters(cell)))
         testable.append(_is_testable(range(estimated.seeds), cell, reference))
     table = pd.DataFrame(rows, columns=[*by, *COLUMNS[:-1]])
     families: dict[object, list[int]] = {}
@@ -303,19 +305,19 @@ def _is_testable(seeds: Sequence[int], *compared: Cell) -> bool:
     return len(seeds) > 1 or all(cell.trainings.seeds == (NO_SEED,) for cell in compared)
 
 
-def _mean(cell: Cell) -> tuple[Any, ...]:
+def _summarise_cell(cell: Cell) -> tuple[Any, ...]:
     least, most = ENDS[cell.scale]
     trainings = cell.trainings
     sure = confidence_of_mean(trainings, cell.units, least=least, most=most)
     numbers = np.array([trainings.scores.mean(), sure.low, sure.high])
     mean, low, high = np.exp(numbers / 100) if cell.scale == "logarithm" else numbers
-    return len(trainings.seeds), mean, _sd(cell), low, high, sure.p, _clusters(cell)
+    return len(trainings.seeds), mean, _compute_sd(cell), low, high, sure.p, _count_clusters(cell)
 
 
-def _sd(cell: Cell) -> float:
+def _compute_sd(cell: Cell) -> float:
     scores = cell.trainings.scores
     return float(scores.std(ddof=1)) if len(scores) > 1 else np.nan
 
 
-def _clusters(cell: Cell) -> int:
+def _count_clusters(cell: Cell) -> int:
     return 0 if cell.units is None else cell.units.count

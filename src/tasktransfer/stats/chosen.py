@@ -132,14 +132,16 @@ def half_width(
         for target in targets
     )
     kept = max(0.0, 1 - of_seeds / common) ** 0.5 if common > 0 else 0.0
-    means = sum(_noise(target, kept, chance, studies) for target in targets) / len(targets)
+    means = sum(_simulate_noise(target, kept, chance, studies) for target in targets) / len(targets)
     degrees = len(targets) * (targets[0].halves.shape[-1] - 1)
     tail = (1 + LEVEL) / 2
     widening = float(stats.t.ppf(tail, degrees) / stats.norm.ppf(tail))
     return widening * float(np.quantile(np.abs(means), LEVEL))
 
 
-def _noise(target: Target, kept: float, chance: np.random.Generator, studies: int) -> Floats:
+def _simulate_noise(
+    target: Target, kept: float, chance: np.random.Generator, studies: int
+) -> Floats:
     """Simulate the held-out means of studies without effects, shape (studies,).
 
     ``kept`` is the part of the dialogues' influence that is common to all seeds.

@@ -41,7 +41,7 @@ class Expected:
     def of(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """Return expected gains and the ends of their 95 % intervals, each of shape (sources,)."""
         gains: Floats = self.offset + self.slope * standardised(values)
-        reach = _reach(self.targets) * self.error
+        reach = _compute_reach(self.targets) * self.error
         return gains, gains - reach, gains + reach
 
 
@@ -65,14 +65,14 @@ def learnt(values: Floats, gains: Floats) -> Expected | None:
     missed, constant, inside = [], [], []
     for held in range(targets):
         others = np.arange(targets) != held
-        line = _line(x[others], gains[others], known[others])
+        line = _fit_line(x[others], gains[others], known[others])
         truth = gains[held][known[held]]
         off = truth - line[0] - line[1] * x[held][known[held]]
-        spread = _spread(x[others], gains[others], known[others], line)
+        spread = _compute_spread(x[others], gains[others], known[others], line)
         missed.append(np.mean(off**2))
         constant.append(np.mean((truth - gains[others][known[others]].mean()) ** 2))
-        inside.append(np.mean(np.abs(off) <= _reach(targets - 1) * spread))
-    offset, slope = _line(x, gains, known)
+        inside.append(np.mean(np.abs(off) <= _compute_reach(targets - 1) * spread))
+    offset, slope = _fit_line(x, gains, known)
     return Expected(
         *(offset, slope, float(np.mean(missed)) ** 0.5, float(np.mean(constant)) ** 0.5),
         *(float(np.mean(inside)), targets),
@@ -92,7 +92,7 @@ def standardised(values: Floats) -> Floats:
     return centred / spread if spread > 0 else np.where(there, 0.0, np.nan)
 
 
-def _line(x: Floats, gains: Floats, known: NDArray[np.bool_]) -> tuple[float, float]:
+def _fit_line(x: Floats, gains: Floats, known: NDArray[np.bool_]) -> tuple[float, float]:
     """Return offset and slope by least squares over all pairs, with equal weight per target."""
     weights = np.where(known, 1 / np.maximum(known.sum(axis=1, keepdims=True), 1), 0.0)
     w, a, b = (part[known] for part in (weights, x, gains))
@@ -102,7 +102,7 @@ def _line(x: Floats, gains: Floats, known: NDArray[np.bool_]) -> tuple[float, fl
     return float(mean_b - slope * mean_a), slope
 
 
-def _spread(
+def _compute_spread(
     x: Floats,
     gains: Floats,
     known: NDArray[np.bool_],
@@ -113,5 +113,5 @@ def _spread(
     return float(np.sqrt(of_target.mean()))
 
 
-def _reach(targets: int) -> float:
+def _compute_reach(targets: int) -> float:
     return float(special.stdtrit(max(1, targets - 1), (1 + LEVEL) / 2))

@@ -98,18 +98,18 @@ def common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Va
 
     def named(run: Run) -> Values:
         values = (run.about.get(key) for key in about)
-        return run.method, run.model, run.seed, *(_text(value) for value in values)
+        return run.method, run.model, run.seed, *(_to_text(value) for value in values)
 
     runs, nodes = collected.runs, collected.study.plan.nodes
     return {
-        "runs": [(*named(run), *_made_by(collected, run)) for run in runs],
+        "runs": [(*named(run), *_summarise_records(collected, run)) for run in runs],
         "scores": [
             (*named(run), *row)
             for run in runs
             for node in run.results_in
-            for row in _scores(collected, node)
+            for row in _make_score_rows(collected, node)
         ],
-        "resources": [_resources(collected, node) for node in nodes if collected.has(node)],
+        "resources": [_make_resource_row(collected, node) for node in nodes if collected.has(node)],
         "missing": [
             (
                 *(*named(hole.run), f"{hole.wanted.path}/{RECORD}", hole.state, hole.reason),
@@ -117,12 +117,12 @@ def common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Va
             )
             for hole in collected.missing
         ]
-        + [_node_row(collected, node, about) for node in collected.without_run],
+        + [_make_node_row(collected, node, about) for node in collected.without_run],
         "problems": list(collected.problems),
     }
 
 
-def _node_row(collected: Collected, node: Node, about: Sequence[str]) -> Values:
+def _make_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Values:
     """Return the row in ``missing`` for a node without a record that is not a run's result."""
     state, error = state_of(collected.study, node)
     return (
@@ -135,13 +135,13 @@ def _node_row(collected: Collected, node: Node, about: Sequence[str]) -> Values:
     )
 
 
-def _made_by(collected: Collected, run: Run) -> Values:
+def _summarise_records(collected: Collected, run: Run) -> Values:
     used = [node for node in with_ancestors(run.results_in) if collected.has(node)]
     records = [f"{node.path}/{RECORD}" for node in run.results_in]
     return records, sum(hours_of(collected.record(node)) for node in used)
 
 
-def _scores(collected: Collected, node: Node) -> Iterator[Values]:
+def _make_score_rows(collected: Collected, node: Node) -> Iterator[Values]:
     """Yield the measures of a run's node, and for a training also the dev measures."""
     record = collected.record(node)
     split = node.split if isinstance(node, Evaluation) else "test"
@@ -160,7 +160,7 @@ def _scores(collected: Collected, node: Node) -> Iterator[Values]:
                 yield task, "dev", measure, value, size, node.path
 
 
-def _resources(collected: Collected, node: Node) -> Values:
+def _make_resource_row(collected: Collected, node: Node) -> Values:
     record = collected.record(node)
     provenance = record["provenance"]
     cost: Mapping[str, Any] = provenance.get("training") or {}
@@ -187,7 +187,7 @@ def _resources(collected: Collected, node: Node) -> Values:
     )
 
 
-def _text(value: Any) -> str | None:
+def _to_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     parts: Iterable[Any] = value if isinstance(value, list | tuple) else [value]
@@ -228,8 +228,8 @@ def metadata_of(
         else [],
         facts={
             **{f"stand-in: {name}": text for name, text in named.items()},
-            **_makers(collected),
-            **_one_run(collected),
+            **_mark_labs(collected),
+            **_mark_one_run(collected),
             **({MISSING: missing} if (missing := collected.describe_missing()) else {}),
             **(facts or {}),
         },
@@ -237,7 +237,7 @@ def metadata_of(
     )
 
 
-def _makers(collected: Collected) -> dict[str, str]:
+def _mark_labs(collected: Collected) -> dict[str, str]:
     """Return a mark next to every title if records were created by several labs."""
     makers = Counter(
         record["provenance"].get("made_by") or "this results folder"
@@ -247,7 +247,7 @@ def _makers(collected: Collected) -> dict[str, str]:
     return {f"mark: {len(makers)} LABS": f"made by {listed}"} if len(makers) > 1 else {}
 
 
-def _one_run(collected: Collected) -> dict[str, str]:
+def _mark_one_run(collected: Collected) -> dict[str, str]:
     """Return a mark next to every title if the study trains with one seed."""
     seeds = {run.seed for run in collected.runs if run.stages}
     if not seeds or len(seeds) > 1:

@@ -79,9 +79,9 @@ def write_table(
     """
     full = frame
     if metadata is not None:
-        full = frame.assign(study=metadata.study, synthetic=_synthetic(frame, metadata))
+        full = frame.assign(study=metadata.study, synthetic=_flag_synthetic(frame, metadata))
     shown = layout or plain_layout(frame)
-    write_arrow(folder / f"{name}.parquet", _described(full, described or {}), metadata)
+    write_arrow(folder / f"{name}.parquet", _describe_columns(full, described or {}), metadata)
     texts = {
         f"{name}.csv": to_csv(full),
         f"{name}.md": to_markdown(shown, caption, title),
@@ -93,7 +93,7 @@ def write_table(
     return [folder / f"{name}.parquet", *(folder / file for file in texts)]
 
 
-def _synthetic(frame: pd.DataFrame, metadata: Metadata) -> pd.Series | bool:
+def _flag_synthetic(frame: pd.DataFrame, metadata: Metadata) -> pd.Series | bool:
     """Return the synthetic flag per row if the frame has a dataset column, else for the study."""
     if "dataset" not in frame:
         return metadata.synthetic
@@ -103,13 +103,13 @@ def _synthetic(frame: pd.DataFrame, metadata: Metadata) -> pd.Series | bool:
 def plain_layout(frame: pd.DataFrame) -> Layout:
     """Return a layout with every column: floats with two decimals, whole numbers without."""
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
-    entries = tuple((tuple(_plain(v) for v in row),) for row in frame.to_numpy(dtype=object))
+    entries = tuple((tuple(_format_plain(v) for v in row),) for row in frame.to_numpy(dtype=object))
     # Columns are right-aligned after the last text column.
     last_text = max((index for index, yes in enumerate(numeric) if not yes), default=-1)
     return Layout(tuple(map(str, frame.columns)), last_text + 1, (entries,) if entries else ())
 
 
-def _plain(value: object) -> str:
+def _format_plain(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if absent(value) or isinstance(value, float):
@@ -123,7 +123,7 @@ def blocks_of(entries: Sequence[tuple[str, Entry]]) -> tuple[tuple[Entry, ...], 
     return tuple(tuple(entry for _, entry in group) for _, group in groups)
 
 
-def _described(frame: pd.DataFrame, described: Mapping[str, str]) -> pa.Table:
+def _describe_columns(frame: pd.DataFrame, described: Mapping[str, str]) -> pa.Table:
     table = pa.Table.from_pandas(frame, preserve_index=False)
     fields = [
         field.with_metadata({"description": described[field.name]})
@@ -140,11 +140,11 @@ def to_markdown(layout: Layout, caption: str, title: str = "") -> str:
     lines = [
         f"**{title}.** {caption}" if title else caption,
         "",
-        _markdown_row(text.replace("\n", " ") for text in layout.head),
+        _format_markdown_row(text.replace("\n", " ") for text in layout.head),
         "|" + "---|" * layout.numbers + "---:|" * (width - layout.numbers),
     ]
     for block in layout.blocks:
-        lines += [_markdown_row(line) for entry in block for line in entry]
+        lines += [_format_markdown_row(line) for entry in block for line in entry]
     return "\n".join(lines) + "\n"
 
 
@@ -154,11 +154,11 @@ _MARKDOWN = str.maketrans(
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
-def _markdown_row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(map(_markdown, cells)) + " |"
+def _format_markdown_row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(map(_escape_markdown, cells)) + " |"
 
 
-def _markdown(cell: str) -> str:
+def _escape_markdown(cell: str) -> str:
     """Return plain text as a cell without markup, links or images."""
     text = _ENTITY.sub("&amp;", cell).translate(_MARKDOWN)
     return escape_line(text.replace("](", "]\\("))
@@ -183,27 +183,27 @@ def to_latex(layout: Layout, caption: str, name: str) -> str:
         "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
         f"\\begin{{tabular}}{{{columns}}}",
         "\\toprule",
-        *_latex_head(layout.head),
+        *_format_latex_head(layout.head),
     ]
     for block in layout.blocks:
         lines.append("\\midrule")
         for index, entry in enumerate(block):
             if index and len(entry) > 1:
                 lines.append("\\addlinespace[2pt]")
-            lines += [_latex_row(line) for line in entry]
+            lines += [_format_latex_row(line) for line in entry]
     lines += ["\\bottomrule", "\\end{tabular}}", "\\end{table*}"]
     return "\n".join(lines) + "\n"
 
 
-def _latex_head(head: Line) -> list[str]:
+def _format_latex_head(head: Line) -> list[str]:
     """Return one row per line of the titles, aligned at the bottom."""
     parts = [text.split("\n") for text in head]
     deepest = max(map(len, parts))
     padded = [[""] * (deepest - len(part)) + part for part in parts]
-    return [_latex_row(row) for row in zip(*padded, strict=True)]
+    return [_format_latex_row(row) for row in zip(*padded, strict=True)]
 
 
-def _latex_row(cells: Sequence[str]) -> str:
+def _format_latex_row(cells: Sequence[str]) -> str:
     # Without the braces, a cell that begins with [ or * would be an option of the last row.
     row = " & ".join(map(escape, cells)) + " \\\\"
     return "{}" + row if row.startswith(("[", "*")) else row

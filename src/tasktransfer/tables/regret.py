@@ -21,7 +21,7 @@ LEVEL = 0.05
 RANDOM, SOURCE_MEAN = "random", "source_mean"
 
 
-def _difference(reference: str) -> tuple[Column, ...]:
+def _difference_columns(reference: str) -> tuple[Column, ...]:
     return (
         (f"to_{reference}", pa.float64(), f"value minus that of {reference}, paired by target"),
         (f"to_{reference}_low", pa.float64(), "lower end of its 95 % interval"),
@@ -50,8 +50,8 @@ COLUMNS: Columns = (
         pa.float64(),
         "noise floor: ranked by half of the seeds, evaluated by the others; NaN for one seed",
     ),
-    *_difference(RANDOM),
-    *_difference(SOURCE_MEAN),
+    *_difference_columns(RANDOM),
+    *_difference_columns(SOURCE_MEAN),
     ("n_targets", pa.int64(), "number of targets with at least two sources"),
     ("n_seeds", pa.int64(), "number of seeds of the evaluating scores"),
     ("missing", pa.float64(), "fraction of pairs without a value, 0-1; they are ranked last"),
@@ -72,32 +72,34 @@ def sentence(group: pd.DataFrame) -> str:
     tested = [name for name in others if not absent(rows.loc[name, f"to_{RANDOM}_q"])]
     if not tested:
         return "The selectors cannot be compared: there are too few targets for an interval."
-    parts = [_below(rows, tested, RANDOM, "random")]
+    parts = [_describe_difference(rows, tested, RANDOM, "random")]
     compared = [name for name in others if name != SOURCE_MEAN]
     if compared and SOURCE_MEAN in rows.index:
-        parts.append(_below(rows, compared, SOURCE_MEAN, SOURCE_MEAN))
+        parts.append(_describe_difference(rows, compared, SOURCE_MEAN, SOURCE_MEAN))
     once = " (with one run per transfer)" if (rows["n_seeds"] == 1).all() else ""
     return f"By {LEADING}{once}: {'; '.join(parts)}."
 
 
-def _below(rows: pd.DataFrame, names: Sequence[str], reference: str, called: str) -> str:
+def _describe_difference(
+    rows: pd.DataFrame, names: Sequence[str], reference: str, called: str
+) -> str:
     q, difference = rows[f"to_{reference}_q"].to_dict(), rows[f"to_{reference}"].to_dict()
     better = [name for name in names if q[name] <= LEVEL]
     below = [name for name in better if difference[name] < 0]
     above = [name for name in better if name not in below]
     if not better:
         return f"no selector differs significantly from {called}"
-    parts = [f"{_listed(some)} {how} {called}" for some, how in _ways(below, above)]
+    parts = [f"{_join_names(some)} {how} {called}" for some, how in _list_directions(below, above)]
     return ", and ".join(parts)
 
 
-def _ways(below: list[str], above: list[str]) -> Iterator[tuple[list[str], str]]:
+def _list_directions(below: list[str], above: list[str]) -> Iterator[tuple[list[str], str]]:
     for names, word in ((below, "below"), (above, "above")):
         if names:
             yield names, f"{'is' if len(names) == 1 else 'are'} significantly {word}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -110,7 +112,7 @@ def as_text(frame: pd.DataFrame) -> str:
         parts += [
             f"{title}: {first['n_targets']} targets, {first['n_seeds']} seeds",
             "",
-            *_table(group),
+            *_format_table(group),
             "",
             sentence(group),
             "",
@@ -118,7 +120,7 @@ def as_text(frame: pd.DataFrame) -> str:
     return "\n".join(parts)
 
 
-def _table(group: pd.DataFrame) -> list[str]:
+def _format_table(group: pd.DataFrame) -> list[str]:
     value = group.set_index(["selector", "measure"])["value"].to_dict()
     measures = list(dict.fromkeys(group["measure"]))
     ranks = [name for name in measures if name.startswith("ndcg") or name == "spearman"]
@@ -129,7 +131,7 @@ def _table(group: pd.DataFrame) -> list[str]:
     floors = group.drop_duplicates("measure").set_index("measure")["floor"]
     rows = [
         {
-            "selector": _marked(name, row["missing"]),
+            "selector": _mark_missing(name, row["missing"]),
             LEADING: score(row["value"]),
             "95 % interval": interval(row["low"], row["high"], ".2f"),
             **{regret: score(value[name, regret]) for regret in (*regrets, *ranks)},
@@ -143,6 +145,6 @@ def _table(group: pd.DataFrame) -> list[str]:
     return text_table(rows, left=("selector",))
 
 
-def _marked(name: object, missing: float) -> str:
+def _mark_missing(name: object, missing: float) -> str:
     share = number(100 * missing, ".0f")
     return f"{name} ({share} % missing, last)" if missing > 0 else str(name)

@@ -19,13 +19,13 @@ def text_table(rows: Sequence[Mapping[str, Any]], left: Collection[str] | None =
     if left is None:
         left = [key for key, value in rows[0].items() if isinstance(value, str)]
     # The titles are a row, because tabulate separates headers by more space.
-    lines = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    lines = [list(rows[0]), *([_format_cell(value) for value in row.values()] for row in rows)]
     align = ["left" if key in left else "right" for key in rows[0]]
     table = tabulate(lines, tablefmt="plain", disable_numparse=True, colalign=align)
     return str(table).splitlines()
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return "?"
     if isinstance(value, float):

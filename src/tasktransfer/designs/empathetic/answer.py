@@ -26,17 +26,17 @@ def answer(view: View) -> list[str]:
     per method, no difference is significant.
     """
     rows = view["differences"]
-    of_training = _turned(rows[rows["method"] == PRETRAINED])
+    of_training = _reverse_sign(rows[rows["method"] == PRETRAINED])
     of_labels = rows[rows["method"].map(supervised).astype(bool)]
     both = pd.concat([of_training, of_labels])
-    constant = _constant(view["measured"], both)
+    constant = _describe_constant_runs(view["measured"], both)
     if len(both) and (both["seeds"] <= 1).all():
-        return [*_by_one_run(of_training, of_labels), *constant]
+        return [*_describe_single_runs(of_training, of_labels), *constant]
     of_training, of_labels = (part[part["q"].notna()] for part in (of_training, of_labels))
-    return [*_by_training(of_training), *_by_labels(of_labels), *constant]
+    return [*_describe_training(of_training), *_describe_labels(of_labels), *constant]
 
 
-def _constant(measured: pd.DataFrame, compared: pd.DataFrame) -> Iterator[str]:
+def _describe_constant_runs(measured: pd.DataFrame, compared: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence that names the runs with constant answers among those compared."""
     methods = {*compared["method"], BASE} if len(compared) else set[str]()
     rows = measured[measured["constant"] & measured["method"].isin(methods)]
@@ -53,7 +53,7 @@ def _constant(measured: pd.DataFrame, compared: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _by_one_run(of_training: pd.DataFrame, of_labels: pd.DataFrame) -> Iterator[str]:
+def _describe_single_runs(of_training: pd.DataFrame, of_labels: pd.DataFrame) -> Iterator[str]:
     """Yield the largest differences without a claim, because other seeds may differ."""
     for rows, what in (
         (of_training, "Base minus Pretrained"),
@@ -62,7 +62,7 @@ def _by_one_run(of_training: pd.DataFrame, of_labels: pd.DataFrame) -> Iterator[
         if len(rows):
             size = (rows["difference"] / (rows["high"] - rows["low"])).abs()
             first = rows.loc[size.sort_values(ascending=False, kind="stable").index]
-            name = _score if rows is of_training else _named
+            name = _format_score if rows is of_training else _format_named_score
             yield (f"{what}, one run each: {listed([name(row) for row in records(first)], MOST)}.")
     yield (
         "One run of each method was trained, so no difference is tested. The intervals cover "
@@ -71,16 +71,16 @@ def _by_one_run(of_training: pd.DataFrame, of_labels: pd.DataFrame) -> Iterator[
     )
 
 
-def _turned(rows: pd.DataFrame) -> pd.DataFrame:
+def _reverse_sign(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with the sign reversed: Base minus the method."""
     return rows.assign(difference=-rows["difference"], low=-rows["high"], high=-rows["low"])
 
 
-def _sure(rows: pd.DataFrame) -> pd.Series:
+def _is_significant(rows: pd.DataFrame) -> pd.Series:
     return (rows["q"] <= MOST_Q) & ((rows["low"] > 0) | (rows["high"] < 0))
 
 
-def _better(rows: pd.DataFrame) -> pd.Series:
+def _is_better(rows: pd.DataFrame) -> pd.Series:
     """Return whether each difference means better replies.
 
     Lower is better for perplexity, higher is better for all other measures.
@@ -88,11 +88,14 @@ def _better(rows: pd.DataFrame) -> pd.Series:
     return (rows["difference"] < 0) == (rows["measure"] == LOG_PERPLEXITY)
 
 
-def _by_training(rows: pd.DataFrame) -> Iterator[str]:
+def _describe_training(rows: pd.DataFrame) -> Iterator[str]:
     if rows.empty:
         yield "The effect of fine-tuning is unknown: Base was not compared with Pretrained."
         return
-    better, worse = rows[_sure(rows) & _better(rows)], rows[_sure(rows) & ~_better(rows)]
+    better, worse = (
+        rows[_is_significant(rows) & _is_better(rows)],
+        rows[_is_significant(rows) & ~_is_better(rows)],
+    )
     if better.empty and worse.empty:
         yield (
             "No significant difference between Base and Pretrained was found "
@@ -100,7 +103,7 @@ def _by_training(rows: pd.DataFrame) -> Iterator[str]:
         )
         return
     parts = [
-        f"{what} {listed([_score(row) for row in records(some)])}"
+        f"{what} {listed([_format_score(row) for row in records(some)])}"
         for what, some in (("significantly improves", better), ("significantly worsens", worse))
         if len(some)
     ]
@@ -109,14 +112,17 @@ def _by_training(rows: pd.DataFrame) -> Iterator[str]:
     yield f"Fine-tuning {' and '.join(parts)}, Base minus Pretrained{left} ({SURE})."
 
 
-def _by_labels(rows: pd.DataFrame) -> Iterator[str]:
+def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
     if rows.empty:
         yield (
             "The effect of emotion or topic supervision is unknown: no such method was compared "
             "with Base."
         )
         return
-    better, worse = rows[_sure(rows) & _better(rows)], rows[_sure(rows) & ~_better(rows)]
+    better, worse = (
+        rows[_is_significant(rows) & _is_better(rows)],
+        rows[_is_significant(rows) & ~_is_better(rows)],
+    )
     if better.empty and worse.empty:
         yield (
             "No significant difference from Base was found for methods with emotion or topic "
@@ -125,7 +131,7 @@ def _by_labels(rows: pd.DataFrame) -> Iterator[str]:
         return
     parts = [
         f"{len(some)} {'is' if len(some) == 1 else 'are'} significantly {what}: "
-        f"{listed([_named(row) for row in surest(some)], MOST)}"
+        f"{listed([_format_named_score(row) for row in surest(some)], MOST)}"
         for what, some in (("better", better), ("worse", worse))
         if len(some)
     ]
@@ -140,11 +146,11 @@ def surest(rows: pd.DataFrame) -> Sequence[Row]:
     return records(rows.sort_values("q", kind="stable"))
 
 
-def _named(row: Row) -> str:
-    return f"{row['name']} in {_score(row)}"
+def _format_named_score(row: Row) -> str:
+    return f"{row['name']} in {_format_score(row)}"
 
 
-def _score(row: Row) -> str:
+def _format_score(row: Row) -> str:
     """Format a measure and its difference: ``P@1,100 (+6.3 [1.6, 11.0])``."""
     of_pool = f", {row['pool']}" if row["pool"] else ""
     interval = with_interval(row["difference"], row["low"], row["high"], "+.2f")

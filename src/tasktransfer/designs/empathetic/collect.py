@@ -50,9 +50,11 @@ def collect(study: Study, complete: bool) -> None:
     there = [(run, each) for run in study.plan.runs for each in run.evaluations]
     there = [(run, each) for run, each in there if collected.has(each)]
     tables: dict[str, list[Values]] = {
-        "measured": [row for run, each in there for row in _measured(collected, run, each)],
-        "rows": [row for run, each in there for row in _rows(collected, run, each)],
-        "costs": list(_costs(collected)),
+        "measured": [
+            row for run, each in there for row in _make_measured_rows(collected, run, each)
+        ],
+        "rows": [row for run, each in there for row in _make_instance_rows(collected, run, each)],
+        "costs": list(_make_cost_rows(collected)),
         **of_dialogues(study),
     }
     order = {"method": list(dict.fromkeys(run.method for run in study.plan.runs))}
@@ -62,15 +64,15 @@ def collect(study: Study, complete: bool) -> None:
     write_collected(collected, tables, columns.TABLES, metadata, ("setting",))
 
 
-def _key(run: Run) -> Values:
+def _make_key(run: Run) -> Values:
     return run.about["setting"], run.method, run.model, run.seed
 
 
-def _pool(evaluation: Evaluation) -> str:
+def _get_pool(evaluation: Evaluation) -> str:
     return str(evaluation.settings.get("pool", ""))
 
 
-def _measured(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Values]:
+def _make_measured_rows(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Values]:
     task = evaluation.task
     result = collected.record(evaluation)["results"][task]
     rows = collected.rows(evaluation)
@@ -78,10 +80,18 @@ def _measured(collected: Collected, run: Run, evaluation: Evaluation) -> Iterato
     for measure, value in result["measures"].items():
         named = MEASURED.get((task, evaluation.split), measure)
         where = f"{evaluation.path}/{RECORD}"
-        yield *_key(run), named, _pool(evaluation), value, result["instances"], where, constant
+        yield (
+            *_make_key(run),
+            named,
+            _get_pool(evaluation),
+            value,
+            result["instances"],
+            where,
+            constant,
+        )
 
 
-def _rows(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Values]:
+def _make_instance_rows(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Values]:
     measure = evaluation.measures[0]
     named = MEASURED.get((evaluation.task, evaluation.split), measure)
     for row in collected.rows(evaluation).to_pylist():
@@ -95,10 +105,10 @@ def _rows(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Va
         emotion = gold[-1] if len(gold) > 1 or measure == "accuracy" else ""
         home = reply[1] if measure == "bleu" and len(reply) > 1 else ""
         names = row["cluster"], row["instance_id"]
-        yield *_key(run), named, _pool(evaluation), *names, emotion, home, tally
+        yield *_make_key(run), named, _get_pool(evaluation), *names, emotion, home, tally
 
 
-def _costs(collected: Collected) -> Iterator[Values]:
+def _make_cost_rows(collected: Collected) -> Iterator[Values]:
     for run in collected.study.plan.runs:
         stages = [stage for stage in run.stages if collected.has(stage)]
         if isinstance(run.outcome, Fit) or not stages or len(stages) < len(run.stages):
@@ -111,7 +121,7 @@ def _costs(collected: Collected) -> Iterator[Values]:
             size = counts["all" if run.about["setting"] == "retrieval" else "learnable"]
         examples = max((sizes["train"] for sizes in record["sizes"].values()), default=0)
         hours = [hours_of(collected.record(stage)) for stage in stages]
-        yield *_key(run), size, hours[-1], sum(hours), hardware_of(record), examples
+        yield *_make_key(run), size, hours[-1], sum(hours), hardware_of(record), examples
 
 
 def of_dialogues(study: Study) -> dict[str, list[Values]]:

@@ -87,7 +87,7 @@ class EmpatheticModel(ModelConfig):
 
     @field_validator("beside")
     @classmethod
-    def _alone(cls, beside: str | None, info: ValidationInfo) -> str | None:
+    def _refuse_adapter_with_beside(cls, beside: str | None, info: ValidationInfo) -> str | None:
         if beside is not None and info.data.get("adapter") is not None:
             raise ValueError(
                 "a model with an adapter is saved without its second encoder: remove adapter or "
@@ -97,7 +97,7 @@ class EmpatheticModel(ModelConfig):
 
     @field_validator("checkpoint")
     @classmethod
-    def _of_a_family(cls, checkpoint: str, info: ValidationInfo) -> str:
+    def _check_family(cls, checkpoint: str, info: ValidationInfo) -> str:
         family = info.data.get("family")
         if checkpoint == TINY and family == "dual_encoder":
             raise ValueError(
@@ -112,7 +112,7 @@ class EmpatheticModel(ModelConfig):
 
     @field_validator("architecture")
     @classmethod
-    def _of_built(
+    def _check_architecture(
         cls, architecture: ArchitectureConfig | None, info: ValidationInfo
     ) -> ArchitectureConfig | None:
         checkpoint, longest = info.data.get("checkpoint"), info.data.get("max_length", 0)
@@ -168,7 +168,7 @@ class EmpatheticTraining(TrainingConfig):
 
     @field_validator("optimiser")
     @classmethod
-    def _in_so_many_bits(cls, optimiser: str, info: ValidationInfo) -> str:
+    def _check_optimiser_bits(cls, optimiser: str, info: ValidationInfo) -> str:
         if optimiser == "adamax" and info.data.get("optimiser_bits") == 8:
             raise ValueError("'adamax' needs moments of 32 bits: set adam, or optimiser_bits: 32")
         return optimiser

@@ -24,20 +24,20 @@ def contradictions(parts: Parts) -> Iterator[Problem]:
     settings = {name: parts[name] for name in FAMILIES if parts.get(name) is not None}
     if models:
         for name, section in settings.items():
-            yield from _of_setting(name, section, models, parts)
+            yield from _check_setting(name, section, models, parts)
         classifier = parts.get("classifier")
         if classifier:
-            yield from _of_family("classifier.model", classifier.model, "encoder", models)
+            yield from _check_family("classifier.model", classifier.model, "encoder", models)
         for index, model in enumerate(models.values()):
             if model.beside is not None:
                 path = f"models[{index}].beside"
-                yield from _of_family(path, model.beside, "encoder", models)
+                yield from _check_family(path, model.beside, "encoder", models)
                 if getattr(models.get(model.beside), "beside", None) is not None:
                     remedy = "has a model beside it too: name a model without beside"
                     yield Problem(path, f"{model.beside!r} {remedy}")
     if "retrieval" in parts and not (parts["retrieval"] or parts.get("generation")):
         yield Problem("retrieval", "is missing, and so is generation: give one of them")
-    yield from _of_evaluation(parts)
+    yield from _check_evaluation(parts)
     controlled = any(CONTROLLED in section.methods for section in settings.values())
     if parts.get("controls") and not controlled and FAMILIES.keys() <= parts.keys():
         yield Problem(
@@ -47,7 +47,7 @@ def contradictions(parts: Parts) -> Iterator[Problem]:
         )
 
 
-def _of_evaluation(parts: Parts) -> Iterator[Problem]:
+def _check_evaluation(parts: Parts) -> Iterator[Problem]:
     data, evaluation = parts.get("data"), parts.get("evaluation")
     if evaluation is None:
         return
@@ -66,7 +66,9 @@ def _of_evaluation(parts: Parts) -> Iterator[Problem]:
             )
 
 
-def _of_family(path: str, name: str, family: str, models: Mapping[str, Any]) -> Iterator[Problem]:
+def _check_family(
+    path: str, name: str, family: str, models: Mapping[str, Any]
+) -> Iterator[Problem]:
     if name not in models:
         yield Problem(path, unknown("model", name, tuple(models)))
     elif models[name].family != family:
@@ -74,19 +76,19 @@ def _of_family(path: str, name: str, family: str, models: Mapping[str, Any]) -> 
         yield Problem(path, f"{name!r} is of family {found}: name a model of family {family}")
 
 
-def _of_setting(
+def _check_setting(
     name: str, section: Any, models: Mapping[str, Any], parts: Parts
 ) -> Iterator[Problem]:
-    yield from _of_family(f"{name}.model", section.model, FAMILIES[name], models)
+    yield from _check_family(f"{name}.model", section.model, FAMILIES[name], models)
     for key in ("ensemble", "large"):
         other = getattr(section, key, None)
         if other is not None:
-            yield from _of_family(f"{name}.{key}", other, FAMILIES[name], models)
+            yield from _check_family(f"{name}.{key}", other, FAMILIES[name], models)
     offered = (*FIXED, *(LARGE if name == "generation" else ()))
     for index, method in enumerate(section.methods):
         path = f"{name}.methods[{index}]"
         if prepended(method) is not None:
-            yield from _of_prepend(path, method, models.get(section.model), parts)
+            yield from _check_prepend(path, method, models.get(section.model), parts)
         elif method not in offered:
             yield Problem(path, unknown("method", method, (*offered, CONTROLLED, "topicprepend-1")))
         if method.startswith("ensemble") and parts.get("classifier") is None:
@@ -95,10 +97,10 @@ def _of_setting(
             yield Problem(path, f"{method!r} needs {name}.large: name the larger model")
     ensembles = [method for method in section.methods if method.startswith("ensemble")]
     if ensembles:
-        yield from _of_ensemble(name, section, ensembles[0], models, parts.get("classifier"))
+        yield from _check_ensemble(name, section, ensembles[0], models, parts.get("classifier"))
 
 
-def _of_prepend(path: str, method: str, model: Any, parts: Parts) -> Iterator[Problem]:
+def _check_prepend(path: str, method: str, model: Any, parts: Parts) -> Iterator[Problem]:
     what, k = prepended(method) or ("", 0)
     topics = parts.get("topics")
     labels: tuple[str, ...] = LABELS if what == "emo" else ()
@@ -117,7 +119,7 @@ def _of_prepend(path: str, method: str, model: Any, parts: Parts) -> Iterator[Pr
         )
 
 
-def _of_ensemble(
+def _check_ensemble(
     name: str, section: Any, method: str, models: Mapping[str, Any], classifier: Any
 ) -> Iterator[Problem]:
     """Yield problems of an ensemble's model, which must be Base with the classifier's encoder."""

@@ -56,13 +56,13 @@ def scores(view: View) -> Figure | None:
     rows = rows[rows["score"].isin(view.metadata.order["score"])]
     if rows.empty:
         return None
-    looks = _looks(rows)
+    looks = _assign_looks(rows)
 
     def estimate(row: Row) -> Estimate:
         look = looks[row["pool"]]
         return Estimate("", row["value"], row["low"], row["high"], look)
 
-    figure, axes = _forests(view, rows, estimate)
+    figure, axes = _draw_forests(view, rows, estimate)
     for panel, score in axes.items():
         some = rows[rows["score"] == score]
         ends = some[["value", "low", "high"]].stack()
@@ -73,7 +73,7 @@ def scores(view: View) -> Figure | None:
             upright_line(panel, float(base["value"].iloc[0]), "Base", below=True)
         if str(score).startswith("P@1,"):
             _show_chance(panel, str(score), 100 / int(str(score).removeprefix("P@1,")))
-    _finish(figure, "Scores of each method", rows, view, looks)
+    _finish_figure(figure, "Scores of each method", rows, view, looks)
     return figure
 
 
@@ -93,7 +93,7 @@ def differences(view: View) -> Figure | None:
     rows = view["differences"].query("setting != 'classifier'").dropna(subset="difference")
     if rows.empty:
         return None
-    looks = _looks(rows)
+    looks = _assign_looks(rows)
 
     def estimate(row: Row) -> Estimate:
         look = looks[row["pool"]]
@@ -102,7 +102,7 @@ def differences(view: View) -> Figure | None:
         sure = row["q"] <= MOST_Q and excludes_zero(row["low"], row["high"])
         return Estimate("", row["difference"], row["low"], row["high"], look, hollow=not sure)
 
-    figure, axes = _forests(view, rows, estimate)
+    figure, axes = _draw_forests(view, rows, estimate)
     for panel in axes:
         zero_line(panel)
     more = [f"Filled: differs significantly from Base (q ≤ {MOST_Q}). Hollow: does not."]
@@ -110,23 +110,23 @@ def differences(view: View) -> Figure | None:
         more = ["Hollow: one run per method, so no difference is tested."]
     if rows["method"].isin(CONTROLS).any():
         more.append("Grey: controls, which have no q.")
-    _finish(figure, "Differences from Base", rows, view, looks, more)
+    _finish_figure(figure, "Differences from Base", rows, view, looks, more)
     return figure
 
 
-def _looks(rows: pd.DataFrame) -> dict[str, Look]:
+def _assign_looks(rows: pd.DataFrame) -> dict[str, Look]:
     """Return the look of each pool of candidates; scores without a pool look like the first."""
     pools = [pool for pool in dict.fromkeys(rows["pool"]) if pool]
     return {"": series_look(0), **{pool: series_look(rank) for rank, pool in enumerate(pools)}}
 
 
-def _forests(
+def _draw_forests(
     view: View, rows: pd.DataFrame, estimate: Callable[[Row], Estimate]
 ) -> tuple[Figure, dict[Axes, str]]:
     """Return a figure with one panel per score; each method has the same line in all panels."""
     names = view.metadata.ordered("name", rows["name"])
     shown = view.metadata.ordered("score", rows["score"])
-    # Space for title and notes at most: `_finish` then sets the size of the panels.
+    # Space for title and notes at most: `_finish_figure` then sets the size of the panels.
     figure, axes = panels(len(shown), 2.6, LINE * len(names) + 3, columns=len(shown), shared="y")
     for panel, score in zip(axes, shown, strict=True):
         some = rows[rows["score"] == score]
@@ -137,7 +137,7 @@ def _forests(
     return figure, dict(zip(axes, shown, strict=True))
 
 
-def _finish(
+def _finish_figure(
     figure: Figure,
     title: str,
     rows: pd.DataFrame,
@@ -182,7 +182,7 @@ def ratios(values: pd.DataFrame, title: str) -> Figure:
     shades = [colours(scale(np.clip(cells[cell], 1 / RANGE, RANGE))) for cell in filled]
     fill(axes, [(column, row) for row, column in filled], shades)
     for (row, column), shade in zip(filled, shades, strict=True):
-        write(axes, (column, row), _ratio(cells[row, column]), 6.5, readable_on(shade))
+        write(axes, (column, row), _format_ratio(cells[row, column]), 6.5, readable_on(shade))
     _name_sides(axes, [str(name) for name in values.columns], [str(name) for name in values.index])
     bar = figure.colorbar(ScalarMappable(scale, colours), ax=axes, shrink=0.6)
     bar.set_label("times row was preferred / times column was preferred", fontsize=LABEL_POINTS)
@@ -193,7 +193,7 @@ def ratios(values: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def _ratio(value: float) -> str:
+def _format_ratio(value: float) -> str:
     return "∞" if np.isinf(value) else f"{value:.3g}"
 
 

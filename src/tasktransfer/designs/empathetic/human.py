@@ -51,18 +51,18 @@ def read_ratings(file: Path) -> list[Rated]:
         DataError: a line is invalid; the message has file, line, value and remedy.
     """
     by_model: dict[str, list[tuple[int, ...]]] = {}
-    for line, row in _lines(file, RATINGS):
+    for line, row in _read_lines(file, RATINGS):
         for name, value in zip(ASKED, row[3:], strict=True):
             if value not in {"1", "2", "3", "4", "5"}:
                 raise DataError(f"{file}, line {line}: {name} is {value!r}; give 1 to 5")
         by_model.setdefault(row[0], []).append(tuple(map(int, row[3:])))
-    return [_rated(model, rows) for model, rows in by_model.items()]
+    return [_summarise_ratings(model, rows) for model, rows in by_model.items()]
 
 
-def _rated(model: str, rows: Sequence[tuple[int, ...]]) -> Rated:
+def _summarise_ratings(model: str, rows: Sequence[tuple[int, ...]]) -> Rated:
     columns = list(zip(*rows, strict=True))
     means = [sum(column) / len(column) for column in columns]
-    errors = [_standard_error(column) for column in columns]
+    errors = [_compute_standard_error(column) for column in columns]
     return Rated(
         model,
         len(rows),
@@ -71,7 +71,7 @@ def _rated(model: str, rows: Sequence[tuple[int, ...]]) -> Rated:
     )
 
 
-def _standard_error(values: Sequence[int]) -> float:
+def _compute_standard_error(values: Sequence[int]) -> float:
     count, mean = len(values), sum(values) / len(values)
     if count < 2:
         return math.nan
@@ -91,7 +91,7 @@ def read_choices(file: Path) -> pd.DataFrame:
     """
     wins: dict[tuple[str, str], int] = {}
     models: dict[str, None] = {}
-    for line, (first, second, _, _, choice) in _lines(file, CHOICES):
+    for line, (first, second, _, _, choice) in _read_lines(file, CHOICES):
         if choice not in ANSWERS:
             raise DataError(f"{file}, line {line}: choice {choice!r}; write {', '.join(ANSWERS)}")
         if first == second:
@@ -112,7 +112,7 @@ def read_choices(file: Path) -> pd.DataFrame:
     return pd.DataFrame(cells, index=pd.Index(names))
 
 
-def _lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+def _read_lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     empty = True
     for line, row in csv_rows(file, columns):
         empty = False
@@ -195,14 +195,14 @@ def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     made = []
     if rated is not None:
-        made.append(_write(rated, out / "ratings.csv"))
+        made.append(_write_csv(rated, out / "ratings.csv"))
     if ratios is not None:
-        made.append(_write(ratios.rename_axis("model").reset_index(), out / "choices.csv"))
+        made.append(_write_csv(ratios.rename_axis("model").reset_index(), out / "choices.csv"))
         made += save(figures.ratios(ratios, f"Choices of {choices}"), out, "choices")
     return made
 
 
-def _write(frame: pd.DataFrame, file: Path) -> Path:
+def _write_csv(frame: pd.DataFrame, file: Path) -> Path:
     with replacing(file) as part:
         part.write_text(to_csv(frame, float_format="%.4g"), encoding="utf-8")
     return file

@@ -77,10 +77,10 @@ def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
     frames["differences"] = scored(frames["differences"], block, study.config.evaluation.pools)
     for name in ("measured", "costs", "by_emotion", "pools_chosen"):
         frames[name] = with_names(frames[name])
-    return frames, replace(metadata, order={**metadata.order, **_orders(metadata, block)})
+    return frames, replace(metadata, order={**metadata.order, **_make_orders(metadata, block)})
 
 
-def _orders(metadata: Metadata, block: int) -> dict[str, list[str]]:
+def _make_orders(metadata: Metadata, block: int) -> dict[str, list[str]]:
     methods = metadata.order.get("method", ())
     return {
         "name": [paper_name(method) for method in methods],
@@ -117,7 +117,7 @@ def with_names(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(name=names, group=[group_of(method) for method in frame["method"]])
 
 
-def _in_order(frame: pd.DataFrame, metadata: Metadata, *more: str) -> pd.DataFrame:
+def _sort_by_method(frame: pd.DataFrame, metadata: Metadata, *more: str) -> pd.DataFrame:
     """Sort rows by group and method, as in the paper."""
     kinds = {"group": "group", "name": "name", **{column: column for column in more}}
     return sort_rows(frame, kinds, metadata.order)
@@ -151,7 +151,7 @@ def table2(view: View) -> pd.DataFrame:
         differs,
     )
     frame = beside(own, theirs, view.metadata)
-    return _in_order(frame, view.metadata, "candidates", "score")
+    return _sort_by_method(frame, view.metadata, "candidates", "score")
 
 
 def table2_of_paper() -> pd.DataFrame:
@@ -292,12 +292,12 @@ def differences(view: View) -> pd.DataFrame | None:
     frame = view["differences"].query("setting != 'classifier'")
     if frame["difference"].isna().all():
         return None
-    return _in_order(frame, view.metadata, "candidates", "score")
+    return _sort_by_method(frame, view.metadata, "candidates", "score")
 
 
 def by_emotion(view: View) -> pd.DataFrame:
     """Return P@1 by the dialogue's emotion, sorted by emotion."""
-    rows = _in_order(view["by_emotion"], view.metadata).assign(setting="retrieval")
+    rows = _sort_by_method(view["by_emotion"], view.metadata).assign(setting="retrieval")
     return rows.sort_values("emotion", kind="stable", ignore_index=True)
 
 
@@ -317,7 +317,7 @@ def pools_chosen(view: View) -> pd.DataFrame:
     names = ["group", "name", "method", "pool"]
     wide = rows.pivot_table("percent", names, "chosen_from", fill_value=0.0, sort=False)
     frame = wide.melt(value_name="percent", ignore_index=False).reset_index()
-    return _in_order(frame.assign(setting="retrieval"), view.metadata)
+    return _sort_by_method(frame.assign(setting="retrieval"), view.metadata)
 
 
 def orders(view: View) -> pd.DataFrame:
@@ -326,7 +326,7 @@ def orders(view: View) -> pd.DataFrame:
     rows = rows[rows["measure"].str.startswith("p_at_1")]
     names = ["setting", "group", "name", "method"]
     wide = rows.pivot_table("value", names, "measure", sort=False).reset_index()
-    return _in_order(wide.rename_axis(columns=None), view.metadata)
+    return _sort_by_method(wide.rename_axis(columns=None), view.metadata)
 
 
 # --- notes --------------------------------------------------------------------------------------

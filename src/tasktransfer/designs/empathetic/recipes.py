@@ -38,14 +38,14 @@ def prepend(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     for task in ingredients.tasks:
         for split in SPLITS:
             instances = read_instances(cache, task, split)
-            contexts = _labels(ingredients, instances, f"{task} {split}")
+            contexts = _choose_labels(ingredients, instances, f"{task} {split}")
             made = [
                 replace(instance, context=f"{words} {instance.context}")
                 for instance, words in zip(instances, contexts, strict=True)
             ]
             if settings.get("candidates"):
                 replies = [replace(instance, context=instance.target[0]) for instance in instances]
-                prefixes = _labels(ingredients, replies, f"{task} {split} candidates")
+                prefixes = _choose_labels(ingredients, replies, f"{task} {split} candidates")
                 made = [
                     replace(
                         instance,
@@ -58,7 +58,7 @@ def prepend(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     return derived
 
 
-def _labels(ingredients: Ingredients, instances: Sequence[Instance], draw: str) -> list[str]:
+def _choose_labels(ingredients: Ingredients, instances: Sequence[Instance], draw: str) -> list[str]:
     settings = ingredients.settings
     k, source = settings["k"], settings["task"]
     if source == "gold":

@@ -28,59 +28,61 @@ CANDIDATES = text("candidates", "Candidates")
 DIFFERENCE = estimate("difference", "Minus Base", "+.2f")
 
 
-def _made(name: str) -> Callable[..., Any]:
+def _lazy_printed(name: str) -> Callable[..., Any]:
     return late("designs.empathetic.printed", name)
 
 
-def _drawn(name: str) -> Callable[..., Any]:
+def _lazy_figure(name: str) -> Callable[..., Any]:
     return late("designs.empathetic.figures", name)
 
 
-def _config(study: Study) -> EmpatheticConfig:
+def _get_config(study: Study) -> EmpatheticConfig:
     assert isinstance(study.config, EmpatheticConfig)
     return study.config
 
 
-def _retrieves(study: Study) -> bool:
-    return _config(study).retrieval is not None
+def _has_retrieval(study: Study) -> bool:
+    return _get_config(study).retrieval is not None
 
 
-def _trains(study: Study) -> bool:
+def _has_trainings(study: Study) -> bool:
     return bool(study.plan.stages)
 
 
-def _compares(study: Study) -> bool:
+def _has_comparison(study: Study) -> bool:
     """Return whether a setting has Base and another method."""
-    methods = [section.methods for section in _config(study).settings.values()]
-    controlled = bool(_config(study).controls)
+    methods = [section.methods for section in _get_config(study).settings.values()]
+    controlled = bool(_get_config(study).controls)
     return any(BASE in names and (len(names) > 1 or controlled) for names in methods)
 
 
-def _classifies(study: Study) -> bool:
-    methods = _config(study).methods
+def _has_classifier(study: Study) -> bool:
+    methods = _get_config(study).methods
     return "ensemble-tuned" in methods or any(map(prepended, methods))
 
 
-def _mixes_pools(study: Study) -> bool:
-    return _retrieves(study) and any("+" in pool for pool in _config(study).evaluation.pools)
+def _has_mixed_pools(study: Study) -> bool:
+    return _has_retrieval(study) and any(
+        "+" in pool for pool in _get_config(study).evaluation.pools
+    )
 
 
-def _with_q(row: Row) -> str:
+def _format_with_q(row: Row) -> str:
     """Format a difference with its interval and q."""
     shown = DIFFERENCE.show(row)
     return shown if absent(row["q"]) else f"{shown}, {p_equals('q', row['q'])}"
 
 
-def _behind_difference(row: Row, run: Run) -> bool:
+def _is_source_run(row: Row, run: Run) -> bool:
     return run.about["setting"] == row["setting"] and run.method in (row["method"], BASE)
 
 
-def _hours(key: str, label: str) -> Column:
+def _hours_column(key: str, label: str) -> Column:
     shown = number(key, label, ".3g")
     return Column(shown.head, lambda row: "< 0.001" if row[key] < 0.001 else shown.show(row))
 
 
-def _rating(key: str) -> Column:
+def _rating_column(key: str) -> Column:
     """Return the column of a mean with its standard error, as printed in the paper."""
     return Column(
         Head(key.capitalize(), "number"), lambda row: f"{row[key]:.2f} ± {row[f'{key}_sem']:.2f}"
@@ -91,7 +93,7 @@ TABLES = (
     Table(
         "table2",
         "Table 2",
-        _made("table2"),
+        _lazy_printed("table2"),
         Crossed(
             (METHOD, CANDIDATES),
             "score",
@@ -101,13 +103,13 @@ TABLES = (
         ),
         keys=("name", "method", "setting", "candidates", "score"),
         paper=f"Table 2 of {PAPER}",
-        notes=_made("notes2"),
+        notes=_lazy_printed("notes2"),
         nothing="has no scored replies",
     ),
     Table(
         "table9",
         "Table 9",
-        _made("table9"),
+        _lazy_printed("table9"),
         Crossed(
             (text("text", "Text"),),
             "method",
@@ -117,25 +119,25 @@ TABLES = (
         keys=("text", "method"),
         paper=f"Table 9 of {PAPER}; our trained classifier is compared with its DeepMoji, last "
         "layers",
-        notes=_made("notes9"),
+        notes=_lazy_printed("notes9"),
         nothing="has no method that uses a classifier",
-        planned=_classifies,
+        planned=_has_classifier,
     ),
     Table(
         "by_emotion",
         "P@1 by emotion",
-        _made("by_emotion"),
+        _lazy_printed("by_emotion"),
         Crossed((text("emotion", "Emotion"),), "name", number("p_at_1", "P@1", ".2f")),
         keys=("emotion", "name", "method", "setting"),
-        notes=_made("notes_by_emotion"),
+        notes=_lazy_printed("notes_by_emotion"),
         nothing="has no retrieval setting",
-        planned=_retrieves,
+        planned=_has_retrieval,
         folded=True,
     ),
     Table(
         "pools_chosen",
         "Sources of retrieved replies",
-        _made("pools_chosen"),
+        _lazy_printed("pools_chosen"),
         Crossed(
             (METHOD, text("pool", "Candidates")),
             "chosen_from",
@@ -143,21 +145,21 @@ TABLES = (
             blocks="group",
         ),
         keys=("name", "method", "setting", "pool", "chosen_from"),
-        notes=_made("of_methods"),
+        notes=_lazy_printed("of_methods"),
         nothing="has no candidate pool with several datasets",
-        planned=_mixes_pools,
+        planned=_has_mixed_pools,
     ),
     Table(
         "table3",
         "Table 3 of the paper",
-        _made("table3"),
+        _lazy_printed("table3"),
         Listed(
             (
                 text("group", "Group"),
                 SETTING,
                 text("model", "Model"),
                 text("candidates", "Candidates"),
-                *map(_rating, ("empathy", "relevance", "fluency")),
+                *map(_rating_column, ("empathy", "relevance", "fluency")),
             ),
             blocks="group",
         ),
@@ -168,7 +170,7 @@ TABLES = (
     Table(
         "table5",
         "Table 5 of the paper",
-        _made("table5"),
+        _lazy_printed("table5"),
         Listed(
             (
                 text("a_vs_b", "A vs. B"),
@@ -183,25 +185,25 @@ TABLES = (
     Table(
         "differences",
         "Differences from Base",
-        _made("differences"),
+        _lazy_printed("differences"),
         Crossed(
             (METHOD, CANDIDATES),
             "score",
-            Column(Head("Minus Base", "number"), _with_q),
+            Column(Head("Minus Base", "number"), _format_with_q),
             blocks="group",
         ),
         keys=("name", "method", "setting", "candidates", "score"),
-        notes=_made("of_intervals"),
+        notes=_lazy_printed("of_intervals"),
         nothing="compares no method with Base",
         section="sure",
-        planned=_compares,
+        planned=_has_comparison,
         certain=False,
-        runs=_behind_difference,
+        runs=_is_source_run,
     ),
     Table(
         "orders",
         "P@1 and reply order",
-        _made("orders"),
+        _lazy_printed("orders"),
         Listed(
             (
                 METHOD,
@@ -213,15 +215,15 @@ TABLES = (
             blocks="group",
         ),
         keys=("name", "method", "setting"),
-        notes=_made("notes_orders"),
+        notes=_lazy_printed("notes_orders"),
         nothing="has no retrieval setting",
         section="sure",
-        planned=_retrieves,
+        planned=_has_retrieval,
     ),
     Table(
         "table4",
         "Table 4",
-        _made("table4"),
+        _lazy_printed("table4"),
         Listed(
             (
                 SETTING,
@@ -229,24 +231,24 @@ TABLES = (
                 text("hardware", "Hardware"),
                 number("parameters", "Parameters", ",d"),
                 published_column(",.0f", "Published", "_parameters"),
-                _hours("hours", "Hours"),
+                _hours_column("hours", "Hours"),
                 published_column(".3g", "Published", "_hours"),
-                _hours("all_hours", "Hours incl. earlier stages"),
+                _hours_column("all_hours", "Hours incl. earlier stages"),
                 number("examples", "Training instances", ",d"),
             ),
             blocks="setting",
         ),
         keys=("setting", "name", "method"),
         paper=f"Table 4 of {PAPER}",
-        notes=_made("notes4"),
+        notes=_lazy_printed("notes4"),
         nothing="trains nothing",
         section="cost",
-        planned=_trains,
+        planned=_has_trainings,
     ),
     Table(
         "table7",
         "Table 7",
-        _made("table7"),
+        _lazy_printed("table7"),
         Listed(
             (
                 text("label", "Emotion"),
@@ -270,24 +272,24 @@ FIGURES = (
     Figure(
         "p_at_1_and_bleu",
         "Scores of each method",
-        _drawn("scores"),
+        _lazy_figure("scores"),
         ("summary",),
         nothing="has no scored replies",
     ),
     Figure(
         "human_comparisons",
         "Human preferences, as published",
-        _drawn("human_comparisons"),
+        _lazy_figure("human_comparisons"),
         (),
     ),
     Figure(
         "differences_to_base",
         "Differences from Base with 95 % intervals",
-        _drawn("differences"),
+        _lazy_figure("differences"),
         ("differences",),
         nothing="compares no method with Base",
         section="sure",
-        planned=_compares,
+        planned=_has_comparison,
         certain=False,
     ),
 )
@@ -297,7 +299,7 @@ def shown(study: Study) -> Presentation:
     """Return the tables and figures for any study of this design."""
     return Presentation(
         question=QUESTION,
-        read=_made("read"),
+        read=_lazy_printed("read"),
         answer=late("designs.empathetic.answer", "answer"),
         tables=TABLES,
         figures=FIGURES,

@@ -62,7 +62,9 @@ def statistics(rows: pd.DataFrame, once: Collection[Key] = ()) -> dict[str, pd.D
         rows: the table ``rows``.
         once: cells whose seeds share one evaluation, see ``judged_once``.
     """
-    estimated = cells(gathered(_runs(rows, once)), CELL, {BASE: {"method": BASE}}, _family)
+    estimated = cells(
+        gathered(_score_runs(rows, once)), CELL, {BASE: {"method": BASE}}, _choose_family
+    )
     differences = estimated[estimated["against"] == BASE].rename(columns={"value": "difference"})
     differences["measure"] = differences["measure"].replace(PERPLEXITY, LOG_PERPLEXITY)
     differences["comparable"] = ~differences["method"].isin(NOT_COMPARABLE)
@@ -70,12 +72,12 @@ def statistics(rows: pd.DataFrame, once: Collection[Key] = ()) -> dict[str, pd.D
     return {
         "summary": shaped(own, columns.SUMMARY),
         "differences": shaped(differences, columns.DIFFERENCES),
-        "by_emotion": frame_of(_by_emotion(rows), columns.BY_EMOTION),
-        "pools_chosen": frame_of(_pools(rows), columns.POOLS_CHOSEN),
+        "by_emotion": frame_of(_compute_by_emotion(rows), columns.BY_EMOTION),
+        "pools_chosen": frame_of(_count_pools(rows), columns.POOLS_CHOSEN),
     }
 
 
-def _runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key, int, Scored]]:
+def _score_runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key, int, Scored]]:
     for group, run in rows.groupby([*CELL, "seed"], sort=False):
         *names, seed = map(str, group)
         key, named = tuple(names), names[2]
@@ -85,11 +87,11 @@ def _runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key, int,
         yield key, NO_SEED if key in once else int(seed), scored
 
 
-def _family(key: Key, against: str) -> str | None:
+def _choose_family(key: Key, against: str) -> str | None:
     return None if key[1] in CONTROLS else against
 
 
-def _by_emotion(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
+def _compute_by_emotion(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
     mine = rows[rows["measure"] == "p_at_1"]
     made = []
     for (method, emotion), some in mine.groupby(["method", "emotion"], sort=False):
@@ -99,7 +101,7 @@ def _by_emotion(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
     return made
 
 
-def _pools(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
+def _count_pools(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
     mine = rows[(rows["measure"] == "bleu") & (rows["chosen_from"] != "")]
     made = []
     for (method, pool), some in mine.groupby(["method", "pool"], sort=False):

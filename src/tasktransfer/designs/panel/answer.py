@@ -35,15 +35,15 @@ def answer(view: View) -> list[str]:
         return ["No trained method has rated anything yet."]
     rater = trained[0] if "panel" not in trained else "panel"
     sentences = [
-        _rates(view["averages"], rater),
-        _compared(view["tests"], rater),
-        _own(view),
-        _constant(view["correlations"], rater),
+        _describe_correlation(view["averages"], rater),
+        _describe_comparisons(view["tests"], rater),
+        _describe_own_experts(view),
+        _describe_constant_ratings(view["correlations"], rater),
     ]
     return [sentence for sentence in sentences if sentence]
 
 
-def _rates(averages: pd.DataFrame, rater: str) -> str:
+def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
     """Describe the method's average correlation over all sets."""
     found = averages[(averages["method"] == rater) & (averages["over"] == "all")]
     if found.empty:
@@ -51,8 +51,8 @@ def _rates(averages: pd.DataFrame, rater: str) -> str:
     row = found.iloc[0]
     once = ONCE if row["seeds"] < 2 else ""
     what = (
-        f"Averaged over {_sets(int(row['sets']))}, {rater} has a Spearman correlation (× 100) of "
-        f"{number(row['value'], '.1f')} with human ratings"
+        f"Averaged over {_format_sets(int(row['sets']))}, {rater} has a Spearman correlation "
+        f"(× 100) of {number(row['value'], '.1f')} with human ratings"
     )
     if row["low"] > 0 or row["high"] < 0:
         return f"{what} (95 % interval {interval(row['low'], row['high'], '.1f')}{once})."
@@ -60,7 +60,7 @@ def _rates(averages: pd.DataFrame, rater: str) -> str:
     return f"{what}, which does not differ significantly from 0 (95 % interval {ends}{once})."
 
 
-def _constant(correlations: pd.DataFrame, rater: str) -> str:
+def _describe_constant_ratings(correlations: pd.DataFrame, rater: str) -> str:
     """Name the methods whose ratings are constant; empty if there are none."""
     methods = {rater, *COMPARED_WITH} - {*CONTROLS}
     rows = correlations[(correlations["constant"] > 0) & correlations["method"].isin(methods)]
@@ -70,10 +70,12 @@ def _constant(correlations: pd.DataFrame, rater: str) -> str:
         f"{row['method']} on {row['set']} ({row['constant']} of {row['seeds']} runs)"
         for row in rows.to_dict("records")
     ]
-    return f"Ratings with one value for all items count as a correlation of 0: {_listed(named)}."
+    return (
+        f"Ratings with one value for all items count as a correlation of 0: {_join_names(named)}."
+    )
 
 
-def _compared(tests: pd.DataFrame, rater: str) -> str:
+def _describe_comparisons(tests: pd.DataFrame, rater: str) -> str:
     """Name the sets on which it is significantly better or worse than the other methods."""
     mine = tests[(tests["method"] == rater) & (tests["seed"] == "mean")]
     if len(mine) and mine["q"].isna().all():
@@ -94,14 +96,16 @@ def _compared(tests: pd.DataFrame, rater: str) -> str:
         ]
         parts.append(" and ".join(text))
     none = (
-        f"does not differ significantly from {_listed(unsure)} on any rated set" if unsure else ""
+        f"does not differ significantly from {_join_names(unsure)} on any rated set"
+        if unsure
+        else ""
     )
     if not parts and not unsure:
         return ""
     if not parts:
         return f"{rater.capitalize()} {none}."
     rest = f" It {none}." if unsure else ""
-    return f"{rater.capitalize()} correlates {_listed(parts)}.{rest}"
+    return f"{rater.capitalize()} correlates {_join_names(parts)}.{rest}"
 
 
 def claimed(rows: pd.DataFrame) -> pd.Series:
@@ -110,7 +114,7 @@ def claimed(rows: pd.DataFrame) -> pd.Series:
     return (rows["q"] <= LEVEL) & away
 
 
-def _own(view: View) -> str:
+def _describe_own_experts(view: View) -> str:
     """Compare experts with the other experts on the rated sets of their own domains."""
     every = view["experts"]
     fan = next((method for method in FANS if method in set(every["method"])), "")
@@ -125,20 +129,20 @@ def _own(view: View) -> str:
     if sure.empty:
         return (
             f"{whose} differs significantly from the other experts' mean on none of "
-            f"{_sets(len(some))}."
+            f"{_format_sets(len(some))}."
         )
     text = [
         f"significantly {word} than the other experts' mean on {len(names)} ({', '.join(names)})"
         for word, names in (("higher", above), ("lower", below))
         if len(names)
     ]
-    return f"{whose} is {' and '.join(text)} of {_sets(len(some))} in the trained domains."
+    return f"{whose} is {' and '.join(text)} of {_format_sets(len(some))} in the trained domains."
 
 
-def _sets(count: int) -> str:
+def _format_sets(count: int) -> str:
     return "1 rated set" if count == 1 else f"{count} rated sets"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

@@ -45,26 +45,26 @@ def collect(study: Study, complete: bool) -> None:
     collected.require(complete=complete)
     derived = [data for data in study.plan.derived if collected.has(data)]
     tables: dict[str, list[Values]] = {
-        "ratings": [row for run in collected.runs for row in _ratings(collected, run)],
-        "items": _items(collected),
-        "choices": [row for run in collected.runs for row in _choices(collected, run)],
-        "few_shot": [row for run in collected.runs for row in _few_shot(collected, run)],
-        "pairs": [row for data in derived for row in _pairs(collected, data)],
-        "leaks": [row for data in derived for row in _leaks(collected, data)],
-        "trainings": list(_trainings(collected)),
+        "ratings": [row for run in collected.runs for row in _make_rating_rows(collected, run)],
+        "items": _make_item_rows(collected),
+        "choices": [row for run in collected.runs for row in _make_choice_rows(collected, run)],
+        "few_shot": [row for run in collected.runs for row in _make_few_shot_rows(collected, run)],
+        "pairs": [row for data in derived for row in _make_pair_rows(collected, data)],
+        "leaks": [row for data in derived for row in _make_leak_rows(collected, data)],
+        "trainings": list(_make_training_rows(collected)),
     }
-    metadata = _metadata(collected, tables["pairs"])
+    metadata = _make_metadata(collected, tables["pairs"])
     write_collected(collected, tables, TABLES, metadata, ABOUT)
 
 
-def _metadata(collected: Collected, pairs: list[Values]) -> Metadata:
+def _make_metadata(collected: Collected, pairs: list[Values]) -> Metadata:
     config = panel_config(collected.study)
     asked, named = config.pairs, {**stand_ins(config), **collected.stand_ins}
     facts = {LEAKS_KEPT: named.pop(LEAKS_KEPT)} if LEAKS_KEPT in named else {}
     facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs requested per domain"
     short = [
         f"{row['domain']} {row['split']} ({row['data']}) {row['pairs']:,}"
-        for row in (dict(zip(_names("pairs"), pair, strict=True)) for pair in pairs)
+        for row in (dict(zip(_list_columns("pairs"), pair, strict=True)) for pair in pairs)
         if row["pairs"] is not None and row["pairs"] < row["asked"]
     ]
     if short:
@@ -77,18 +77,18 @@ def _metadata(collected: Collected, pairs: list[Values]) -> Metadata:
     return metadata_of(collected, order=order, facts=facts, stand_ins=named)
 
 
-def _names(table: str) -> list[str]:
+def _list_columns(table: str) -> list[str]:
     return [name for name, _, _ in TABLES[table]]
 
 
-def _rated(run: Run) -> Evaluation | None:
+def _find_rating_evaluation(run: Run) -> Evaluation | None:
     """Return the run's evaluation on all rated sets; None if there is none."""
     found = [e for e in run.evaluations if e.data.recipe == inputs.TOGETHER]
     return found[0] if found else None
 
 
-def _ratings(collected: Collected, run: Run) -> Iterator[Values]:
-    node = _rated(run)
+def _make_rating_rows(collected: Collected, run: Run) -> Iterator[Values]:
+    node = _find_rating_evaluation(run)
     if node is None:
         return
     rows = collected.rows(node)
@@ -97,7 +97,7 @@ def _ratings(collected: Collected, run: Run) -> Iterator[Values]:
         yield run.method, run.about["domain"], run.seed, item.rpartition("-")[0], item, value
 
 
-def _items(collected: Collected) -> list[Values]:
+def _make_item_rows(collected: Collected) -> list[Values]:
     """Return the rated items; the rows collected earlier if the data are no longer available."""
     study = collected.study
     data = next((d for d in study.plan.derived if d.recipe == inputs.TOGETHER), None)
@@ -128,7 +128,7 @@ def _items(collected: Collected) -> list[Values]:
     return rows
 
 
-def _choices(collected: Collected, run: Run) -> Iterator[Values]:
+def _make_choice_rows(collected: Collected, run: Run) -> Iterator[Values]:
     if run.method == plans.SELECTION_DIRECT:
         rows = collected.rows(run.evaluations[0])
         groups, values = rows["cluster"].to_pylist(), rows["predicted_value"].to_pylist()
@@ -147,7 +147,7 @@ def _choices(collected: Collected, run: Run) -> Iterator[Values]:
         yield run.method, run.about["persona"], run.seed, group, right, len(rated)
 
 
-def _few_shot(collected: Collected, run: Run) -> Iterator[Values]:
+def _make_few_shot_rows(collected: Collected, run: Run) -> Iterator[Values]:
     if "percent" not in run.about:
         return
     table = collected.rows(run.results_in[0])
@@ -164,7 +164,7 @@ def _few_shot(collected: Collected, run: Run) -> Iterator[Values]:
     )
 
 
-def _pairs(collected: Collected, data: Data) -> Iterator[Values]:
+def _make_pair_rows(collected: Collected, data: Data) -> Iterator[Values]:
     if data.recipe != inputs.PAIRS:
         return
     filtered = data.uses[0]
@@ -179,7 +179,7 @@ def _pairs(collected: Collected, data: Data) -> Iterator[Values]:
         yield kind, domain, split, "".join(how), *whole
 
 
-def _leaks(collected: Collected, data: Data) -> Iterator[Values]:
+def _make_leak_rows(collected: Collected, data: Data) -> Iterator[Values]:
     if data.recipe != inputs.LEAKS:
         return
     dropped = bool(data.settings.get("drop", True))
@@ -195,7 +195,7 @@ def _leaks(collected: Collected, data: Data) -> Iterator[Values]:
         )
 
 
-def _trainings(collected: Collected) -> Iterator[Values]:
+def _make_training_rows(collected: Collected) -> Iterator[Values]:
     for stage in collected.study.plan.stages:
         if not collected.has(stage):
             continue
@@ -208,11 +208,15 @@ def _trainings(collected: Collected) -> Iterator[Values]:
             *(chosen.dev_score, hours_of(record)),
             *((counts["all"], counts["trained"]) if counts else (None, None)),
             hardware_of(record),
-            *(_told_apart(collected, stage) if tested and None not in tested else (None,) * 3),
+            *(
+                _compute_accuracies(collected, stage)
+                if tested and None not in tested
+                else (None,) * 3
+            ),
         )
 
 
-def _told_apart(collected: Collected, stage: Stage) -> tuple[float, float, float]:
+def _compute_accuracies(collected: Collected, stage: Stage) -> tuple[float, float, float]:
     """Return test accuracy, the majority class's test accuracy, and balanced test accuracy."""
     table = collected.rows(stage)
     predicted, gold = (

@@ -287,7 +287,7 @@ class PanelConfig(CommonConfig):
     )
 
     @model_validator(mode="after")
-    def _has_labels(self) -> PanelConfig:
+    def _check_labels(self) -> PanelConfig:
         wanted = self.pairs.labels == "labeller"
         if wanted and self.labeller is None:
             remedy = "give the section, or set pairs.labels to given or made"
@@ -333,10 +333,10 @@ class PanelConfig(CommonConfig):
         domains = TINY_DOMAINS if data.generated else DOMAINS
         rated = tuple(rated_sets(dataset))
         few_shot, selection = parts.get("few_shot"), parts.get("selection")
-        yield from _unknown("domains", "domain", parts.get("domains", ()), domains)
-        yield from _unknown("rated", "rated set", parts.get("rated", ()), rated)
+        yield from _find_unknown("domains", "domain", parts.get("domains", ()), domains)
+        yield from _find_unknown("rated", "rated set", parts.get("rated", ()), rated)
         if few_shot is not None:
-            yield from _unknown("few_shot.sets", "rated set", few_shot.sets, rated)
+            yield from _find_unknown("few_shot.sets", "rated set", few_shot.sets, rated)
             if not {"panel-mean", "single"} & {*parts.get("methods", METHODS)}:
                 yield Problem("few_shot", "needs panel-mean or single: add one to methods")
         if selection is not None and selection.domain not in parts.get("domains", domains):
@@ -362,7 +362,7 @@ class PanelConfig(CommonConfig):
             yield Problem("controls", remedy)
 
 
-def _unknown(path: str, what: str, names: Any, known: tuple[str, ...]) -> Iterator[Problem]:
+def _find_unknown(path: str, what: str, names: Any, known: tuple[str, ...]) -> Iterator[Problem]:
     for index, name in enumerate(names):
         if name not in known:
             yield Problem(f"{path}[{index}]", unknown(what, name, known))

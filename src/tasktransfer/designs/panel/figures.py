@@ -63,7 +63,7 @@ def correlations(view: View) -> Figure | None:
     looks = {method: series_look(rank) for rank, method in enumerate(methods)}
     for panel, name in zip(axes, sets, strict=True):
         mine = {row["method"]: row for row in own[own["set"] == name].to_dict("records")}
-        rows = [[_estimate(mine[m], looks[m])] if m in mine else [] for m in methods]
+        rows = [[_make_estimate(mine[m], looks[m])] if m in mine else [] for m in methods]
         forest(panel, rows, methods)
         name_panel(panel, name if inside[name] else f"{name} (out of domain)")
     axes[0].set_ylim(len(methods) - 0.1, -0.9)  # lines are named above and below
@@ -81,16 +81,16 @@ def correlations(view: View) -> Figure | None:
             upright_line(panel, ceilings[name], "ceiling", style=":")
     for panel in axes[-min(len(axes), MOST_COLUMNS) :]:
         panel.set_xlabel(SPEARMAN, fontsize=LABEL_POINTS)
-    entitle(figure, "Correlation with human ratings, by rated set", _seeds(own), metadata)
+    entitle(figure, "Correlation with human ratings, by rated set", _count_seeds(own), metadata)
     fit(figure, axes, width, height)
     return figure
 
 
-def _estimate(row: Mapping[Any, Any], look: Look) -> Estimate:
+def _make_estimate(row: Mapping[Any, Any], look: Look) -> Estimate:
     return Estimate("", row["value"], row["low"], row["high"], look, hollow=not row["q"] <= 0.05)
 
 
-def _seeds(frame: pd.DataFrame) -> int:
+def _count_seeds(frame: pd.DataFrame) -> int:
     return int(frame["seeds"].max())
 
 
@@ -162,19 +162,19 @@ def experts(view: View) -> Figure | None:
     figure, axes = panels(len(methods), width, height, columns=columns)
     colour = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
     for panel, method in zip(axes, methods, strict=True):
-        _matrix(panel, own[own["method"] == method], rows, sets, colour, compared=compared)
+        _draw_matrix(panel, own[own["method"] == method], rows, sets, colour, compared=compared)
         panel.set_xticklabels([folded(name, width / len(sets), LABEL_POINTS) for name in sets])
         name_panel(panel, method)
     bar = figure.colorbar(colour, ax=axes)
     bar.set_label("Spearman × 100", fontsize=LABEL_POINTS)
     bar.ax.tick_params(labelsize=LABEL_POINTS)
     legend_below(figure, [Patch(**matrix.FRAME, label="the set's own domain")])
-    entitle(figure, "Correlation of each expert, by rated set", _seeds(own), metadata)
+    entitle(figure, "Correlation of each expert, by rated set", _count_seeds(own), metadata)
     fit(figure, axes, width, height, columns=columns)
     return figure
 
 
-def _matrix(
+def _draw_matrix(
     axes: Axes,
     own: pd.DataFrame,
     rows: list[str],
@@ -190,7 +190,7 @@ def _matrix(
     corners = [(float(sets.index(v["set"])), heights[v["expert"]]) for v in values]
     colours = [colour.to_rgba(v["value"]) for v in values]
     matrix.fill(axes, corners, colours)
-    matrix.frame(axes, [c for c, v in zip(corners, values, strict=True) if _of_own(v)])
+    matrix.frame(axes, [c for c, v in zip(corners, values, strict=True) if _is_own_domain(v)])
     for corner, value, shade in zip(corners, values, colours, strict=True):
         text = number(value["value"], "+.0f" if value["expert"] == OWN_MINUS_OTHERS else ".0f")
         matrix.write(axes, corner, text, LABEL_POINTS, readable_on(shade))
@@ -203,5 +203,5 @@ def _matrix(
     axes.spines[:].set_visible(False)
 
 
-def _of_own(row: Mapping[Any, Any]) -> bool:
+def _is_own_domain(row: Mapping[Any, Any]) -> bool:
     return bool(row["own"]) and row["expert"] == domain_of(str(row["set"]))

@@ -35,7 +35,7 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     (cache,), settings = ingredients.caches, ingredients.settings
     rated = {name: rated_items(cache, name, settings) for name in settings["against"]}
     derived: dict[Split, list[Instance]] = {
-        (task, split): _if_any(cache, task, split)
+        (task, split): _read_split(cache, task, split)
         for task in (*settings["tasks"], *settings.get("whole", ()))
         for split in SPLITS
     }
@@ -61,7 +61,9 @@ class Leaks:
 
     def __init__(self, rated: Mapping[str, Sequence[Instance]], words: int) -> None:
         self.words = words
-        self.of_set = {name: _long(instances, words) for name, instances in rated.items()}
+        self.of_set = {
+            name: _find_long_utterances(instances, words) for name, instances in rated.items()
+        }
         self.every = {text for texts in self.of_set.values() for text, _ in texts}
 
     def without(
@@ -93,7 +95,7 @@ class Leaks:
                 "kept": float(len(spoken) - len(leaks)),
             }
         for name, texts in self.of_set.items():
-            counts[f"against {name}"] = _both_sides(dialogues, texts)
+            counts[f"against {name}"] = _count_leaks(dialogues, texts)
         return kept, counts
 
 
@@ -108,7 +110,7 @@ def utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
     return spoken
 
 
-def _if_any(cache: Path, task: str, split: str) -> list[Instance]:
+def _read_split(cache: Path, task: str, split: str) -> list[Instance]:
     """Return the instances of a split; empty if the release has none."""
     counts = read_manifest(cache).tasks
     if task not in counts:
@@ -119,7 +121,7 @@ def _if_any(cache: Path, task: str, split: str) -> list[Instance]:
     return read_instances(cache, task, split) if counts[task][split].samples else []
 
 
-def _long(instances: Sequence[Instance], fewest: int) -> set[tuple[str, int]]:
+def _find_long_utterances(instances: Sequence[Instance], fewest: int) -> set[tuple[str, int]]:
     """Return (utterance, number of the item) for every utterance that is long enough."""
 
     def said() -> Iterator[tuple[str, int]]:
@@ -130,7 +132,9 @@ def _long(instances: Sequence[Instance], fewest: int) -> set[tuple[str, int]]:
     return {(text, item) for text, item in said() if len(text.split()) >= fewest}
 
 
-def _both_sides(dialogues: Mapping[str, set[str]], rated: set[tuple[str, int]]) -> dict[str, float]:
+def _count_leaks(
+    dialogues: Mapping[str, set[str]], rated: set[tuple[str, int]]
+) -> dict[str, float]:
     """Count the dialogues of a corpus and the items of a set that share an utterance."""
     texts = {text for text, _ in rated}
     shared = set().union(*(said & texts for said in dialogues.values())) if dialogues else set()

@@ -115,10 +115,10 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         for domain in settings["domains"]:
             made, chance = made_pairs(cache, domain, split, settings)
             asked = int(settings[split])
-            labelled = labels(made, _probabilities(ingredients, made), settings["sure"])
+            labelled = labels(made, _get_probabilities(ingredients, made), settings["sure"])
             report = ingredients.report.setdefault
             for how in dict.fromkeys(pair.query["how"] for pair in made):
-                report(f"{domain} {split} {how}", {}).update(_counts(how, made, labelled))
+                report(f"{domain} {split} {how}", {}).update(_count_pairs(how, made, labelled))
             refuse_contradiction(made, labelled, f"{domain}, {split}")
             pairs = balanced(
                 [pair for pair in labelled if pair], asked, chance, f"{domain}, {split}"
@@ -178,7 +178,7 @@ def candidates(
     return made
 
 
-def _probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[float] | None:
+def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[float] | None:
     """Return the probability that each pair fits; None if labels are by construction.
 
     Raises:
@@ -266,7 +266,7 @@ def balanced(
     return chosen
 
 
-def _counts(
+def _count_pairs(
     how: str, made: Sequence[Instance], labelled: Sequence[Instance | None]
 ) -> dict[str, float]:
     mine = [

@@ -51,10 +51,12 @@ def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
     own = {**columns.TABLES, **columns.STATISTICS}
     small = {name: described for name, described in own.items() if name not in LARGE}
     frames, metadata = read_tables(study, {**common, **small})
-    return frames, replace(metadata, facts=_facts(metadata), order=_order(study, metadata))
+    return frames, replace(
+        metadata, facts=_make_facts(metadata), order=_make_order(study, metadata)
+    )
 
 
-def _facts(metadata: Metadata) -> dict[str, str]:
+def _make_facts(metadata: Metadata) -> dict[str, str]:
     """Return the tables' facts; facts that affect every number become marks."""
     facts = {f"{MARK}{k}" if k == LEAKS_KEPT else k: v for k, v in metadata.facts.items()}
     asked, _, fewer = facts.get("pairs", "").partition(f"; {FEWER}")
@@ -63,14 +65,14 @@ def _facts(metadata: Metadata) -> dict[str, str]:
     return facts
 
 
-def _order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
+def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
     """Return the order of columns in printed tables; the paper's columns have its order."""
     section, methods = panel_config(study).few_shot, metadata.order.get("method", ())
     cited = paper.published("table6")
     starts = [start_of(m, p) for p in (0, *(section.percent if section else ())) for m in FEW_NAMES]
     return {
         **metadata.order,
-        "rater": list(dict.fromkeys([*_cited_metrics(), *PUBLISHED, *methods])),
+        "rater": list(dict.fromkeys([*_list_cited_metrics(), *PUBLISHED, *methods])),
         "merged": [*MERGED],
         "start": starts,
         "cited start": list(dict.fromkeys(map(start_of, cited["model"], cited["k_percent"]))),
@@ -84,22 +86,22 @@ def _order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
 
 def table3(view: View) -> pd.DataFrame:
     """Return in-domain correlations by rated set and method, averages, and cited metrics."""
-    return _with_cited(view, 3)
+    return _join_cited(view, 3)
 
 
 def table4(view: View) -> pd.DataFrame:
     """Return correlations on sets outside every domain, averages of all sets, and cited metrics."""
-    return _with_cited(view, 4)
+    return _join_cited(view, 4)
 
 
 def table8(view: View) -> pd.DataFrame:
     """Return correlations of the experts with merged weights."""
-    frame = _correlations(view)
-    return _beside_correlations(frame[frame["method"].isin(MERGED)], view, 8)
+    frame = _make_correlation_rows(view)
+    return _join_published(frame[frame["method"].isin(MERGED)], view, 8)
 
 
-def _with_cited(view: View, table: int) -> pd.DataFrame:
-    inside, every = table == 3, _correlations(view)
+def _join_cited(view: View, table: int) -> pd.DataFrame:
+    inside, every = table == 3, _make_correlation_rows(view)
     here = (
         every["in_domain"] & ~every["group"].isin(["out-of-domain", "all"])
         if inside
@@ -107,13 +109,13 @@ def _with_cited(view: View, table: int) -> pd.DataFrame:
     )
     ours = every[here & ~every["method"].isin({*MERGED} - {*PUBLISHED})]
     shown = ours.drop_duplicates("set")[["set", "group", "members"]].to_dict("records")
-    cited = [{**named, "method": metric} for named in shown for metric in _cited_metrics()]
+    cited = [{**named, "method": metric} for named in shown for metric in _list_cited_metrics()]
     both = pd.DataFrame([*ours.to_dict("records"), *cited], columns=ours.columns)
-    frame = _beside_correlations(both, view, table)
+    frame = _join_published(both, view, table)
     return frame if COLUMN in frame else ours
 
 
-def _correlations(view: View) -> pd.DataFrame:
+def _make_correlation_rows(view: View) -> pd.DataFrame:
     """Return one row per rated set and method, then one per average and method.
 
     Sets have the study's order. The column ``group`` is the group of an average, and ``members``
@@ -154,18 +156,18 @@ def experts_of(sets: Sequence[str], metadata: Metadata) -> str:
     return "+".join(dict.fromkeys(domain for several in raters for domain in several))
 
 
-def _cited_metrics() -> list[str]:
+def _list_cited_metrics() -> list[str]:
     """Return the metrics of Tables III and IV that only the paper has."""
     return [m for m in paper.published("table3")["metric"].unique() if m not in PUBLISHED.values()]
 
 
-def _beside_correlations(frame: pd.DataFrame, view: View, table: int) -> pd.DataFrame:
+def _join_published(frame: pd.DataFrame, view: View, table: int) -> pd.DataFrame:
     if table == 8:
         wide = paper.published("table8").melt("dataset", [*MERGED.values()], "metric", "spearman")
         values, names = wide, MERGED
     else:
         values = pd.concat([paper.published("table3"), paper.published("table4")])
-        names = {**PUBLISHED, **{metric: metric for metric in _cited_metrics()}}
+        names = {**PUBLISHED, **{metric: metric for metric in _list_cited_metrics()}}
 
     def average(row: Mapping[str, Any]) -> str | None:
         only = table == 4 and row["group"] == "out-of-domain"
@@ -196,12 +198,12 @@ def other_members(table: int, average: str | None, sets: str) -> str:
 
 def notes_of_table3(view: View, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table III."""
-    return [*_reading(frame), *notes_of(frame, view.metadata, f"Table III {OF}")]
+    return [*_make_reading_notes(frame), *notes_of(frame, view.metadata, f"Table III {OF}")]
 
 
 def notes_of_table4(view: View, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table IV."""
-    return [*_reading(frame), *notes_of(frame, view.metadata, f"Table IV {OF}")]
+    return [*_make_reading_notes(frame), *notes_of(frame, view.metadata, f"Table IV {OF}")]
 
 
 def notes_of_table8(view: View, frame: pd.DataFrame) -> list[str]:
@@ -209,7 +211,7 @@ def notes_of_table8(view: View, frame: pd.DataFrame) -> list[str]:
     return notes_of(frame, view.metadata, f"Table VIII {OF}")
 
 
-def _reading(frame: pd.DataFrame) -> list[str]:
+def _make_reading_notes(frame: pd.DataFrame) -> list[str]:
     unsure = "° Not significant (q > 0.05, controlled over the rated sets of each method)."
     text = (
         "95 % intervals are over contexts and seeds, or over contexts only for one seed and for "

@@ -28,7 +28,7 @@ ALL_ITEMS, HELD_OUT = "all items", "held-out items"
 def table5(view: View) -> pd.DataFrame:
     """Return few-shot transfer with published values, and averages over its sets."""
     few, own = view["few"], view["correlations"]
-    rows = [*_few_rows(few, view), *_few_averages(few, own, view)]
+    rows = [*_make_few_rows(few, view), *_make_few_averages(few, own, view)]
     frame = pd.DataFrame(rows)
     if frame.empty:
         return frame
@@ -52,7 +52,7 @@ def table5(view: View) -> pd.DataFrame:
     return beside(frame, theirs, view.metadata)
 
 
-def _few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[PrintedRow]:
+def _make_few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[PrintedRow]:
     """Yield one row per set, way of sampling, scored items, method and percentage.
 
     Untrained controls do not depend on the sampling; they get a row for each way.
@@ -81,7 +81,7 @@ def _few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[PrintedRo
                 }
 
 
-def _few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iterator[PrintedRow]:
+def _make_few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iterator[PrintedRow]:
     """Yield averages over sets, for methods that all of the sets have."""
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
@@ -90,7 +90,7 @@ def _few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iterator[
         mean = by[["draws", "all_items", "held_out"]].mean()[by.size() == len(sets)].reset_index()
         named = {"group": group, "members": "+".join(sets)}
         mean = mean.assign(set=f"average of {len(sets)}: {group}", draws=mean["draws"].astype(int))
-        yield from _few_rows(mean, view, **named)
+        yield from _make_few_rows(mean, view, **named)
 
 
 def notes_of_table5(view: View, frame: pd.DataFrame) -> list[str]:
@@ -132,14 +132,14 @@ def table7(view: View) -> pd.DataFrame:
             "model": lambda row: SELECTIONS.get(row["method"], row["method"]),
             "setting": lambda row: PERSONAS[row["persona"]],
         },
-        differs=_other_choices,
+        differs=_describe_other_choices,
     )
     both = pd.DataFrame([*cited, *own], columns=ours.columns)
     frame = beside(both, theirs, view.metadata, value="hits_at_1")
     return frame if COLUMN in frame else pd.DataFrame(own, columns=ours.columns)
 
 
-def _other_choices(row: Mapping[str, Any]) -> str:
+def _describe_other_choices(row: Mapping[str, Any]) -> str:
     if row["method"] not in SELECTIONS or (row["candidates"], row["contexts"]) == (
         CANDIDATES,
         CONTEXTS,

@@ -45,7 +45,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
     from tasktransfer.evaluation.judge import judged_by  # noqa: PLC0415  # imports torch
     from tasktransfer.jobs.node_jobs import places  # noqa: PLC0415
 
-    experts, others = _raters(study, seed)
+    experts, others = _find_raters(study, seed)
     lines = list(json_lines(file))
     instances = []
     domains = panel_config(study).domains
@@ -78,7 +78,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
         yield rated | {name: values[index] for name, values in alone.items()}
 
 
-def _raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Mapping[str, Run]]:
+def _find_raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Mapping[str, Run]]:
     """Return the experts by domain, and the single models: the merged one and the twin."""
     config = panel_config(study)
     chosen = config.seeds[0] if seed is None else seed

@@ -41,13 +41,13 @@ def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
                 f"{others + 1} are needed to choose from; give more dialogues, or lower "
                 "selection.candidates"
             )
-        asked = _answers(every, settings, split)
+        asked = _select_answers(every, settings, split)
         chance.shuffle(asked)
         limit = settings["limit_test" if split == "test" else "limit_train"]
         derived[settings["task"], split] = [
             made
             for instance in (asked if limit is None else asked[: int(limit)])
-            for made in _choices(instance, texts, others, settings, chance)
+            for made in _make_choices(instance, texts, others, settings, chance)
         ]
     return derived
 
@@ -56,7 +56,9 @@ PERSONAS = {"none": "", "original": "persona", "revised": "revised"}
 """Setting → key of the instance's query whose text is put before the context."""
 
 
-def _answers(every: Sequence[Instance], settings: Mapping[str, Any], split: str) -> list[Instance]:
+def _select_answers(
+    every: Sequence[Instance], settings: Mapping[str, Any], split: str
+) -> list[Instance]:
     """Return the instances with the true responses.
 
     If speakers have personas, only their responses are used, so that all settings have the same
@@ -72,7 +74,7 @@ def _answers(every: Sequence[Instance], settings: Mapping[str, Any], split: str)
     return with_persona or list(every)
 
 
-def _choices(
+def _make_choices(
     instance: Instance,
     texts: Sequence[str],
     others: int,

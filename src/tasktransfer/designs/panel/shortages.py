@@ -30,10 +30,10 @@ def _find_shortages(study: Study) -> Iterator[str]:
         if setting in tried or is_finished(study, data):
             continue
         tried.add(setting)
-        yield from _try(study, data)
+        yield from _try_recipe(study, data)
 
 
-def _try(study: Study, data: Data) -> Iterator[str]:
+def _try_recipe(study: Study, data: Data) -> Iterator[str]:
     """Yield the error of a recipe, if there is one; nothing if its input data are not prepared.
 
     If the filtered corpora are not prepared, the recipe is tried on the unfiltered corpora.

@@ -139,16 +139,16 @@ def statistics(
     )
     by_name = {rated_set.name: rated_set for rated_set in rated}
     rows = {
-        "correlations": _correlations(table, by_name, estimated),
-        "few": _few(few_shot, by_name),
-        "hits": _hits(choices),
-        "ceilings": _ceilings(items, rated),
+        "correlations": _compute_correlations(table, by_name, estimated),
+        "few": _summarise_few_shot(few_shot, by_name),
+        "hits": _compute_hits(choices),
+        "ceilings": _compute_ceilings(items, rated),
     }
     return {
         **{name: frame_of(some, columns.STATISTICS[name]) for name, some in rows.items()},
-        "tests": _tests(table, by_name),
-        "experts": _experts(rated),
-        "averages": _averages(rated, estimated),
+        "tests": _compute_tests(table, by_name),
+        "experts": _compute_experts(rated),
+        "averages": _compute_averages(rated, estimated),
     }
 
 
@@ -177,7 +177,7 @@ def rated_sets(
     return sets
 
 
-def _correlations(
+def _compute_correlations(
     table: pd.DataFrame, sets: Mapping[str, Rated], estimated: Mapping[Key, Cell]
 ) -> Iterator[Line]:
     own: Iterable[Any] = table[table["against"] == ""].itertuples()
@@ -205,7 +205,7 @@ def _correlations(
         )
 
 
-def _experts(sets: list[Rated]) -> pd.DataFrame:
+def _compute_experts(sets: list[Rated]) -> pd.DataFrame:
     """Compute the correlations of each expert on each set, and their differences.
 
     A difference is the correlation of the set's own expert minus the others' mean.
@@ -233,7 +233,7 @@ def _experts(sets: list[Rated]) -> pd.DataFrame:
 # --- tests --------------------------------------------------------------------------------------
 
 
-def _tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFrame:
+def _compute_tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFrame:
     """Build the table ``tests``, for ratings averaged over seeds and for each seed.
 
     It has the difference from resampling contexts, which the answer uses, and Williams' test, which
@@ -243,7 +243,7 @@ def _tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFrame:
     compared = table[(table["against"] != "") & ~table["method"].isin(CONTROLS)]
     by = compared.groupby(["method", "against"], sort=False)
     pairs: Iterable[Any] = (pair for _, some in by for pair in some.itertuples())
-    rows = [row for pair in pairs for row in _compared(sets[pair.set], pair)]
+    rows = [row for pair in pairs for row in _test_pair(sets[pair.set], pair)]
     frame = frame_of(rows, columns.TESTS)
     names = ["method", "against", "set"]
     seeds = frame[names].merge(compared[[*names, "seeds"]], on=names, how="left")["seeds"]
@@ -254,7 +254,7 @@ def _tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFrame:
     return frame
 
 
-def _compared(one: Rated, pair: Any) -> Iterator[Line]:
+def _test_pair(one: Rated, pair: Any) -> Iterator[Line]:
     """Yield the tests of a pair of methods, which is a row of ``cells`` (mean over seeds)."""
     first, second = one.by_method(pair.method), one.by_method(pair.against)
     if pair.against in CONTROLS:  # has no seed, and is compared with every seed
@@ -280,7 +280,7 @@ def _compared(one: Rated, pair: Any) -> Iterator[Line]:
 # --- averages -----------------------------------------------------------------------------------
 
 
-def _averages(sets: list[Rated], estimated: Mapping[Key, Cell]) -> pd.DataFrame:
+def _compute_averages(sets: list[Rated], estimated: Mapping[Key, Cell]) -> pd.DataFrame:
     by = groups((one.name, one.in_domain) for one in sets)
     means: dict[Key, Cell] = {
         (method, group): mean_of([estimated[method, name] for name in names])
@@ -297,16 +297,16 @@ def _averages(sets: list[Rated], estimated: Mapping[Key, Cell]) -> pd.DataFrame:
 # --- transfer, choices, ceilings ----------------------------------------------------------------
 
 
-def _few(few_shot: pd.DataFrame, sets: Mapping[str, Rated]) -> Iterator[Line]:
+def _summarise_few_shot(few_shot: pd.DataFrame, sets: Mapping[str, Rated]) -> Iterator[Line]:
     for name in few_shot["set"].unique():
         for control in (c for c in CONTROLS if name in sets and c in sets[name].methods):
-            value = _of_first_seed(sets[name], control)
+            value = _correlate_first_seed(sets[name], control)
             yield control, name, "", 0, 1, value, math.nan, value, math.nan
     for (method, name, by), some in few_shot.groupby(["method", "set", "by"], sort=False):
         rated_set = sets.get(str(name))
         if rated_set is not None and rated_set.given.get((str(method), "")):
             # Before transfer, the score is that of the initial checkpoint.
-            before = _of_first_seed(rated_set, str(method))
+            before = _correlate_first_seed(rated_set, str(method))
             yield method, name, by, 0, 1, before, math.nan, before, math.nan
         for percent, draws in some.groupby("percent"):
             values: list[float] = []
@@ -315,11 +315,11 @@ def _few(few_shot: pd.DataFrame, sets: Mapping[str, Rated]) -> Iterator[Line]:
             yield method, name, by, int(str(percent)), len(draws), *values
 
 
-def _of_first_seed(one: Rated, method: str) -> float:
+def _correlate_first_seed(one: Rated, method: str) -> float:
     return 100 * spearman(next(iter(one.given[method, ""].values())), one.gold)
 
 
-def _hits(choices: pd.DataFrame) -> Iterator[Line]:
+def _compute_hits(choices: pd.DataFrame) -> Iterator[Line]:
     keys = ["method", "persona", "candidates"]
     for (method, persona, candidates), some in choices.groupby(keys, sort=False):
         low, high = wilson(float(some["right"].sum()), len(some))
@@ -327,7 +327,7 @@ def _hits(choices: pd.DataFrame) -> Iterator[Line]:
         yield method, persona, int(str(candidates)), len(some), share, 100 * low, 100 * high
 
 
-def _ceilings(items: pd.DataFrame, sets: list[Rated]) -> Iterator[Line]:
+def _compute_ceilings(items: pd.DataFrame, sets: list[Rated]) -> Iterator[Line]:
     for one in sets:
         name, some = one.name, items[items["set"] == one.name]
         ratings = [list(of) for of in some["ratings"]]
@@ -338,6 +338,6 @@ def _ceilings(items: pd.DataFrame, sets: list[Rated]) -> Iterator[Line]:
             *(name, len(some), some["context"].nunique()),
             float(np.mean([len(of) for of in ratings])),
             *(100 * agreement, 100 * reliable, 100 * math.sqrt(reliable)),
-            *(_of_first_seed(one, c) if there[c] else math.nan for c in CONTROLS),
+            *(_correlate_first_seed(one, c) if there[c] else math.nan for c in CONTROLS),
             *(float(some[c].mean()) for c in ("utterances", "context_words", "response_words")),
         )

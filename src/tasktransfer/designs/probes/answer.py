@@ -27,16 +27,16 @@ def answer(view: View) -> list[str]:
     """Return the sentences for ``intervals`` and ``claims``, without the control probe."""
     intervals = view["intervals"]
     intervals = intervals[intervals["probe"] != CONTROL]
-    trained = _trained(intervals)
+    trained = _select_trained(intervals)
     own = intervals[intervals["constant"] > 0]
     constant = frozenset(
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in own.itertuples()
     )
-    by_training = _by_training(trained, constant)
-    return [*by_training, *_above_prior(trained), *_by_bleu(view["claims"])]
+    by_training = _describe_training(trained, constant)
+    return [*by_training, *_describe_above_prior(trained), *_describe_bleu(view["claims"])]
 
 
-def _trained(intervals: pd.DataFrame) -> pd.DataFrame:
+def _select_trained(intervals: pd.DataFrame) -> pd.DataFrame:
     """Return cells of one trained snapshot: the best epoch if it was probed, otherwise the last."""
     for snapshot in (BEST, "last"):
         rows = intervals[intervals["snapshot"] == snapshot]
@@ -45,15 +45,16 @@ def _trained(intervals: pd.DataFrame) -> pd.DataFrame:
     return intervals.iloc[:0]
 
 
-def _by_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iterator[str]:
+def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iterator[str]:
     every = trained[(trained["compared_with"] == UNTRAINED) & trained["p"].notna()]
     rows = every[every["q"].notna()]
     if rows.empty and len(every):
         higher = counted_of(int((every["value"] > 0).sum()), len(every), "pairs of model and probe")
         yield (
             f"With one run per encoder, probe F1 is higher after training in {higher}"
-            f"{_resting(every, constant)}. No difference is tested, because one run does not cover "
-            "the variation between training runs. Train at least two seeds (for example seeds: 3)."
+            f"{_count_constant(every, constant)}. No difference is tested, because one run does "
+            "not cover the variation between training runs. Train at least two seeds (for example "
+            "seeds: 3)."
         )
         return
     if rows.empty:
@@ -73,12 +74,12 @@ def _by_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iterator[s
         return
     yield (
         f"Training significantly raised probe F1 in {counted_of(more, len(rows), what)} and "
-        f"lowered it in {less or 'none'} (q ≤ 0.05){_resting(found, constant)}. The other pairs "
-        "show no significant difference."
+        f"lowered it in {less or 'none'} (q ≤ 0.05){_count_constant(found, constant)}. The other "
+        "pairs show no significant difference."
     )
 
 
-def _resting(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
+def _count_constant(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
     """Count the pairs in which the probe of either encoder gives a constant answer."""
     pairs = [
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in rows.itertuples()
@@ -87,7 +88,7 @@ def _resting(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
     return f"; in {count} of these {len(rows)} a probe gives a constant answer" if count else ""
 
 
-def _above_prior(trained: pd.DataFrame) -> Iterator[str]:
+def _describe_above_prior(trained: pd.DataFrame) -> Iterator[str]:
     rows = trained[(trained["compared_with"] == PRIOR) & trained["q"].notna()]
     if len(rows):
         sure = counted_of(int(above(rows).sum()), len(rows), "pairs")
@@ -97,7 +98,7 @@ def _above_prior(trained: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _by_bleu(claims: pd.DataFrame) -> Iterator[str]:
+def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
     rows = claims[(claims["probe"] == "all") & (claims["over"] == "trained")]
     # One interval per corpus, over models, so there is no family of tests to correct for.
     for row in rows.to_dict("records"):

@@ -72,15 +72,15 @@ def bleu_and_probes(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tupl
         for probe, points in [("all", means), *rows.groupby("probe", sort=False)]:
             trained = points[points["epoch"] > 0]
             for over, some in (("all", points), ("trained", trained)):
-                yield (corpus, probe, over, *_grouped(some, "all"))
+                yield (corpus, probe, over, *_correlate_groups(some, "all"))
             for over in ("between", "within"):
-                yield (corpus, probe, over, *_grouped(points, over))
+                yield (corpus, probe, over, *_correlate_groups(points, over))
         for model, points in means.groupby("model", sort=False):
             rho = spearman(points["bleu2"].to_numpy(np.float64), points["f1"].to_numpy(np.float64))
             yield (corpus, "all", model, len(points), rho, None, None)
 
 
-def _grouped(points: pd.DataFrame, over: Any) -> tuple[Any, ...]:
+def _correlate_groups(points: pd.DataFrame, over: Any) -> tuple[Any, ...]:
     models: list[Model] = [
         [
             training[["bleu2", "f1"]].to_numpy(np.float64)

@@ -105,19 +105,21 @@ def collect(study: Study, complete: bool) -> None:
     collected = gather(study)
     collected.require(complete=complete)
     runs = [run for run in study.plan.runs if collected.has(fit_of(run))]
-    by_vectors = _by_vectors(collected, runs)
+    by_vectors = _compare_by_vectors(collected, runs)
     stages = [stage for stage in study.plan.stages if collected.has(stage)]
     tables = {
         "probed": list(probed_rows(probes_config(study), runs, collected.records)),
         "rounds": [
             row
             for stage in stages
-            for row in _rounds(stage, collected.record(stage), by_vectors.get(stage.digest, {}))
+            for row in _make_round_rows(
+                stage, collected.record(stage), by_vectors.get(stage.digest, {})
+            )
         ],
-        "labels": _labels(collected),
+        "labels": _make_label_rows(collected),
     }
-    tables["projections"] = list(_projections(study, frame_of(tables["probed"], PROBED)))
-    write_collected(collected, tables, TABLES, _metadata(collected), ABOUT)
+    tables["projections"] = list(_make_projection_rows(study, frame_of(tables["probed"], PROBED)))
+    write_collected(collected, tables, TABLES, _make_metadata(collected), ABOUT)
 
 
 def fit_of(run: Run) -> Fit:
@@ -131,7 +133,7 @@ def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
     return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name])
 
 
-def _metadata(collected: Collected) -> Metadata:
+def _make_metadata(collected: Collected) -> Metadata:
     config = probes_config(collected.study)
     generated = frozenset(name for name, synthetic in collected.synthetic.items() if synthetic)
     return metadata_of(
@@ -155,7 +157,7 @@ def probed_rows(
         result, stage = record["results"][task], stage_of(run)
         measures = result["measures"]
         training = records.get(stage.digest) if stage else None
-        epoch = _epoch(run, training) if stage else None
+        epoch = _get_epoch(run, training) if stage else None
         row = (
             *(run.seed, run.about["probe"]),
             *(measures[key] for key in ("micro_f1", "prior_f1", "shuffled_f1", "selectivity")),
@@ -164,25 +166,25 @@ def probed_rows(
             *(result["instances"], fit_of(run).path),
         )
         yield (run.about["corpus"], run.model, run.method, epoch, *row)
-        if every and epoch is not None and epoch == _best(stage, training):
+        if every and epoch is not None and epoch == _get_best_epoch(stage, training):
             yield (run.about["corpus"], run.model, BEST, epoch, *row)
 
 
-def _epoch(run: Run, record: Record | None) -> int | None:
+def _get_epoch(run: Run, record: Record | None) -> int | None:
     on = fit_of(run).on
     assert on is not None and on.stage is not None
     at = on.at
     if at != "best":
         return int(at)
-    return _best(on.stage, record)
+    return _get_best_epoch(on.stage, record)
 
 
-def _best(stage: Stage | None, record: Record | None) -> int | None:
+def _get_best_epoch(stage: Stage | None, record: Record | None) -> int | None:
     """Return the number of the selected round; None if there is no finished training."""
     return chosen_round(record, stage.select_on).number if stage and record else None
 
 
-def _by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int, float]]:
+def _compare_by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int, float]]:
     """Return stage → round → agreement of its replies with the references by word vectors."""
     file = probes_config(collected.study).probes.word_vectors
     if file is None:
@@ -191,7 +193,7 @@ def _by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int
     similarities: dict[str, dict[int, float]] = {}
     for run in runs:
         stage = stage_of(run)
-        number = None if stage is None else _epoch(run, collected.records.get(stage.digest))
+        number = None if stage is None else _get_epoch(run, collected.records.get(stage.digest))
         if stage is None or number is None or number in similarities.get(stage.digest, {}):
             continue
         for node in run.evaluations:
@@ -203,7 +205,7 @@ def _by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int
     return similarities
 
 
-def _rounds(
+def _make_round_rows(
     stage: Stage, record: Record, by_vectors: dict[int, float]
 ) -> Iterator[tuple[Any, ...]]:
     task = reply_of(stage.dataset)
@@ -218,7 +220,7 @@ def _rounds(
         )
 
 
-def _projections(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+def _make_projection_rows(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
     """Yield the points of each model's first seed, for the first and the last probed epoch."""
     encoders = scores[scores["snapshot"] != WORDS]
     first = encoders[encoders["seed"] == encoders["seed"].min()].drop_duplicates("record")
@@ -228,12 +230,12 @@ def _projections(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]
             file = Path(study.config.results, str(row["record"]), PROJECTION)
             if not file.is_file():
                 continue
-            share, points = _projection(file)
+            share, points = _read_projection(file)
             for point in points:
                 yield (corpus, model, row["snapshot"], share, *point)
 
 
-def _projection(file: Path) -> tuple[float, Any]:
+def _read_projection(file: Path) -> tuple[float, Any]:
     """Return the percentage of variance on two components, and one point per instance."""
     try:
         with np.load(file, allow_pickle=False) as kept:
@@ -245,13 +247,13 @@ def _projection(file: Path) -> tuple[float, Any]:
         raise RecordError(f"{file}: cannot be read: {error}; delete it") from error
 
 
-def _labels(collected: Collected) -> list[tuple[Any, ...]]:
+def _make_label_rows(collected: Collected) -> list[tuple[Any, ...]]:
     """Return the table ``labels``; its earlier rows if the data are no longer available."""
     study = collected.study
     there = [data for data in study.plan.derived if collected.has(data)]
     try:
         return [
-            _label_row(BY_TASK[task], split, [instance.target for instance in instances])
+            _make_label_row(BY_TASK[task], split, [instance.target for instance in instances])
             for data in there
             for task in study.tasks(data)
             for split in SPLITS
@@ -261,7 +263,7 @@ def _labels(collected: Collected) -> list[tuple[Any, ...]]:
         return earlier_rows(study, "labels", LABELS)
 
 
-def _label_row(probe: Probe, split: str, targets: list[tuple[str, ...]]) -> tuple[Any, ...]:
+def _make_label_row(probe: Probe, split: str, targets: list[tuple[str, ...]]) -> tuple[Any, ...]:
     counts = Counter(label for target in targets for label in target)
     label, turns = counts.most_common(1)[0] if counts else ("", 0)
     return (

@@ -37,11 +37,11 @@ DRAWS, TENTH, JUDGEMENTS, TIES = 50_000, 10, 2_000, 0.35
 """Figure 1: 50,000 samples of a tenth of 2,000 judgements, about 35 % of which are ties."""
 
 
-def _looks(models: Sequence[str]) -> dict[str, Look]:
+def _assign_looks(models: Sequence[str]) -> dict[str, Look]:
     return {model: series_look(rank) for rank, model in enumerate(models)}
 
 
-def _entries(looks: Mapping[str, Look], **style: Any) -> list[Any]:
+def _make_entries(looks: Mapping[str, Look], **style: Any) -> list[Any]:
     return [line_entry(model, look, **style) for model, look in looks.items()]
 
 
@@ -55,7 +55,7 @@ def f1_by_epoch(view: View) -> Figure | None:
     trained = once_a_seed(scores)
     if trained.empty:
         return None
-    looks = _looks(metadata.ordered("model", trained["model"]))
+    looks = _assign_looks(metadata.ordered("model", trained["model"]))
     keys = list(trained[["corpus", "probe"]].drop_duplicates().itertuples(index=False))
     figure, axes = panels(len(keys), 2.9, 2.1)
     several = trained["corpus"].nunique() > 1
@@ -78,7 +78,7 @@ def f1_by_epoch(view: View) -> Figure | None:
     figure.supylabel("micro-F1", fontsize=LABEL_POINTS + 1)
     seeds = int(trained["seed"].nunique())
     band = "Bands: range of the seeds. " if seeds > 1 else ""
-    legend_below(figure, _entries(looks), f"{band}Epoch 0: the untrained model")
+    legend_below(figure, _make_entries(looks), f"{band}Epoch 0: the untrained model")
     entitle(figure, "Probe F1 by epoch of training", seeds, metadata)
     return figure
 
@@ -120,7 +120,7 @@ def bleu_against_f1(view: View) -> Figure | None:
     if means.empty:
         return None
     corpora, claims = list(dict.fromkeys(means["corpus"])), view["claims"]
-    looks = _looks(view.metadata.ordered("model", means["model"]))
+    looks = _assign_looks(view.metadata.ordered("model", means["model"]))
     figure, axes = panels(len(corpora), 5.0, 3.4, shared="y")
     for panel, corpus in zip(axes, corpora, strict=True):
         for model, look in looks.items():
@@ -135,7 +135,7 @@ def bleu_against_f1(view: View) -> Figure | None:
         )
         name_panel(panel, f"{corpus}: Spearman {of_all}; within models {within}")
     axes[0].set_ylabel("mean micro-F1 over probes")
-    legend_below(figure, _entries(looks, linestyle="none"), "Points: epochs of training runs")
+    legend_below(figure, _make_entries(looks, linestyle="none"), "Points: epochs of training runs")
     seeds = int(means["seed"].nunique())
     entitle(figure, "BLEU-2 and mean probe F1 of each epoch", seeds, view.metadata)
     return figure

@@ -92,12 +92,12 @@ def write_statistics(study: Study) -> None:
     """Compute the statistics from the collected tables, and write them."""
     scores, metadata = read_table(study, "probed")
     rounds, _ = read_table(study, "rounds")
-    rows = {str(record): _rows(study, record) for record in scores["record"].unique()}
-    scored = {record: _scored(frame) for record, frame in rows.items()}
-    constant = {(r, task) for r, frame in rows.items() for task in _answering_once(frame)}
+    rows = {str(record): _read_rows(study, record) for record in scores["record"].unique()}
+    scored = {record: _score_classifiers(frame) for record, frame in rows.items()}
+    constant = {(r, task) for r, frame in rows.items() for task in _find_constant_tasks(frame)}
     frames = {
         "intervals": with_constant(intervals(scored, scores), scores, constant),
-        "replies": _replies(study),
+        "replies": _compute_replies(study),
         "claims": frame_of(bleu_and_probes(scores, rounds), CLAIMS),
         "agreement": frame_of(agreement_of_rankings(scores), AGREEMENT),
     }
@@ -121,7 +121,11 @@ def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) 
         scores: the table ``probed``.
     """
     estimated = gathered(
-        ((*names, classifier), _seed(names, seed), scored[record][_rows_of(names, classifier)])
+        (
+            (*names, classifier),
+            _choose_seed(names, seed),
+            scored[record][_name_rows(names, classifier)],
+        )
         for *names, seed, record in scores[[*CELL, "seed", "record"]].itertuples(index=False)
         for classifier in (OWN, PRIOR, SHUFFLED)
     )
@@ -135,12 +139,12 @@ def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) 
     return shaped(table.assign(constant=0), INTERVALS)
 
 
-def _seed(names: Sequence[str], seed: int) -> int:
+def _choose_seed(names: Sequence[str], seed: int) -> int:
     """Return the seed of a training, or ``NO_SEED`` for models that are probed as they are."""
     return NO_SEED if names[CELL.index("snapshot")] in (WORDS, AS_IT_IS) else seed
 
 
-def _rows_of(names: Sequence[str], classifier: str) -> str:
+def _name_rows(names: Sequence[str], classifier: str) -> str:
     """Return the task name in the rows of a probe's classifier."""
     task = f"{names[0]}_{names[-1]}"
     return f"{task}+{classifier}" if classifier else task
@@ -158,7 +162,7 @@ def with_constant(
     """
     own = scores.assign(
         constant=[
-            (record, _rows_of(names, OWN)) in constant
+            (record, _name_rows(names, OWN)) in constant
             for *names, record in scores[[*CELL, "record"]].itertuples(index=False)
         ]
     )
@@ -167,43 +171,43 @@ def with_constant(
     return shaped(table.assign(constant=counts.reindex(keys).to_numpy()), INTERVALS)
 
 
-def _rows(study: Study, where: str) -> pa.Table:
+def _read_rows(study: Study, where: str) -> pa.Table:
     return rows_beside(Path(study.config.results, where, RECORD))
 
 
-def _answering_once(rows: pa.Table) -> Iterator[str]:
+def _find_constant_tasks(rows: pa.Table) -> Iterator[str]:
     for task in pc.unique(rows["task"]).to_pylist():
         if answers_once(rows.filter(pc.equal(rows["task"], task))["prediction"], empty=True):
             yield task
 
 
-def _scored(rows: pa.Table) -> dict[str, Scored]:
+def _score_classifiers(rows: pa.Table) -> dict[str, Scored]:
     frame = rows.to_pandas()
-    return {str(name): _classifier(rows) for name, rows in frame.groupby("task", sort=False)}
+    return {str(name): _score_classifier(rows) for name, rows in frame.groupby("task", sort=False)}
 
 
-def _classifier(rows: pd.DataFrame) -> Scored:
+def _score_classifier(rows: pd.DataFrame) -> Scored:
     answers, golds = (coded(list(map(tuple, rows[name]))) for name in ("prediction", "gold"))
     tallies = open_labels.tally(answers, golds)
-    return of_tallies(tallies, rows["cluster"], _micro_f1, MEASURES["micro_f1"])
+    return of_tallies(tallies, rows["cluster"], _finish_micro_f1, MEASURES["micro_f1"])
 
 
-def _micro_f1(sums: Sums) -> Sums:
+def _finish_micro_f1(sums: Sums) -> Sums:
     return 100 * open_labels.micro_f1(sums)
 
 
-def _replies(study: Study) -> pd.DataFrame:
+def _compute_replies(study: Study) -> pd.DataFrame:
     """Return BLEU-2 of the models' replies as a mean over instances."""
     stages = [stage for stage in study.plan.stages if is_whole(study, stage)]
     runs = (
-        ((training.dataset, training.model.name), training.seed, _replied(study, training))
+        ((training.dataset, training.model.name), training.seed, _score_replies(study, training))
         for training in stages
     )
     table = cells(gathered(runs), ["corpus", "model"], {})
     return shaped(table.rename(columns={"value": "bleu2"}), REPLIES)
 
 
-def _replied(study: Study, stage: Stage) -> Scored:
+def _score_replies(study: Study, stage: Stage) -> Scored:
     rows = rows_of(rows_beside(Path(study.record(stage))), reply_of(stage.dataset))
     scores = rows["score"].to_numpy()
     tallies = np.stack([scores, np.ones_like(scores)], axis=1)

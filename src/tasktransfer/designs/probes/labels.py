@@ -62,8 +62,8 @@ def with_labels(
         word_in: context or target, the text that contains WordCont's word.
     """
     of_reply = probe.name == WORD_PROBE and word_in == "target"
-    middle = _words_asked_for(read["train"]) if of_reply else None
-    rows = {split: _labelled(instances, probe, middle) for split, instances in read.items()}
+    middle = _collect_middle_words(read["train"]) if of_reply else None
+    rows = {split: _label_instances(instances, probe, middle) for split, instances in read.items()}
     least = LEAST_COUNTS.get(probe.name, 1)
     if least == 1:
         return rows
@@ -74,7 +74,7 @@ def with_labels(
     }
 
 
-def _labelled(
+def _label_instances(
     instances: Sequence[Instance], probe: Probe, middle: frozenset[str] | None
 ) -> list[Instance]:
     """Return instances with a probe's labels.
@@ -99,7 +99,7 @@ def _labelled(
     return rows
 
 
-def _words_asked_for(train: Sequence[Instance]) -> frozenset[str]:
+def _collect_middle_words(train: Sequence[Instance]) -> frozenset[str]:
     """Return WordCont's words, which are the same for every split.
 
     They are computed from the training dialogues. A dialogue's last context and reply contain the

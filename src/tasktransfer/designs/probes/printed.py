@@ -48,7 +48,7 @@ def table3(view: View) -> pd.DataFrame:
         published.table(3),
         "bleu2",
         {
-            "model": lambda row: _named(row["model"]).table3,
+            "model": lambda row: _get_names(row["model"]).table3,
             "dataset": lambda row: published.CORPORA[str(row["corpus"])],
         },
     )
@@ -57,15 +57,15 @@ def table3(view: View) -> pd.DataFrame:
 
 def table4(view: View) -> pd.DataFrame:
     """Return probes on PersonaChat."""
-    return _snapshots(view, "PersonaChat", 4)
+    return _make_snapshot_rows(view, "PersonaChat", 4)
 
 
 def table5(view: View) -> pd.DataFrame:
     """Return probes on MultiWOZ."""
-    return _snapshots(view, "MultiWOZ", 5)
+    return _make_snapshot_rows(view, "MultiWOZ", 5)
 
 
-def _snapshots(view: View, corpus: str, number: int) -> pd.DataFrame:
+def _make_snapshot_rows(view: View, corpus: str, number: int) -> pd.DataFrame:
     """Return scores with intervals: one row per model, snapshot and probe."""
     intervals = view["intervals"]
     own = intervals.query("corpus == @corpus and compared_with == 'nothing'")
@@ -74,7 +74,7 @@ def _snapshots(view: View, corpus: str, number: int) -> pd.DataFrame:
         published.table(number),
         "f1",
         {
-            "model": lambda row: _named(row["model"]).probes,
+            "model": lambda row: _get_names(row["model"]).probes,
             "snapshot": lambda row: SNAPSHOTS.get(str(row["snapshot"])),
             "task": lambda row: _PUBLISHED_PROBE[str(row["probe"])],
         },
@@ -87,7 +87,7 @@ def table6(view: View) -> pd.DataFrame:
 
     A published mean is shown only next to a mean over the same probes.
     """
-    return by_difficulty(_chosen(view), view.metadata)
+    return by_difficulty(_select_snapshots(view), view.metadata)
 
 
 def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
@@ -111,15 +111,15 @@ def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
         "f1",
         {
             "groups": lambda row: row["groups"],
-            "model": lambda row: _named(row["model"]).table6,
+            "model": lambda row: _get_names(row["model"]).table6,
             "group": lambda row: row["group"],
         },
-        differs=_other_probes,
+        differs=_describe_other_probes,
     )
     return beside(frame, theirs, metadata, value="f1")
 
 
-def _other_probes(row: Mapping[str, Any]) -> str:
+def _describe_other_probes(row: Mapping[str, Any]) -> str:
     if row["probes"] == row["probes_of_paper"]:
         return ""
     return f"{row['group']}: {row['probes']} of the paper's {row['probes_of_paper']} probes"
@@ -138,37 +138,37 @@ def table7(view: View) -> pd.DataFrame:
 
 def table8(view: View) -> pd.DataFrame:
     """Return F1 on MultiWOZ by selecting measure, for the first half of the probes."""
-    return _by_choice(view, 8)
+    return _make_choice_rows(view, 8)
 
 
 def table9(view: View) -> pd.DataFrame:
     """Return F1 on MultiWOZ by selecting measure, for the second half of the probes."""
-    return _by_choice(view, 9)
+    return _make_choice_rows(view, 9)
 
 
-def _by_choice(view: View, number: int) -> pd.DataFrame:
+def _make_choice_rows(view: View, number: int) -> pd.DataFrame:
     theirs = published.table(number)
-    chosen = _chosen(view)
-    own = chosen[chosen["probe"].map(_PUBLISHED_PROBE).isin(_probes_of(number))]
+    chosen = _select_snapshots(view)
+    own = chosen[chosen["probe"].map(_PUBLISHED_PROBE).isin(_list_probes(number))]
     keys = {
-        "model": lambda row: _named(row["model"]).probes,
+        "model": lambda row: _get_names(row["model"]).probes,
         "selected_by": lambda row: str(row["selected_by"]),
         "task": lambda row: _PUBLISHED_PROBE[str(row["probe"])],
     }
     return beside(own, Published(theirs, "f1", keys), view.metadata, value="f1")
 
 
-def _probes_of(number: int) -> set[str]:
+def _list_probes(number: int) -> set[str]:
     return {*published.table(number)["task"]}
 
 
 def has_half(study: Study, number: int) -> bool:
     """Return whether a study has a probe of Table 8 or 9 (``number``)."""
     asked = {probe.published_name for probe in probes_config(study).probes_of("MultiWOZ")}
-    return bool(asked & _probes_of(number))
+    return bool(asked & _list_probes(number))
 
 
-def _named(model: object) -> published.Names:
+def _get_names(model: object) -> published.Names:
     """Return the paper's names of a model; empty names if the paper does not have it."""
     return published.MODELS.get(str(model), published.Names("", "", ""))
 
@@ -176,7 +176,7 @@ def _named(model: object) -> published.Names:
 # --- beyond the paper ---------------------------------------------------------------------------
 
 
-def _chosen(view: View) -> pd.DataFrame:
+def _select_snapshots(view: View) -> pd.DataFrame:
     measure = probes_config(view.study).probes.measure
     return chosen_by_measures(view["probed"], view["rounds"], measure)
 
@@ -307,7 +307,7 @@ def one_dialogue(view: View) -> pd.DataFrame:
     rows: list[dict[Hashable, Any]] = []
     for data in view.study.plan.derived:
         try:
-            turns = list(_labelled_turns(view.study, data))
+            turns = list(_read_labelled_turns(view.study, data))
         except DataError:  # tables and figures are also made without the data
             continue
         order = list(dict.fromkeys(turn["turn"] for turn in turns))
@@ -315,7 +315,7 @@ def one_dialogue(view: View) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["corpus", "turn", "context", "probe", "labels"])
 
 
-def _labelled_turns(study: Study, data: Any) -> Iterator[dict[Hashable, Any]]:
+def _read_labelled_turns(study: Study, data: Any) -> Iterator[dict[Hashable, Any]]:
     cache, first = study.cache(data), None
     for task in study.tasks(data):
         for instance in read_instances(cache, task, "test"):

@@ -26,15 +26,15 @@ F1 = number("f1", "F1", ".1f")
 SNAPSHOT, PROBE = text("snapshot", "Snapshot"), text("probe", "Probe")
 
 
-def _made(name: str) -> Callable[..., Any]:
+def _lazy_printed(name: str) -> Callable[..., Any]:
     return late("designs.probes.printed", name)
 
 
-def _drawn(name: str) -> Callable[..., Any]:
+def _lazy_figure(name: str) -> Callable[..., Any]:
     return late("designs.probes.figures", name)
 
 
-def _has(corpus: str) -> Callable[[Study], bool]:
+def _has_corpus(corpus: str) -> Callable[[Study], bool]:
     return lambda study: bool(
         corpus in study.config.dataset_names and probes_config(study).probes_of(corpus)
     )
@@ -43,36 +43,36 @@ def _has(corpus: str) -> Callable[[Study], bool]:
 def _has_half(number: int) -> Callable[[Study], bool]:
     """Return a test for studies with a MultiWOZ probe of the paper's Table 8 or 9 (``number``)."""
     return lambda study: (
-        _has("MultiWOZ")(study) and late("designs.probes.printed", "has_half")(study, number)
+        _has_corpus("MultiWOZ")(study) and late("designs.probes.printed", "has_half")(study, number)
     )
 
 
-def _trained(study: Study) -> bool:
+def _has_trainings(study: Study) -> bool:
     return bool(study.plan.stages)
 
 
-def _built(study: Study) -> bool:
+def _has_built_models(study: Study) -> bool:
     return any(model.architecture for model in probes_config(study).models)
 
 
-def _scores(number: int, corpus: str) -> Table:
+def _score_table(number: int, corpus: str) -> Table:
     return Table(
         f"table{number}",
         f"Table {number}",
-        _made(f"table{number}"),
+        _lazy_printed(f"table{number}"),
         Crossed((MODEL, SNAPSHOT), "probe", estimate("f1", "F1", ".1f"), published_column(".1f")),
         keys=("model", "snapshot", "probe"),
         paper=f"Table {number} of {PAPER}",
         nothing=f"has no probes on {corpus}",
-        planned=_has(corpus),
+        planned=_has_corpus(corpus),
     )
 
 
-def _chosen(number: int) -> Table:
+def _selection_table(number: int) -> Table:
     return Table(
         f"table{number}",
         f"Table {number}",
-        _made(f"table{number}"),
+        _lazy_printed(f"table{number}"),
         Crossed(
             (MODEL, text("selected_by", "Selected by")),
             "probe",
@@ -92,33 +92,33 @@ TABLES = (
     Table(
         "table3",
         "Table 3",
-        _made("table3"),
+        _lazy_printed("table3"),
         Crossed((MODEL,), "corpus", estimate("bleu2", "BLEU-2", ".2f"), published_column(".1f")),
         keys=("model", "corpus"),
         paper=f"Table 3 of {PAPER}",
         nothing="trains no model",
-        planned=_trained,
+        planned=_has_trainings,
     ),
-    _scores(4, "PersonaChat"),
-    _scores(5, "MultiWOZ"),
+    _score_table(4, "PersonaChat"),
+    _score_table(5, "MultiWOZ"),
     Table(
         "table6",
         "Table 6",
-        _made("table6"),
+        _lazy_printed("table6"),
         Crossed(
             (text("groups", "Groups"), MODEL), "group", F1, published_column(".1f")
         ),
         keys=("groups", "model", "group"),
         paper=f"Table 6 of {PAPER}, for the groups as used",
         nothing="trains no model on MultiWOZ",
-        planned=_has("MultiWOZ"),
+        planned=_has_corpus("MultiWOZ"),
         certain=False,
         runs=late("designs.probes.printed", "behind_group"),
     ),
     Table(
         "table7",
         "Table 7",
-        _made("table7"),
+        _lazy_printed("table7"),
         Listed(
             (
                 MODEL,
@@ -128,15 +128,15 @@ TABLES = (
         keys=("model",),
         nothing="builds no model",
         section="made",
-        planned=_built,
+        planned=_has_built_models,
         cited=True,
     ),
-    _chosen(8),
-    _chosen(9),
+    _selection_table(8),
+    _selection_table(9),
     Table(
         "claims",
         "BLEU and probes",
-        _made("claims"),
+        _lazy_printed("claims"),
         Listed(
             (
                 CORPUS,
@@ -149,13 +149,13 @@ TABLES = (
         ),
         keys=("corpus", "probe", "over"),
         nothing="trains no model",
-        planned=_trained,
+        planned=_has_trainings,
         certain=False,
     ),
     Table(
         "unsolved",
         "Unsolved probes",
-        _made("unsolved"),
+        _lazy_printed("unsolved"),
         Listed(
             (
                 CORPUS,
@@ -174,7 +174,7 @@ TABLES = (
     Table(
         "beyond",
         "Beyond the paper",
-        _made("beyond"),
+        _lazy_printed("beyond"),
         Listed(
             (
                 CORPUS,
@@ -200,7 +200,7 @@ TABLES = (
     Table(
         "agreement",
         "Rankings of models",
-        _made("agreement"),
+        _lazy_printed("agreement"),
         Listed(
             (
                 CORPUS,
@@ -221,7 +221,7 @@ TABLES = (
     Table(
         "probe_labels",
         "Labels",
-        _made("probe_labels"),
+        _lazy_printed("probe_labels"),
         Listed(
             (
                 CORPUS,
@@ -242,7 +242,7 @@ TABLES = (
     Table(
         "one_dialogue",
         "One dialogue with its labels",
-        _made("one_dialogue"),
+        _lazy_printed("one_dialogue"),
         Listed(
             (CORPUS, text("turn", "Turn"), text("context", "Context", kind="long"), PROBE,
              text("labels", "Labels", kind="long"))
@@ -259,23 +259,23 @@ FIGURES = (
     Figure(
         "f1_by_epoch",
         "Probe F1 by epoch of training",
-        _drawn("f1_by_epoch"),
+        _lazy_figure("f1_by_epoch"),
         ("probed",),
         nothing="has no probed epochs",
-        planned=_trained,
+        planned=_has_trainings,
     ),
     Figure(
         "bleu_against_f1",
         "BLEU-2 and mean probe F1 of each epoch",
-        _drawn("bleu_against_f1"),
+        _lazy_figure("bleu_against_f1"),
         ("probed", "rounds", "claims"),
         nothing="trains no model",
-        planned=_trained,
+        planned=_has_trainings,
     ),
     Figure(
         "representations",
         "Representations on two principal components",
-        _drawn("representations"),
+        _lazy_figure("representations"),
         ("projections",),
         nothing="has no stored representations",
         certain=False,
@@ -283,7 +283,7 @@ FIGURES = (
     Figure(
         "ties",
         "Percentage of ties in small samples of judgements",
-        _drawn("ties"),
+        _lazy_figure("ties"),
         (),
         section="sure",
     ),

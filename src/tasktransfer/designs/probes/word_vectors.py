@@ -27,10 +27,10 @@ def read_vectors(path: Path) -> Vectors:
         DataError: a line is not a word with numbers, its number of components differs from the
             first line's, or the folder does not contain a suitable encoder.
     """
-    return _input_embeddings(path) if path.is_dir() else _of_text(path)
+    return _read_input_embeddings(path) if path.is_dir() else _read_text_vectors(path)
 
 
-def _of_text(file: Path) -> Vectors:
+def _read_text_vectors(file: Path) -> Vectors:
     """Read a text file of vectors; skip a first line of two numbers (word2vec)."""
     vectors: dict[str, npt.NDArray[np.float64]] = {}
     size = 0
@@ -69,7 +69,7 @@ def agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> float:
     return -float(np.mean(squares))
 
 
-def _input_embeddings(checkpoint: Path) -> Vectors:
+def _read_input_embeddings(checkpoint: Path) -> Vectors:
     """Read the input embeddings of whole words from a checkpoint with a ``vocab.txt``."""
     from safetensors import SafetensorError  # noqa: PLC0415  # tables do not need it
     from safetensors.numpy import load_file  # noqa: PLC0415

@@ -40,22 +40,24 @@ _RING = np.stack([0.19 + 0.08 * np.cos(_TURN), 0.19 + 0.08 * np.sin(_TURN)], axi
 
 def fill(axes: Axes, corners: Sequence[Corner], colours: Sequence[Any]) -> None:
     """Fill cells with colours, separated by thin white lines."""
-    _add(axes, corners, _WHOLE, "cells", facecolor=list(colours), edgecolor="white", linewidth=0.8)
+    _add_shapes(
+        axes, corners, _WHOLE, "cells", facecolor=list(colours), edgecolor="white", linewidth=0.8
+    )
 
 
 def hatch_missing(axes: Axes, corners: Sequence[Corner]) -> None:
     """Hatch cells that are planned but have no number."""
-    _add(axes, corners, _WHOLE, "missing", **MISSING)
+    _add_shapes(axes, corners, _WHOLE, "missing", **MISSING)
 
 
 def hatch_not_planned(axes: Axes, corners: Sequence[Corner]) -> None:
     """Hatch cells that are not in the study."""
-    _add(axes, corners, _WHOLE, "not planned", **NOT_PLANNED)
+    _add_shapes(axes, corners, _WHOLE, "not planned", **NOT_PLANNED)
 
 
 def hatch_lightly(axes: Axes, corners: Sequence[Corner]) -> None:
     """Draw vertical lines over cells whose number is not final; colour and number stay."""
-    _add(axes, corners, _WHOLE, "hatched lightly", **HATCHED_LIGHTLY)
+    _add_shapes(axes, corners, _WHOLE, "hatched lightly", **HATCHED_LIGHTLY)
 
 
 def hatched_lightly_entry(label: str) -> Patch:
@@ -65,13 +67,13 @@ def hatched_lightly_entry(label: str) -> Patch:
 
 def frame(axes: Axes, corners: Sequence[Corner]) -> None:
     """Draw a bold frame inside cells that survive false-discovery control."""
-    _frame(axes, corners, "significant", FRAME)
+    _draw_frame(axes, corners, "significant", FRAME)
 
 
 def mark_one_training(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
     """Draw a small ring in cells of one seed, in the colour of their text."""
     style: dict[str, Any] = {"facecolor": "none", "edgecolor": list(inks), "linewidth": 0.7}
-    _add(axes, corners, _RING, "one training", **style)
+    _add_shapes(axes, corners, _RING, "one training", **style)
 
 
 def one_training_entry() -> Line2D:
@@ -82,7 +84,7 @@ def one_training_entry() -> Line2D:
 
 def mark_beyond(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
     """Draw a filled corner in cells whose number is beyond the colours."""
-    _add(axes, corners, _TIP, "beyond", facecolor=list(inks), edgecolor="none")
+    _add_shapes(axes, corners, _TIP, "beyond", facecolor=list(inks), edgecolor="none")
 
 
 def beyond_entry(limit: float, unit: str) -> Line2D:
@@ -111,14 +113,16 @@ def write(
     text_of_cell.set_in_layout(False)  # it lies inside the axes: not measuring it halves the time
 
 
-def _frame(axes: Axes, corners: Sequence[Corner], label: str, look: dict[str, Any]) -> None:
+def _draw_frame(axes: Axes, corners: Sequence[Corner], label: str, look: dict[str, Any]) -> None:
     """Draw a frame over a white line, so that it is visible on dark cells too."""
     inside = _INSET + (1 - 2 * _INSET) * _WHOLE
-    _add(axes, corners, inside, "halo", facecolor="none", edgecolor="white", linewidth=2.4)
-    _add(axes, corners, inside, label, **look)
+    _add_shapes(axes, corners, inside, "halo", facecolor="none", edgecolor="white", linewidth=2.4)
+    _add_shapes(axes, corners, inside, label, **look)
 
 
-def _add(axes: Axes, corners: Sequence[Corner], shape: Any, label: str, **style: Any) -> None:
+def _add_shapes(
+    axes: Axes, corners: Sequence[Corner], shape: Any, label: str, **style: Any
+) -> None:
     """Add a shape to each cell; its points are in fractions of a cell."""
     if not corners:
         return

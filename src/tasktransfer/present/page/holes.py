@@ -87,10 +87,10 @@ def holes(
         for state in in_order(missing["state"], [*STATES])
         if len(rows := missing[missing["state"] == state])
     ]
-    return [*lists, *([_problems(problems)] if len(problems) else [])]
+    return [*lists, *([_build_problems(problems)] if len(problems) else [])]
 
 
-def _problems(frame: pd.DataFrame) -> HtmlTable:
+def _build_problems(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "problems",
         "Excluded records",

@@ -63,10 +63,10 @@ def facts(view: View) -> list[tuple[str, str]]:
         ("Config", f"{view.study.config_file}, digest {metadata.config_digest[:SHORT]}"),
         ("Data", data_text(view)),
         *((f"Substitute for {name}", text) for name, text in replaced.items()),
-        *((_capital(name.removeprefix(MARK)), text) for name, text in others.items()),
+        *((_capitalise(name.removeprefix(MARK)), text) for name, text in others.items()),
         ("Seeds", ", ".join(map(str, view.study.config.seeds))),
         ("Records", f"{metadata.records:,}"),
-        ("Made by", f"recipe {_listed(resources['recipe'])}; code at {commits(resources)}"),
+        ("Made by", f"recipe {_join_values(resources['recipe'])}; code at {commits(resources)}"),
         ("Analysed by", versions(metadata.version)),
     ]
 
@@ -92,19 +92,19 @@ def commits(rows: pd.DataFrame) -> str:
 
 def versions(version: str) -> str:
     """Describe the versions of this package, Python and the numeric libraries."""
-    named = ", ".join(f"{name} {_version(name)}" for name in ANALYSED_WITH)
+    named = ", ".join(f"{name} {_find_version(name)}" for name in ANALYSED_WITH)
     return f"tasktransfer {version}, Python {platform.python_version()}, {named}"
 
 
-def _capital(name: str) -> str:
+def _capitalise(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def _listed(values: pd.Series[int]) -> str:
+def _join_values(values: pd.Series[int]) -> str:
     return ", ".join(str(value) for value in values.unique())
 
 
-def _version(package: str) -> str:
+def _find_version(package: str) -> str:
     try:
         return packages.version(package)
     except packages.PackageNotFoundError:

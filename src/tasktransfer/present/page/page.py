@@ -90,7 +90,7 @@ def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
             real=" and ".join(metadata.real),
             troubles=troubles(*shown.missing(view), metadata.facts.get(MISSING, "")),
             marks=notes(marks_of(metadata)),
-            sections=list(_sections(shown, view, figures, folder)),
+            sections=list(_make_sections(shown, view, figures, folder)),
             explain=explain_command(view),
             style=Markup(style),
             script=Markup(script),
@@ -106,12 +106,12 @@ def explain_command(view: View) -> str:
     return " ".join(part for part in ("tasktransfer explain TABLE WORDS", arguments) if part)
 
 
-def _sections(
+def _make_sections(
     shown: Presentation, view: View, figures: Path, folder: Path
 ) -> Iterable[PageSection]:
     """Yield the sections that have content, in order."""
     more = {name: list(blocks) for name, blocks in shown.blocks(view).items()}
-    blocks = _common_blocks(shown, view)
+    blocks = _make_common_blocks(shown, view)
     tables = printed_tables(shown, view)
     for name, title in SECTIONS.items():
         section = PageSection(
@@ -120,18 +120,24 @@ def _sections(
             [*more.get(name, []), *blocks.get(name, [])],
             [html_of(t) for t in tables if t.section == name and not isinstance(t, Left)],
             list(
-                _pictures(shown, [f for f in shown.figures if f.section == name], figures, folder)
+                _load_pictures(
+                    shown, [f for f in shown.figures if f.section == name], figures, folder
+                )
             ),
             [
                 *(t.why for t in tables if t.section == name and isinstance(t, Left)),
-                *(left(f).why for f in shown.figures if f.section == name and _none(f, figures)),
+                *(
+                    left(f).why
+                    for f in shown.figures
+                    if f.section == name and _is_missing(f, figures)
+                ),
             ],
         )
         if section.blocks or section.tables or section.figures or section.left:
             yield section
 
 
-def _common_blocks(shown: Presentation, view: View) -> Mapping[str, Sequence[Block]]:
+def _make_common_blocks(shown: Presentation, view: View) -> Mapping[str, Sequence[Block]]:
     """Return the blocks of every report: answer, missing results, cost and provenance."""
     missing, problems = shown.missing(view)
     columns = shown.missing_columns(missing)
@@ -146,15 +152,15 @@ def _common_blocks(shown: Presentation, view: View) -> Mapping[str, Sequence[Blo
     }
 
 
-def _none(figure: Figure, figures: Path) -> bool:
+def _is_missing(figure: Figure, figures: Path) -> bool:
     return not (figures / f"{figure.name}.png").exists()
 
 
-def _pictures(
+def _load_pictures(
     shown: Presentation, declared: Sequence[Figure], figures: Path, folder: Path
 ) -> Iterable[Picture]:
     for figure in declared:
-        if _none(figure, figures):
+        if _is_missing(figure, figures):
             continue
         path = figures / f"{figure.name}.png"
         image, pdf = inline(path), path.with_suffix(".pdf")

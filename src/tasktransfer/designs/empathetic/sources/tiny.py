@@ -76,9 +76,9 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
     for number in range(dialogues):
         chance = stream(seed, "empathetic", number)
         name, emotion = f"tiny:{number}", EMOTIONS[number % len(EMOTIONS)]
-        split = _split(chance.random())
+        split = _choose_split(chance.random())
         splits.append((name, split))
-        rows[emotion] += _dialogue(chance, name, emotion, words[emotion], split)
+        rows[emotion] += _make_dialogue(chance, name, emotion, words[emotion], split)
     for emotion, lines in rows.items():
         _write_csv(
             path / "by_emotion" / f"{emotion}.csv",
@@ -90,7 +90,7 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
     (path / "synthetic.json").write_text(json.dumps(manifest) + "\n", encoding="utf-8")
 
 
-def _dialogue(
+def _make_dialogue(
     chance: Random, name: str, emotion: str, feelings_of: list[str], split: str
 ) -> list[tuple[str, str, str, str]]:
     topic = pick(chance, TOPICS)
@@ -114,7 +114,7 @@ def _dialogue(
     return rows
 
 
-def _split(drawn: float) -> str:
+def _choose_split(drawn: float) -> str:
     for name, share in SPLIT_SHARES:
         if drawn < share:
             return name
