@@ -161,7 +161,7 @@ def _run(evidence: _Evidence, cell: Cell, seed: int) -> Facts:
     score = float(finished["score"].iloc[0]) if len(finished) else None
     state, reason = "done", None
     if score is None:
-        state, reason = "waiting", "nothing is planned or collected"
+        state, reason = "waiting", "not planned and not collected"
         if len(absent):
             state, reason = absent["state"].iloc[0], absent["reason"].iloc[0]
             if state == "damaged":

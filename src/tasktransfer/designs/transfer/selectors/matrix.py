@@ -108,7 +108,7 @@ def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
     notes = list(file.notes[1:])
     if table["score"].between(0, 1).all():
         table["score"] *= 100
-        notes.append("all scores lie between 0 and 1: read as fractions, told as points of 100")
+        notes.append("all scores lie between 0 and 1: read as fractions, reported as points of 100")
     return table, notes
 
 

@@ -47,16 +47,16 @@ TOGETHER = "all"
 
 VALUES: Columns = (
     ("dataset", pa.string(), "dataset"),
-    ("model", pa.string(), "model, as the study names it"),
-    ("algorithm", pa.string(), "algorithm whose transfers were read; empty: none were"),
-    ("selector", pa.string(), "what ranks the sources"),
+    ("model", pa.string(), "model, by its name in the study"),
+    ("algorithm", pa.string(), "algorithm whose transfers were read; empty: none"),
+    ("selector", pa.string(), "name of the selector"),
     ("source", pa.string(), "source task"),
     ("target", pa.string(), "target task"),
     ("seed", pa.int64(), "seed of the baselines, probes or transfers that were read"),
-    ("value", pa.float64(), "higher is better, in its own unit; NaN: missing"),
-    ("reason", pa.string(), "why it is missing; null: it is there"),
-    ("seconds", pa.float64(), "what it took, its share of what was computed for several pairs"),
-    ("tokens", pa.float64(), "tokens that a model read for it, likewise"),
+    ("value", pa.float64(), "value in the selector's unit, higher is better; NaN: missing"),
+    ("reason", pa.string(), "why the value is missing; null if it is not"),
+    ("seconds", pa.float64(), "cost in seconds; costs common to several pairs are divided"),
+    ("tokens", pa.float64(), "cost in model tokens; costs common to several pairs are divided"),
 )
 
 Axes = tuple[list[str], list[str], list[int]]

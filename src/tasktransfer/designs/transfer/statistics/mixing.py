@@ -18,13 +18,13 @@ from tasktransfer.tables.store import Columns, frame_of, write_frame
 
 MIXING: Columns = (
     ("dataset", pa.string(), "dataset"),
-    ("model", pa.string(), "model, as the study names it"),
+    ("model", pa.string(), "model, by its name in the study"),
     ("algorithm", pa.string(), "transfer algorithm"),
     ("target", pa.string(), "target task"),
     ("seed", pa.int64(), "seed"),
     ("round", pa.int64(), "round of the training, from 1"),
     ("source", pa.string(), "one of the sources"),
-    ("weight", pa.float64(), "mean probability, over the round's updates, to be trained on"),
+    ("weight", pa.float64(), "mean sampling probability of the source over the round's updates"),
 )
 
 

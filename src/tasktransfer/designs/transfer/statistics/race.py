@@ -20,15 +20,15 @@ from tasktransfer.tables.store import Columns, frame_of
 
 RACE: Columns = (
     ("dataset", pa.string(), "dataset"),
-    ("model", pa.string(), "model, as the study names it"),
+    ("model", pa.string(), "model, by its name in the study"),
     ("algorithm", pa.string(), "transfer algorithm"),
     ("source", pa.string(), "source task"),
     ("target", pa.string(), "target task"),
     ("left_after", pa.int64(), "round after which it left the race; null: it is in the last one"),
-    ("chosen_by", pa.list_(pa.int64()), "seeds whose dev scores decided whether it goes on"),
-    ("fresh", pa.list_(pa.int64()), "seeds after the last choice; empty: none"),
-    ("delta_chosen", pa.float64(), "mean test delta over the former: too good of what was kept"),
-    ("delta_fresh", pa.float64(), "mean test delta over the latter; NaN: it has none"),
+    ("chosen_by", pa.list_(pa.int64()), "seeds whose dev scores decided whether it continues"),
+    ("fresh", pa.list_(pa.int64()), "seeds after the last selection; empty: none"),
+    ("delta_chosen", pa.float64(), "mean test delta over chosen_by; biased upwards for kept pairs"),
+    ("delta_fresh", pa.float64(), "mean test delta over fresh; NaN: no such seeds"),
 )
 
 

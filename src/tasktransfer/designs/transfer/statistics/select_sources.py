@@ -49,7 +49,7 @@ def select(
 
     Raises:
         RecordError: a cell is missing (an incomplete table must not choose), or there are fewer
-            targets or sources than asked for.
+            targets or sources than requested.
     """
     single = deltas[deltas["n_sources"] == 1]
     if single.empty:
@@ -67,7 +67,7 @@ def select(
                 raise RecordError(
                     f"{dataset}: {target} has {len(sources)} sources"
                     + ("" if own is None else _reason(own[own["target"] == target], chosen_by))
-                    + f", {sources_per_target} asked for; lower sources_per_target or "
+                    + f", but {sources_per_target} are requested; lower sources_per_target or "
                     + ("study more tasks" if own is None else "choose by dev")
                 )
             chosen.append(
@@ -150,7 +150,8 @@ def _best_targets(dataset: str, pairs: pd.Series[float], count: int) -> list[str
     benefit = pairs.groupby("target").mean()
     if len(benefit) < count:
         raise RecordError(
-            f"{dataset}: {len(benefit)} targets, {count} asked for; lower targets_per_dataset or "
+            f"{dataset}: has {len(benefit)} targets, but {count} are requested; lower "
+            "targets_per_dataset or "
             "study more tasks"
         )
     return best(benefit, count)
