@@ -40,7 +40,7 @@ from tasktransfer.designs.transfer.report.first_source import first_sources
 
 WORLDS = ("helped", "unhelped", "scrambled")
 FOUND = "Tickets/intent: train on Sources/kin first"
-NONE = "Tickets/intent: none of the 2 sources helps surely"
+NONE = "Tickets/intent: none of the 2 sources helps significantly"
 TRUTH = {"helped": FOUND, "unhelped": NONE, "scrambled": NONE}
 """World → beginning of the correct answer."""
 
