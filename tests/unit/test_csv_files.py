@@ -180,7 +180,7 @@ def test_an_index_of_pandas_is_passed_over(numbers: range, tmp_path: Path) -> No
     file = opened(tmp_path, ",text,label", *rows)
     assert file.columns == ("text", "label")
     assert cells(file) == [row.split(",") for row in ROWS]
-    assert "an index as pandas writes it" in file.notes[1] and not file.is_plain
+    assert "an index that pandas writes" in file.notes[1] and not file.is_plain
 
 
 def test_another_column_without_a_name_is_refused_unless_it_is_empty(tmp_path: Path) -> None:

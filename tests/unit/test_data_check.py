@@ -165,7 +165,7 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
     for words in (
         "line 1: begins with a byte order mark",
         "21 of 21 lines end in CRLF",
-        "empty lines 10; passed over",
+        "empty lines 10; skipped",
         "are longer than 5 tokens",
     ):
         assert words in notes

@@ -268,7 +268,7 @@ def test_ratings_that_cannot_be(world: Path, change: Callable[[Rows], None], tol
 def test_a_line_that_is_no_json_is_named(world: Path) -> None:
     with (world / SET).open("a") as file:
         file.write("{oops\n")
-    with pytest.raises(DataError, match=r"Harbour_Tiny\.jsonl, line \d+: no JSON"):
+    with pytest.raises(DataError, match=r"Harbour_Tiny\.jsonl, line \d+: not valid JSON"):
         rated(world)
 
 

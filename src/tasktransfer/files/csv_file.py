@@ -281,7 +281,7 @@ class _Look:
             )
         if not names:
             raise DataError(
-                f"{location}: no column is named; mend the first line, which names the columns"
+                f"{location}: no column is named; fix the first line, which names the columns"
             )
         for number, name in enumerate(names):
             if not name:
@@ -304,11 +304,11 @@ class _Look:
     def _notes(self, index: int | None, passed: set[int]) -> Iterator[str]:
         if index is not None:
             yield (
-                f"{self.path}: the first column has no name and numbers the rows, an index as "
-                "pandas writes it; passed over"
+                f"{self.path}: the first column has no name and numbers the rows, like an index "
+                "that pandas writes; skipped"
             )
         if empty := len(passed - {index}):
-            yield f"{self.path}: {empty} columns without a name are empty; passed over"
+            yield f"{self.path}: {empty} columns without a name are empty; skipped"
         for name in self.columns.long_names()[:1]:
             yield (
                 f"{self.path}, line {self.header_line}: {name!r:.60} is taken for a column's name; "

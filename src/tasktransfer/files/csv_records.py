@@ -191,7 +191,7 @@ class _QuotedRecord:
                     place + 1,
                     f"a quotation mark after a backslash ends a cell ({after})",
                 ),
-                'double quotation marks within a text ("") in place of a backslash before them',
+                'double quotation marks within a text ("") instead of a backslash before them',
             )
         return BrokenError(
             *(

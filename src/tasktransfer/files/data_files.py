@@ -24,7 +24,7 @@ from tasktransfer.files.regular import open_regular
 from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip
 from tasktransfer.files.text_stream import MAX_LENGTH, MAX_RATIO, RATIO_FREE_BYTES, TextLines
 
-AGAIN = "mend it, or fetch the file again"
+AGAIN = "fix it, or fetch the file again"
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # UTF-32's begins with one of them, or with NULs
 _ZIP = Limits(total=2**30, members=10_000, ratio=MAX_RATIO)
 _CHUNK = 2**20
@@ -146,7 +146,7 @@ def parsed(content: bytes, file: str | Path, remedy: str = "fetch the file again
         location = f"line {error.lineno}, column {error.colno}"
         raise DataError(f"{file}, {location}: {what}; {remedy}") from None
     except ValueError as error:
-        raise DataError(f"{file}: no JSON that can be read: {error}; {remedy}") from None
+        raise DataError(f"{file}: not valid JSON: {error}; {remedy}") from None
 
 
 def json_object(file: Path, remedy: str = AGAIN) -> tuple[Table, Location]:
@@ -170,7 +170,7 @@ def json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Locat
         yield _as_object(value, spot), spot
 
 
-def json_lines(file: Path, remedy: str = "mend the line") -> Iterator[tuple[int, Table, Location]]:
+def json_lines(file: Path, remedy: str = "fix the line") -> Iterator[tuple[int, Table, Location]]:
     """Yield the objects of a JSON lines file, each with its line number and its location.
 
     Lines are numbered from 1. Empty lines are skipped.
@@ -185,7 +185,7 @@ def json_lines(file: Path, remedy: str = "mend the line") -> Iterator[tuple[int,
         try:
             value = json_text.loads(line)
         except ValueError as error:
-            raise location.error(f"no JSON ({error})") from None
+            raise location.error(f"not valid JSON ({error})") from None
         yield number, _as_object(value, location), location
 
 
@@ -214,7 +214,7 @@ def csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str
     if missing := [column for column in columns if column not in csv.columns]:
         raise DataError(
             f"{file}, line {csv.header_line}: no column {', '.join(missing)}; columns "
-            f"{', '.join(csv.columns)!r:.80} ({csv.dialect}), expected {', '.join(columns)}; mend "
+            f"{', '.join(csv.columns)!r:.80} ({csv.dialect}), expected {', '.join(columns)}; fix "
             "the first line"
         )
     places = [csv.columns.index(column) for column in columns]

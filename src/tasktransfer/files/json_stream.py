@@ -67,7 +67,7 @@ class JsonCursor:
         if not found or found not in marks:
             expected = " or ".join(map(repr, marks))
             what = f"found {found!r}" if found else "the file ends"
-            raise self.error(f"broken JSON ({what}, expected {expected})", "mend it")
+            raise self.error(f"broken JSON ({what}, expected {expected})", "fix it")
         self._at += 1
         return found
 
@@ -78,7 +78,7 @@ class JsonCursor:
             DataError: the value is broken (with line and column), or too long (``TooLongError``).
         """
         if not self.peek():
-            raise self.error("broken JSON (the file ends, expected a value)", "mend it")
+            raise self.error("broken JSON (the file ends, expected a value)", "fix it")
         while True:
             try:
                 value, end = json_text.decode(self._buffer, self._at)
@@ -90,7 +90,7 @@ class JsonCursor:
                 if len(self._buffer) - self._at > MAX_LENGTH:
                     raise self._too_long() from None
             except ValueError as error:
-                raise self.error(f"no JSON that can be read ({error})", "mend it") from None
+                raise self.error(f"not valid JSON ({error})", "fix it") from None
             else:
                 if end < len(self._buffer) or self._is_last:
                     self._at = end
@@ -148,7 +148,7 @@ class JsonCursor:
         self._count(error.pos)
         what = "the file is empty" if not self._buffer.strip() else f"broken JSON ({error.msg})"
         location = f"line {self._line}, column {self._column}"
-        return DataError(f"{self._path}, {location}: {what}; mend it")
+        return DataError(f"{self._path}, {location}: {what}; fix it")
 
     def _too_long(self) -> TooLongError:
         beginning = self._buffer[self._at : self._at + 40]

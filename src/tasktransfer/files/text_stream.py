@@ -97,13 +97,13 @@ class TextLines:
         """Return notes for the user about the lines that were read."""
         notes = []
         if self._has_mark:
-            notes.append(f"{self.path}, line 1: begins with a byte order mark; passed over")
+            notes.append(f"{self.path}, line 1: begins with a byte order mark; skipped")
         if self._crlf:
             counts = f"{self._crlf:,} of {self._lines:,} lines"
             notes.append(f"{self.path}: {counts} end in CRLF; read as line ends")
         if self._empty:
             numbers = format_numbers(self._first_empty, self._empty)
-            notes.append(f"{self.path}: empty lines {numbers}; passed over")
+            notes.append(f"{self.path}: empty lines {numbers}; skipped")
         return notes
 
 
