@@ -15,7 +15,7 @@ import pytest
 
 from tasktransfer.cli import main
 from tasktransfer.datasets.feta.archive import official_files
-from tasktransfer.datasets.feta.download import ARCHIVES, CHECKSUMS, download, read_checksums
+from tasktransfer.datasets.feta_download import ARCHIVES, CHECKSUMS, download, read_checksums
 from tasktransfer.errors import DataError
 
 ARCHIVE = ARCHIVES[1]

@@ -25,7 +25,7 @@ def add_fetch_command(parts: Any) -> None:
 
 def data_fetch(chosen: argparse.Namespace) -> None:
     """Download published data after showing its licences."""
-    from tasktransfer.datasets.feta.download import ARCHIVES, CHECKSUMS, download
+    from tasktransfer.datasets.feta_download import ARCHIVES, CHECKSUMS, download
 
     for archive in ARCHIVES:
         print(f"{archive.name} from {chosen.mirror or archive.address}")
