@@ -13,8 +13,6 @@ an error. Neither torch nor the data are needed.
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,16 +22,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.ancestors import with_ancestors
-from tasktransfer.core.nodes import SHORT, Node, Stage
+from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.prepared import says_synthetic
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.files import replacing
 from tasktransfer.files.progress import with_progress
 from tasktransfer.results.finished import examined, keep_checks
+from tasktransfer.results.misplaced import find_misplaced
 from tasktransfer.results.mixtures import Comparison, facts_of
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import NOUNS, PLURALS, read_record, without_selection
+from tasktransfer.results.records import NOUNS, PLURALS, without_selection
 from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, log_in
@@ -247,7 +246,7 @@ def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
         reading.records,
         tuple(run for run in planned if id(run) not in lacking),
         tuple(missing),
-        (*reading.problems, *_misplaced(study, reading.nodes)),
+        (*reading.problems, *find_misplaced(study, reading.nodes)),
         reading.test_sets,
     )
 
@@ -328,44 +327,6 @@ class _Reading:
         for digest, record in self.records.items():
             node = self.nodes[digest]
             self._comparison.add(dict(facts_of(node, record)), self.study.record(node))
-
-
-_ADDRESS = re.compile(rf"(?:.*-)?([0-9a-f]{{{SHORT}}})")
-"""Name of a node's folder, which ends in the first digits of the node's digest."""
-
-
-def _misplaced(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[str, str]]:
-    """Yield path and problem of records of these nodes that are in another folder."""
-    results = Path(study.config.results)
-    by_digits = {digest[:SHORT]: node for digest, node in nodes.items()}
-    places = {study.record(node) for node in nodes.values()}
-    for root in sorted({node.path.split("/", 1)[0] for node in nodes.values()}):
-        for path in records_under(results / root):
-            address = _ADDRESS.fullmatch(path.parent.name)
-            if str(path) in places or (address and address[1] not in by_digits):
-                continue
-            node = nodes.get(_digest_in(path) or "")
-            if node is not None:
-                belongs = f"{node.path}/{RECORD}"
-                error = f"{path}: {node.label} belongs at {belongs}; this one is left out"
-                yield path.relative_to(results).as_posix(), error
-
-
-def records_under(folder: Path) -> list[Path]:
-    """List all paths below a folder with a record's name, sorted, including folders and links."""
-    return sorted(
-        Path(path, RECORD)
-        for path, folders, files in os.walk(folder)
-        if RECORD in files or RECORD in folders
-    )
-
-
-def _digest_in(path: Path) -> str | None:
-    """Return the node digest in a record, or None if the record cannot be read."""
-    try:
-        return read_record(path)["node"]["digest"]
-    except RecordError:
-        return None
 
 
 def _holes(reading: _Reading, run: Run) -> Iterator[Missing]:

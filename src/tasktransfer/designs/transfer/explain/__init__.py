@@ -25,7 +25,8 @@ from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.cells import MARKED, inputs_of
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.explain import chain, facts_of, snakemake
-from tasktransfer.results.collect import gather, records_under
+from tasktransfer.results.collect import gather
+from tasktransfer.results.misplaced import records_under
 from tasktransfer.results.study import Study
 
 __all__ = ["Cell", "cell_of", "cells_of", "collected_tables", "explain", "find_cell"]
