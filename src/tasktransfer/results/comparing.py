@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasktransfer.results.records import comparable, is_stage, selected_on
+from tasktransfer.results.contradictions import is_stage
+from tasktransfer.results.records import comparable, selected_on
 from tasktransfer.results.schema import Record
 
 

@@ -8,16 +8,16 @@ thousands of records needs neither torch nor pandas.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.validation import wrong_type
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.results.artefacts import Artefact
+from tasktransfer.results.contradictions import find_contradictions
 from tasktransfer.results.old_records import OLD, upgraded
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.schema import (
@@ -25,7 +25,6 @@ from tasktransfer.results.schema import (
     Provenance,
     Record,
     RowsFile,
-    Selected,
     Sizes,
     StageNode,
     TaskResult,
@@ -46,8 +45,6 @@ NOUNS: dict[type[Node], str] = {
 """Kind of node → its name in records, commands and JSON."""
 PLURALS = {"data": "derived data", "stage": "trainings", "fit": "fits", "evaluation": "evaluations"}
 """Name of a kind of node → readable plural."""
-
-_SAID_TWICE = ("dataset", "train_tasks", "seed")
 
 
 # --- building -----------------------------------------------------------------------------------
@@ -118,11 +115,6 @@ def identity_of(node: Node) -> Any:
 
 
 # --- parts --------------------------------------------------------------------------------------
-
-
-def is_stage(record: Record) -> bool:
-    """Return whether the record belongs to a training."""
-    return record["node"]["kind"] == "stage"
 
 
 def stage_of(record: Record) -> StageNode:
@@ -310,115 +302,11 @@ def record_schema() -> dict[str, Any]:
 def _validate(path: Path, value: Any) -> None:
     """Check the types, then the agreement between the parts."""
     try:
-        problem = wrong_type(record_type(), value) or next(_contradictions(value), None)
+        problem = wrong_type(record_type(), value) or next(find_contradictions(value), None)
     except RecursionError:  # the node's identity may have any depth
         problem = "it is nested too deeply"
     if problem:
         raise RecordError(f"{path}: {problem}")
-
-
-def _contradictions(record: Record) -> Iterator[str]:
-    """Yield the disagreements between parts of a record whose types are valid."""
-    if is_stage(record) != ("training" in record):
-        yield f"training: {'missing' if is_stage(record) else 'unknown key, this is not a stage'}"
-    if "training" in record:
-        yield from _rounds_disagree(record["training"])
-    yield from _out_of_range(record)
-    yield from _node_disagrees(record)
-    yield from _identity_disagrees(record)
-    yield from _rows_disagree(record)
-
-
-def _rounds_disagree(training: TrainingResult) -> Iterator[str]:
-    rounds = training["rounds"]
-    numbers = [entry["round"] for entry in rounds]
-    if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        yield f"training.rounds: must be numbered consecutively, found {numbers}"
-    elif numbers[0] > 1:
-        yield (
-            "training.rounds: must begin with 1, or with 0 for the untrained model, found "
-            f"{numbers[0]}"
-        )
-    else:
-        for index, entry in enumerate(training["selections"]):
-            yield from _selection_disagrees(f"training.selections[{index}]", entry, numbers)
-
-
-def _selection_disagrees(key: str, one: Selected, numbers: Sequence[int]) -> Iterator[str]:
-    best, scores = one["round"], one["scores"]
-    if len(scores) != len(numbers):
-        yield f"{key}.scores: {len(scores)} scores for {len(numbers)} rounds"
-    elif best not in numbers:
-        yield f"{key}.round: {best}, but the rounds are {numbers[0]} to {numbers[-1]}"
-    elif scores[best - numbers[0]] != one["dev_score"]:
-        recorded, of_round = one["dev_score"], scores[best - numbers[0]]
-        yield f"{key}.dev_score: {recorded}, but the score of its round is {of_round}"
-
-
-def _out_of_range(record: Record) -> Iterator[str]:
-    from tasktransfer.metrics.measures import out_of_range  # noqa: PLC0415  # numpy slows starts
-
-    rounds = record["training"]["rounds"] if "training" in record else []
-    for number, round in enumerate(rounds):
-        for task, measures in round["dev"].items():
-            if problem := out_of_range(measures):
-                yield f"training.rounds[{number}].dev.{task}: {problem}"
-    for task, result in record["results"].items():
-        if problem := out_of_range(result["measures"]):
-            yield f"results.{task}.measures: {problem}"
-        if result["score"] is None and is_stage(record):
-            yield f"results.{task}.score: found null, expected a number for a training"
-
-
-def _node_disagrees(record: Record) -> Iterator[str]:
-    node = record["node"]
-    digest = digest_of(node["identity"])
-    if digest != node["digest"]:
-        yield f"node.digest: {node['digest']}, but node.identity has digest {digest}"
-    trained = node["train_tasks"] if node["kind"] == "stage" else []
-    unsized = [task for task in trained if task not in record["sizes"]]
-    if unsized:
-        yield f"sizes: no sizes for {', '.join(unsized)}, which node.train_tasks names"
-
-
-def _identity_disagrees(record: Record) -> Iterator[str]:
-    """Yield the disagreements between a record and its identity, from which its digest follows."""
-    node, identity = cast(dict[str, Any], record["node"]), record["node"]["identity"]
-    repeated = {f"node.{key}": node[key] for key in _SAID_TWICE if key in node}
-    repeated["data_revision"] = record["data_revision"]
-    repeated["few_sample"] = record["few_sample"]
-    repeated["provenance.recipe"] = record["provenance"]["recipe"]
-    for key, value in repeated.items():
-        name = key.rpartition(".")[2]
-        if name == "recipe" and node["kind"] != "stage":
-            continue
-        if name in identity and identity[name] != value:
-            yield f"{key}: {value!r}, but node.identity.{name} is {identity[name]!r}"
-    if node["kind"] != "stage":
-        return
-    model = identity.get("model")
-    family = model.get("family", node["family"]) if isinstance(model, dict) else node["family"]
-    if family != node["family"]:
-        yield f"node.family: {node['family']!r}, but node.identity.model has {family!r}"
-    parent = identity.get("parent")
-    if parent is not None and node["parents"] != [parent]:
-        yield f"node.parents: {node['parents']}, but node.identity.parent is {parent!r}"
-
-
-def _rows_disagree(record: Record) -> Iterator[str]:
-    """Yield the disagreements between a training's rows and its test instances.
-
-    Other nodes may have more rows, for controls.
-    """
-    rows, judged = record["rows"], record["results"]
-    if rows is None or not is_stage(record):
-        return
-    instances = sum(result["instances"] for result in judged.values())
-    if rows["rows"] != instances:
-        yield f"rows.rows: {rows['rows']}, but results has {instances} instances"
-    unsized = [task for task in judged if task not in record["sizes"]]
-    if unsized:
-        yield f"sizes: no sizes for {', '.join(unsized)}, which results names"
 
 
 if __name__ == "__main__":
