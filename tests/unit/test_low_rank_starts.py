@@ -132,7 +132,7 @@ def test_a_text_is_represented_with_the_adapter(small: Path, tmp_path: Path) -> 
     shutil.rmtree(tmp_path / "merged")
     config = tmp_path / "checkpoint" / "adapter_config.json"
     config.write_text(config.read_text().replace(str(small / "encoder"), "./gone"))
-    with pytest.raises(ModelError, match=r"stands on './gone', which is not there"):
+    with pytest.raises(ModelError, match=r"base model './gone' is missing"):
         found(tmp_path / "checkpoint")
 
 
