@@ -28,7 +28,7 @@ DEMO = str(Path(__file__).resolve().parents[2] / "workflow" / "presets" / "demo.
         (OSError(errno.EFBIG, os.strerror(errno.EFBIG)), "ulimit -f unlimited"),
         (RuntimeError(f"writer: {os.strerror(errno.EFBIG)} (os error 27)"), "ulimit -f"),
         (OSError(errno.EMFILE, os.strerror(errno.EMFILE), "a.json"), "a.json: .*ulimit -n"),
-        (FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), "out"), "out: .*another place"),
+        (FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), "out"), "out: .*another path"),
         (MemoryError(), "out of memory"),
         (OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)), "out of memory"),
         (ImportError("libtorch_cpu.so: failed to map segment from shared object"), "out of memory"),
@@ -69,7 +69,8 @@ def test_too_little_memory_is_told_before_a_library_aborts(tmp_path: Path) -> No
     where = f"--config {DEMO} --set results={tmp_path}/results"
     done = limited(f"collect {where}", f"ulimit -v {300 * 1024}")
     assert done.returncode == 8
-    assert f"takes {LEAST_MEMORY_MB:,} MB at least. This shell limits it to 300 MB" in done.stderr
+    text = f"needs at least {LEAST_MEMORY_MB:,} MB. This shell's limit is 300 MB"
+    assert text in done.stderr
     assert limited(f"validate {where}", f"ulimit -v {300 * 1024}").returncode == 0
 
 
