@@ -348,7 +348,7 @@ def test_a_probe_is_shown_and_forgotten_by_validate(
     assert "choices are scored by echoed log-probabilities" in capsys.readouterr().out
     assert main(["validate", "--config", str(study), "--probe-again"]) == 0
     text = capsys.readouterr().out
-    assert "probe forgotten" in text and "not probed yet" in text
+    assert "probe deleted" in text and "not probed yet" in text
 
 
 def test_shots_are_of_training_alone() -> None:

@@ -15,7 +15,7 @@ from small_study import SMALL, changed, parse, refusal
 
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.selectors import Selector
-from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect.columns import TABLES, frame
 from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.selectors import registry
@@ -221,7 +221,8 @@ def tables(
     runs = pd.DataFrame(rows).reindex(columns=columns)
     sizes = frame("sizes", [("DailyDialog", task, 10 * n, 5, 5) for n, task in enumerate(TASKS)])
     empty = pd.DataFrame()
-    return Tables(runs, empty, deltas, sizes, empty, empty, empty, empty)
+    given = {"runs": runs, "deltas": deltas, "sizes": sizes}
+    return Tables(**{name: given.get(name, empty) for name in TABLES})
 
 
 def _columns(table: str) -> Any:
