@@ -192,7 +192,7 @@ def memory_shortage(error: BaseException) -> MemoryShortageError | None:
         text = str(cause)
         if isinstance(cause, MemoryError) or any(part in text for part in _MEMORY):
             reason = text.splitlines()[0] if text else type(cause).__name__
-            return MemoryShortageError(f"out of memory ({reason}). {_more_memory()}")
+            return MemoryShortageError(f"out of memory ({reason}). {_recommend_more_memory()}")
         cause = cause.__cause__ or cause.__context__
     return None
 
@@ -203,20 +203,21 @@ def refuse_little_memory() -> None:
     Raises:
         MemoryShortageError: the limit is below ``LEAST_MEMORY_MB``.
     """
-    limit = _memory_limit_mb()
+    limit = _read_memory_limit_mb()
     if limit is not None and limit < LEAST_MEMORY_MB:
         raise MemoryShortageError(
-            f"out of memory: this command needs at least {LEAST_MEMORY_MB:,} MB. {_more_memory()}"
+            f"out of memory: this command needs at least {LEAST_MEMORY_MB:,} MB. "
+            f"{_recommend_more_memory()}"
         )
 
 
-def _memory_limit_mb() -> int | None:
+def _read_memory_limit_mb() -> int | None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return None if limit == resource.RLIM_INFINITY else limit // 2**20
 
 
-def _more_memory() -> str:
-    limit = _memory_limit_mb()
+def _recommend_more_memory() -> str:
+    limit = _read_memory_limit_mb()
     if limit is not None:
         return f"This shell's limit is {limit:,} MB: raise it (ulimit -v unlimited)"
     return "Stop other processes, or use a machine with more memory, and start again"

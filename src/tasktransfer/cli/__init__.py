@@ -90,10 +90,10 @@ def run_and_leave() -> NoReturn:
         code = host.ask(sys.argv[1:], getattr(chosen, "threads", 1), PROGRAM_OF_HOST)
     if code is None:
         code = run(chosen)
-    os._exit(_flushed() or code)
+    os._exit(_flush_output() or code)
 
 
-def _flushed() -> int:
+def _flush_output() -> int:
     """Flush standard output. Return 0, or the exit code of the error if it cannot be written."""
     try:
         sys.stdout.flush()
@@ -131,14 +131,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     end = words.index("--") if words[:1] == ["run"] and "--" in words else len(words)
     chosen, left = parser.parse_known_args(words[:end])
     chosen.snakemake_options = words[end + 1 :]
-    if len(left) == 1 and not left[0].startswith("-") and _takes_config(chosen):
+    if len(left) == 1 and not left[0].startswith("-") and _has_default_config(chosen):
         chosen.config = left[0]
     elif left:
         refuse_arguments(parser, words, left)
     return chosen
 
 
-def _takes_config(chosen: argparse.Namespace) -> bool:
+def _has_default_config(chosen: argparse.Namespace) -> bool:
     return getattr(chosen, "config", None) == DEFAULT_CONFIG
 
 

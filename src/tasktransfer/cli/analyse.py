@@ -106,7 +106,7 @@ def explain(chosen: argparse.Namespace) -> None:
 
     study, design = open_design(chosen, need_inputs=False)
     if len(chosen.words) == 1 and (DIGEST.match(chosen.words[0]) or Path(chosen.words[0]).is_dir()):
-        text = _explained(study, chosen.words[0], chosen.instance, chosen.json)
+        text = _format_explanation(study, chosen.words[0], chosen.instance, chosen.json)
     elif (cell := explained_cell(design, study, chosen.words)) is not None:
         from tasktransfer.designs.explain_cell import as_text
 
@@ -121,7 +121,7 @@ def explain(chosen: argparse.Namespace) -> None:
     print(text if chosen.json else escape_text(text), end="")
 
 
-def _explained(study: Study, word: str, instance: int, as_json: bool) -> str:
+def _format_explanation(study: Study, word: str, instance: int, as_json: bool) -> str:
     from tasktransfer.operate import explain
     from tasktransfer.operate.explain_text import as_text
 

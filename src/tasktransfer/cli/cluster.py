@@ -46,16 +46,16 @@ def add_commands(commands: Any) -> None:
     option(command, "--account", "NAME", "Slurm account")
     what = "further option for sbatch, for example --sbatch=--qos=long"
     several(command, "--sbatch", "OPTION", what)
-    _shard_options(command)
+    _add_shard_options(command)
     add_out(command, "folder of the scripts (default: RESULTS/pilot)", required=False)
     flag(command, "--submit", "also submit the scripts with sbatch")
     add_json(command)
     command = add_command(commands, "records", records, light=True)
-    _shard_options(command)
+    _add_shard_options(command)
     add_json(command)
 
 
-def _shard_options(command: argparse.ArgumentParser) -> None:
+def _add_shard_options(command: argparse.ArgumentParser) -> None:
     option(command, "--model", "NAME", "this model only (default: all)")
     option(command, "--seed", "N", "this seed only (default: all)", type=int)
 
@@ -84,12 +84,12 @@ def pilot(chosen: argparse.Namespace) -> None:
     ]
     show(
         {"scripts": scripts},
-        lambda seen: _scripts_text(folder, paths, left, jobs),
+        lambda seen: _format_scripts(folder, paths, left, jobs),
         as_json=chosen.json,
     )
 
 
-def _scripts_text(
+def _format_scripts(
     folder: Path, paths: Sequence[Path], left: Mapping[str, str], jobs: Mapping[str, str]
 ) -> str:
     """Return the scripts with the number of missing nodes, or the submitted jobs."""

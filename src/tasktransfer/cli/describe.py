@@ -133,7 +133,7 @@ def validate(chosen: argparse.Namespace) -> None:
 
 def _validate_models(study: Study) -> None:
     """Load the models that are on the disk. Hub models are skipped: they need a download."""
-    lengths = [(model.name, model.max_length) for _, model in _prompted_models(study)]
+    lengths = [(model.name, model.max_length) for _, model in _collect_prompted_models(study)]
     refused = []
     for model in with_progress(study.config.models, "loading models"):
         start = on_disk(model.checkpoint)
@@ -152,7 +152,7 @@ def _validate_prompts(study: Study) -> None:
     from tasktransfer.errors import tell_note
 
     cases: dict[tuple[str, Any, bool], ModelSpec] = {}
-    for asked, model in _prompted_models(study):
+    for asked, model in _collect_prompted_models(study):
         if Path(study.base_model(model.name)).is_dir():
             cases[model.name, asked.get("chat", "auto"), bool(asked["shots"])] = model
     notes: list[str] = []
@@ -165,7 +165,7 @@ def _validate_prompts(study: Study) -> None:
         tell_note(note)
 
 
-def _prompted_models(study: Study) -> Iterator[tuple[Mapping[str, Any], ModelSpec]]:
+def _collect_prompted_models(study: Study) -> Iterator[tuple[Mapping[str, Any], ModelSpec]]:
     """Yield the prompt settings and the model of each evaluation that prompts a local model."""
     from tasktransfer.core.nodes import Outcome
 

@@ -31,7 +31,7 @@ def data_fetch(chosen: argparse.Namespace) -> None:
         print(f"{archive.name} from {chosen.mirror or archive.address}")
         for licence in archive.licences:
             print(f"  {licence}")
-    if not (chosen.accept_licences or _accepts()):
+    if not (chosen.accept_licences or _request_acceptance()):
         raise ConfigError(
             "data fetch: the licences are not accepted. Add --accept-licences if you accept them"
         )
@@ -42,7 +42,7 @@ def data_fetch(chosen: argparse.Namespace) -> None:
     print(f"set data.release to {chosen.out}; `tasktransfer data stats` checks what it holds")
 
 
-def _accepts() -> bool:
+def _request_acceptance() -> bool:
     if not sys.stdin.isatty():
         return False
     try:

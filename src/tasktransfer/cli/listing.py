@@ -86,7 +86,7 @@ def list_presets() -> Iterator[Row]:
         yield {
             "preset": name,
             "design": config.get("design", "transfer"),
-            "purpose": _first_sentence((PRESETS / f"{name}.yaml").read_text("utf-8")),
+            "purpose": _extract_first_sentence((PRESETS / f"{name}.yaml").read_text("utf-8")),
         }
 
 
@@ -131,7 +131,7 @@ def _read_presets() -> Iterator[tuple[str, dict[str, Any]]]:
         yield file.stem, yaml.safe_load(file.read_text("utf-8"))
 
 
-def _first_sentence(text: str) -> str:
+def _extract_first_sentence(text: str) -> str:
     """Return the first sentence of a file's leading comment."""
     comment: list[str] = []
     for line in text.splitlines():

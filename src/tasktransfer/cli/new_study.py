@@ -122,9 +122,9 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
     written = None
     wish.folder.mkdir(parents=True, exist_ok=True)
     kind = declared["tasks"][target]["kind"]
-    smaller = list(product(_sources(kind), SIZES))
+    smaller = list(product(_propose_sources(kind), SIZES))
     for sources, size in with_progress(smaller, "searching for a study size that fits"):
-        config = _config(wish, declared, target, sources, size)
+        config = _build_config(wish, declared, target, sources, size)
         hours = _forecast(wish, config)
         written = Written(config, size, hours, _count(config))
         if hours * FORECAST_MAY_MISS <= wish.hours:
@@ -151,7 +151,7 @@ def find_target(label: str, declared: Mapping[str, Any]) -> str:
     )
 
 
-def _sources(kind: str) -> Iterator[dict[str, list[str]]]:
+def _propose_sources(kind: str) -> Iterator[dict[str, list[str]]]:
     """Yield dataset → FETA tasks: all classification tasks, those of the target's kind, a few."""
     classified = ("utterance_classification", "dialogue_classification", "multi_label")
 
@@ -168,7 +168,7 @@ def _sources(kind: str) -> Iterator[dict[str, list[str]]]:
     yield {name: some[:1] for name, some in whole.items()}
 
 
-def _config(
+def _build_config(
     wish: Wish,
     declared: Mapping[str, Any],
     target: str,
@@ -177,7 +177,7 @@ def _config(
 ) -> dict[str, Any]:
     """Return the config of a study, with paths relative to its folder."""
     files = {
-        split: [_from(wish.folder, Path(path)) for path in _listed(some)]
+        split: [_from(wish.folder, Path(path)) for path in _as_list(some)]
         for split, some in declared["files"].items()
     }
     own = {**declared, "files": {s: f[0] if len(f) == 1 else f for s, f in files.items()}}
@@ -194,7 +194,7 @@ def _config(
         "datasets": {
             wish.name: own,
             **{
-                name: {"tasks": _in_tiny_world(name, tasks) if tiny else tasks}
+                name: {"tasks": _select_tiny_tasks(name, tasks) if tiny else tasks}
                 for name, tasks in sources.items()
             },
         },
@@ -203,7 +203,7 @@ def _config(
         "models": [
             {
                 "name": Path(wish.model).name,
-                "family": wish.family or _family(Path(wish.model).expanduser()),
+                "family": wish.family or _infer_family(Path(wish.model).expanduser()),
                 "checkpoint": _from(wish.folder, Path(wish.model)) if folder else wish.model,
                 "max_length": size.max_length,
             }
@@ -218,7 +218,7 @@ def _config(
     }
 
 
-def _in_tiny_world(dataset: str, tasks: list[str]) -> list[str]:
+def _select_tiny_tasks(dataset: str, tasks: list[str]) -> list[str]:
     (tiny,) = (known.tiny for known in PACKAGE if known.name == dataset)
     return [task for task in tasks if tiny is not None and task in tiny.sizes]
 
@@ -228,7 +228,7 @@ def _count(config: Mapping[str, Any]) -> int:
     return sum(len(section["tasks"]) for section in config["datasets"].values()) - 1
 
 
-def _family(folder: Path) -> str:
+def _infer_family(folder: Path) -> str:
     """Return the family that a checkpoint's config implies: an encoder unless it generates."""
     content = json_text.read_object(folder / "config.json")
     if content.get("is_encoder_decoder"):
@@ -299,5 +299,5 @@ def _from(folder: Path, path: Path) -> str:
     return seen if seen.startswith(".") else f"./{seen}"
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]

@@ -72,16 +72,16 @@ def status(chosen: argparse.Namespace) -> None:
     from tasktransfer.operate import costs
 
     try:
-        study, _ = _study_of(chosen)
+        study, _ = _open_study_design(chosen)
         if chosen.summary:
             show(costs.costs(study), costs.as_text, as_json=chosen.json)
         else:
-            _watch(study, chosen.watch, as_json=chosen.json)
+            _follow_status(study, chosen.watch, as_json=chosen.json)
     except KeyboardInterrupt:
         print()
 
 
-def _watch(study: Study, every: int | None, *, as_json: bool) -> None:
+def _follow_status(study: Study, every: int | None, *, as_json: bool) -> None:
     from tasktransfer.operate.status import Watcher
     from tasktransfer.operate.status_text import as_text
 
@@ -100,7 +100,7 @@ def _watch(study: Study, every: int | None, *, as_json: bool) -> None:
         time.sleep(every)
 
 
-def _study_of(chosen: argparse.Namespace) -> tuple[Study, Design]:
+def _open_study_design(chosen: argparse.Namespace) -> tuple[Study, Design]:
     """Open the study and return it with its design.
 
     Inputs may be missing if their digests are cached: result folders are named after them.
@@ -134,7 +134,7 @@ def _merge(chosen: argparse.Namespace, other: Path) -> None:
     from tasktransfer.operate.merge import merge_results
     from tasktransfer.operate.merge_text import as_text, failure
 
-    study, design = _study_of(chosen)
+    study, design = _open_study_design(chosen)
     seen = merge_results(
         study,
         other,
@@ -152,7 +152,7 @@ def pack(chosen: argparse.Namespace) -> None:
     """Write the records and rows of all finished nodes into one Parquet file."""
     from tasktransfer.operate.pack import as_text, pack_results
 
-    study, design = _study_of(chosen)
+    study, design = _open_study_design(chosen)
     try:
         file = chosen.provenance
         provenance = read_regular(file, MOST_PROVENANCE).decode("utf-8") if file else ""
@@ -175,7 +175,7 @@ def gc(chosen: argparse.Namespace) -> None:
     from tasktransfer.operate.garbage import as_text, find_garbage, remove
 
     named = (argparse.Namespace(config=f, set=chosen.set) for f in chosen.config)
-    studies = [_study_of(each)[0] for each in named]
+    studies = [_open_study_design(each)[0] for each in named]
     garbage = find_garbage(studies, records=chosen.records)
     if chosen.json:
         print(json_text.printed(garbage.as_json(), indent=2))
@@ -183,14 +183,14 @@ def gc(chosen: argparse.Namespace) -> None:
         print(escape_text(as_text(garbage)), end="")
     if not garbage.items:
         return
-    if chosen.yes or (not chosen.json and _agreed(len(garbage.items))):
+    if chosen.yes or (not chosen.json and _request_consent(len(garbage.items))):
         gone = remove(garbage)
         print(escape_text(gone.as_text()), file=sys.stderr if chosen.json else sys.stdout)
     elif not chosen.json:
         print("nothing was deleted; add --yes to delete these files")
 
 
-def _agreed(count: int) -> bool:
+def _request_consent(count: int) -> bool:
     if not sys.stdin.isatty():
         return False
     try:

@@ -100,7 +100,7 @@ def folder(text: str) -> Path:
     """
     if not text:
         raise argparse.ArgumentTypeError("the name is empty; give the name of a folder")
-    with _unwritable_refused(text):
+    with _refuse_unwritable(text):
         path = Path(text)
         nearest = (part for part in (path, *path.parents) if part.exists() or part.is_symlink())
         there = next(nearest, Path())
@@ -119,7 +119,7 @@ def file(text: str) -> Path:
     """
     if not text:
         raise argparse.ArgumentTypeError("the name is empty; give the name of a file")
-    with _unwritable_refused(text):
+    with _refuse_unwritable(text):
         path = Path(text)
         if path.is_dir():
             raise argparse.ArgumentTypeError(f"{path} is a folder; give the name of a file")
@@ -133,7 +133,7 @@ def file(text: str) -> Path:
 
 
 @contextmanager
-def _unwritable_refused(text: str) -> Iterator[None]:
+def _refuse_unwritable(text: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

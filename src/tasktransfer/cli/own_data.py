@@ -35,7 +35,7 @@ def data_check(chosen: argparse.Namespace) -> None:
     from tasktransfer.datasets.declared.check import check_files
 
     name = _name(chosen.name, chosen.files)
-    tokens = _tokens(chosen.model) if chosen.model else None
+    tokens = _load_token_counter(chosen.model) if chosen.model else None
     checked = check_files(chosen.files, name, chosen.max_length, tokens)
     if chosen.json:
         print(json_text.printed(_as_json(checked), indent=2))
@@ -89,7 +89,7 @@ def name_of(files: Sequence[Path]) -> str:
     return f"{plain[:1].upper()}{plain[1:]}" if plain else "Own"
 
 
-def _tokens(model: str) -> Callable[[str], int]:
+def _load_token_counter(model: str) -> Callable[[str], int]:
     from tasktransfer.config.places import on_disk
     from tasktransfer.encoding.tokenizer import load_tokenizer
 
@@ -126,16 +126,18 @@ def init(chosen: argparse.Namespace) -> None:
     from tasktransfer.cli.new_study import Wish, found_release, write_study
     from tasktransfer.datasets.declared.check import check_files
 
-    files = chosen.file or [Path(_asked("--file", "File with your dialogues"))]
+    files = chosen.file or [Path(_request_answer("--file", "File with your dialogues"))]
     name = _name(chosen.name, files)
     checked = check_files(files, name)
     if checked.problems:
         raise DataError("\n".join(map(escape_line, checked.problems)))
     declared = yaml.safe_load(checked.text)["datasets"][name]
     labels = ", ".join(declared["tasks"])
-    label = chosen.label or _asked("--label", f"Label to predict ({labels})")
-    model = chosen.model or _asked("--model", "Model: a folder, a hub name, or tiny")
-    hours = chosen.hours or _hours(_asked("--hours", "Time budget in hours on this machine"))
+    label = chosen.label or _request_answer("--label", f"Label to predict ({labels})")
+    model = chosen.model or _request_answer("--model", "Model: a folder, a hub name, or tiny")
+    hours = chosen.hours or _hours(
+        _request_answer("--hours", "Time budget in hours on this machine")
+    )
     release = chosen.release or found_release()
     wish = Wish(
         *(tuple(files), label, model, hours, chosen.out, name),
@@ -158,7 +160,7 @@ def init(chosen: argparse.Namespace) -> None:
     print(f"run it: {here}snakemake --cores all; results/report.html begins with the answer")
 
 
-def _asked(name: str, question: str) -> str:
+def _request_answer(name: str, question: str) -> str:
     """Ask at the terminal and return the answer. Raises ConfigError if there is no terminal."""
     if not sys.stdin.isatty():
         raise ConfigError(f"{name}: missing, and there is no terminal to ask at; give the option")

@@ -30,7 +30,7 @@ def rate(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.panel.rate import rate as rated
     from tasktransfer.training.device import device_pool, lease
 
-    study = _of_the_panel(chosen)
+    study = _open_panel_study(chosen)
     with lease(device_pool()):
         for row in rated(study, chosen.pairs, chosen.seed, chosen.threads):
             sys.stdout.write(f"{json_text.printed(row, ensure_ascii=False)}\n")
@@ -40,9 +40,9 @@ def pairs(chosen: argparse.Namespace) -> None:
     """Write the training pairs of a panel study before they are labelled."""
     from tasktransfer.designs.panel.rate import write_pairs
 
-    for file in write_pairs(_of_the_panel(chosen), chosen.out):
+    for file in write_pairs(_open_panel_study(chosen), chosen.out):
         print(file)
 
 
-def _of_the_panel(chosen: argparse.Namespace) -> Study:
+def _open_panel_study(chosen: argparse.Namespace) -> Study:
     return open_study_of("panel", "only a panel has experts that rate", chosen)

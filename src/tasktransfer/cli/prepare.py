@@ -78,7 +78,7 @@ def world(chosen: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _making(
+def _lock_folder(
     path: Path, named: str, maker: Maker, complete: str, is_asked_for: Callable[[], bool]
 ) -> Iterator[bool]:
     """Lock a folder that only one process may write at a time, and yield whether to write it.
@@ -135,7 +135,7 @@ def data_prepare(chosen: argparse.Namespace) -> None:
         return same and noted.get("revision") == reader.revision(Path(source), None)
 
     named = (study.tiny_instances if chosen.tiny_world else study.instances)(dataset)
-    with _making(chosen.out, named, MAKER, MANIFEST, is_asked_for) as needed:
+    with _lock_folder(chosen.out, named, MAKER, MANIFEST, is_asked_for) as needed:
         if needed:
             if not chosen.tiny_world:
                 _generate_part(study, dataset)
@@ -161,7 +161,7 @@ def data_stats(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.transfer.tables import data_report
 
     study = open_study(chosen)
-    folders = _prepared(study)
+    folders = _prepare_datasets(study)
     seen = data_report.as_json(folders) if chosen.json else folders
     show(seen, data_report.as_text, as_json=chosen.json)
     if chosen.out:
@@ -179,7 +179,7 @@ def data_reference(chosen: argparse.Namespace) -> None:
 
     why = "only transfer studies have reference scores without a model"
     study = open_study_of("transfer", why, chosen)
-    config, folders = transfer_config(study), _prepared(study)
+    config, folders = transfer_config(study), _prepare_datasets(study)
     say = (lambda text: print(text, file=sys.stderr)) if chosen.json else print
     frames = [
         reference_rows(folder, dataset.tasks, config.training_for(dataset.name), progress=say)
@@ -214,8 +214,12 @@ def tiny_model(chosen: argparse.Namespace) -> None:
     if model.checkpoint != TINY:
         weights = study.revisions.models[chosen.model].weights
         maker = building.MAKER if architecture else gguf.MAKER
-        with _making(
-            chosen.out, named, maker, "config.json", lambda: _made_of(maker, chosen.out, weights)
+        with _lock_folder(
+            chosen.out,
+            named,
+            maker,
+            "config.json",
+            lambda: _has_weights(maker, chosen.out, weights),
         ) as needed:
             if needed and architecture:
                 labels = study.config.known_labels
@@ -229,12 +233,12 @@ def tiny_model(chosen: argparse.Namespace) -> None:
         noted = MAKER.said_of(chosen.out)
         return noted is not None and noted == recipe(family, instances)
 
-    with _making(chosen.out, named, MAKER, "config.json", is_asked_for) as needed:
+    with _lock_folder(chosen.out, named, MAKER, "config.json", is_asked_for) as needed:
         if needed:
             build(family, instances, chosen.out, chosen.threads)
 
 
-def _made_of(maker: Maker, folder: Path, weights: str) -> bool:
+def _has_weights(maker: Maker, folder: Path, weights: str) -> bool:
     return (maker.said_of(folder) or {}).get("weights") == weights
 
 
@@ -265,7 +269,7 @@ def encode(chosen: argparse.Namespace) -> None:
         wanted = {card.name for card in cards_of(data.name, tasks, model.family)}
         return noted.items() >= same and wanted <= noted["max_answer_tokens"].keys()
 
-    with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
+    with _lock_folder(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
         if needed:
             refuse_lacking(study, data.name)
             refuse_shortages(study)
@@ -291,7 +295,7 @@ def encode(chosen: argparse.Namespace) -> None:
                 print(f"{model.name} {line}", file=sys.stderr)
 
 
-def _prepared(study: Study) -> list[Path]:
+def _prepare_datasets(study: Study) -> list[Path]:
     """Return the folders of the datasets' cached instances; write those that are missing."""
     from tasktransfer.data.cache import prepare
     from tasktransfer.datasets.tiny_world import generate

@@ -267,7 +267,7 @@ def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]
     assert child.stdout is not None
     line, left = StatusLine(escape_line(study.config.study)), TimeLeft(study)
     try:
-        for text in _lines_or_ticks(child.stdout):
+        for text in _stream_lines_or_ticks(child.stdout):
             if text is not None:
                 progress.read(text.rstrip("\n"))
             elapsed = time.monotonic() - began
@@ -281,7 +281,7 @@ def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]
     return code, progress.failures() if code else []
 
 
-def _lines_or_ticks(stream: IO[str]) -> Iterator[str | None]:
+def _stream_lines_or_ticks(stream: IO[str]) -> Iterator[str | None]:
     """Yield the lines of a stream, and None for every second without a line."""
     lines: queue.Queue[str | None] = queue.Queue()
 

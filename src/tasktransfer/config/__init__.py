@@ -100,7 +100,7 @@ def validated(document: Document, cls: type[Study], kinds: Sequence[str] | None 
     try:
         study = cls.model_validate(document.value, context={"parts": parts, "kinds": kinds})
     except ValidationError as error:
-        problems += _problems(document, error, cls.model_json_schema)
+        problems += _collect_problems(document, error, cls.model_json_schema)
     problems += cls.contradictions(parts)
     forbidden = cls.forbidden(document.value)
     problems = [problem for problem in problems if problem.path not in forbidden]
@@ -115,13 +115,13 @@ def checked(document: Document, adapter: TypeAdapter[Any], context: Mapping[str,
     try:
         value = adapter.validate_python(document.value, context=context)
     except ValidationError as error:
-        raise document.error(_problems(document, error, adapter.json_schema)) from None
+        raise document.error(_collect_problems(document, error, adapter.json_schema)) from None
     if document.problems:
         raise document.error(())
     return value
 
 
-def _problems(
+def _collect_problems(
     document: Document, error: ValidationError, make_schema: Callable[[], Schema]
 ) -> Iterator[Problem]:
     """Yield the problems of a validation, without keys for which YAML reports a problem."""

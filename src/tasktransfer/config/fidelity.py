@@ -54,7 +54,7 @@ DESCRIPTIONS = {
 """Switch → its description."""
 
 
-def _key(kind: Any, description: str) -> Any:
+def _define_key(kind: Any, description: str) -> Any:
     """Return a switch as a key of the config. Null takes the setting's value."""
     if kind is float:
         kind = Annotated[float, Field(gt=0, le=100), NUMBER]
@@ -68,7 +68,10 @@ FidelityConfig: Any = create_model(
     "FidelityConfig",
     __base__=_Based,
     __doc__=_Based.__doc__,
-    **{each.name: _key(_TYPES[each.name], DESCRIPTIONS[each.name]) for each in fields(Fidelity)},
+    **{
+        each.name: _define_key(_TYPES[each.name], DESCRIPTIONS[each.name])
+        for each in fields(Fidelity)
+    },
 )
 
 

@@ -89,7 +89,7 @@ class _Number:
         return number | {"pattern": f"^(?:{_FLOAT_TEXT.pattern})$"}
 
 
-def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _refuse_duplicates(values: tuple[Any, ...]) -> tuple[Any, ...]:
     first: dict[str, int] = {}
     repeated = []
     for index, value in enumerate(values):
@@ -112,7 +112,7 @@ def _as_range(value: Any) -> Any:
     return list(range(value))
 
 
-def _with_host(url: str) -> str:
+def _check_host(url: str) -> str:
     """Return a URL, or raise ValueError if its host is missing or its port is not valid."""
     try:
         parts = urllib.parse.urlsplit(url)
@@ -126,7 +126,7 @@ def _with_host(url: str) -> str:
 LIST = Strict(False)
 """Marker for a tuple that a YAML list is converted to."""
 
-DISTINCT = AfterValidator(_distinct)
+DISTINCT = AfterValidator(_refuse_duplicates)
 """Marker for a tuple without duplicates."""
 
 NOT_EMPTY = Field(min_length=1)
@@ -153,7 +153,7 @@ Checkpoint = Annotated[
 Url = Annotated[
     str,
     Text(r"https?://[!$->A-\[\]-~]+", "write an address such as http://localhost:8000/v1"),
-    AfterValidator(_with_host),
+    AfterValidator(_check_host),
 ]
 KeyVariable = Annotated[
     str,

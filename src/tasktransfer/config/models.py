@@ -58,7 +58,7 @@ class ArchitectureConfig(Section):
 
     @field_validator("heads")
     @classmethod
-    def _divides(cls, heads: int, info: ValidationInfo) -> int:
+    def _check_heads(cls, heads: int, info: ValidationInfo) -> int:
         hidden = info.data.get("hidden", heads)
         if hidden % heads:
             raise ValueError(f"found {heads}, which does not divide hidden ({hidden}): change one")
@@ -172,7 +172,7 @@ class ModelConfig(Section):
 
     @field_validator("revision")
     @classmethod
-    def _of_the_hub(cls, revision: str | None, info: ValidationInfo) -> str | None:
+    def _check_revision(cls, revision: str | None, info: ValidationInfo) -> str | None:
         checkpoint = info.data.get("checkpoint")
         if revision is None or checkpoint is None:
             return revision

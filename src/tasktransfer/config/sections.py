@@ -81,7 +81,7 @@ class WholeData(DataConfig):
 
     @field_validator("few_sample")
     @classmethod
-    def _of_no_use(cls, few_sample: bool) -> bool:
+    def _refuse_few_sample(cls, few_sample: bool) -> bool:
         if few_sample:
             raise ValueError(
                 "found true, but no dataset of this design has a few-sample setting: remove it, "
@@ -181,7 +181,7 @@ class CommonConfig(Section):
         """Return the change that excludes a task from the study, for messages."""
         content = self.model_dump()
         for name in (task, dataset):
-            if keys := dict.fromkeys(_keys(content, name)):
+            if keys := dict.fromkeys(_find_key_paths(content, name)):
                 return f"remove {name!r} from {', '.join(keys)}"
         return f"remove the keys that use {task!r}"
 
@@ -223,13 +223,13 @@ class CommonConfig(Section):
         return content
 
 
-def _keys(value: Any, name: str, key: str = "") -> Iterator[str]:
+def _find_key_paths(value: Any, name: str, key: str = "") -> Iterator[str]:
     """Yield the key paths whose value is a name."""
     if isinstance(value, Mapping):
         for inner, item in value.items():
-            yield from _keys(item, name, f"{key}.{inner}" if key else str(inner))
+            yield from _find_key_paths(item, name, f"{key}.{inner}" if key else str(inner))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _keys(item, name, key)
+            yield from _find_key_paths(item, name, key)
     elif value == name:
         yield key

@@ -127,7 +127,7 @@ class TrainingConfig(Section):
 
     @field_validator("gradient_checkpointing")
     @classmethod
-    def _in_training_mode(cls, wanted: bool, info: ValidationInfo) -> bool:
+    def _check_gradient_checkpointing(cls, wanted: bool, info: ValidationInfo) -> bool:
         fidelity = info.data.get("fidelity")
         if wanted and fidelity is not None and not switches_of(fidelity)[1].backbone_dropout:
             raise ValueError(
@@ -140,11 +140,11 @@ class TrainingConfig(Section):
     def _has_effect(self) -> Self:
         refuse(
             (f".{key}", f"found {show(value)}, which has no effect in this design: {remedy}")
-            for key, remedy, value in self._keys_without_effect()
+            for key, remedy, value in self._find_ineffective_keys()
         )
         return self
 
-    def _keys_without_effect(self) -> Iterator[tuple[str, str, Any]]:
+    def _find_ineffective_keys(self) -> Iterator[tuple[str, str, Any]]:
         """Yield key, remedy and value of the keys in ``without_effect`` that are set."""
         for key, remedy in self.without_effect.items():
             section, _, switch = key.rpartition(".")

@@ -95,7 +95,7 @@ def read(path: Path) -> Document:
             exceeds the limits.
     """
     try:
-        return _document(_text(path), str(path))
+        return _parse_document(_read_text(path), str(path))
     except _UnreadableError as error:
         where = f"{path}:{error.line}" if error.line else str(path)
         raise ConfigError(f"{where}: {error}") from error
@@ -108,7 +108,7 @@ def value_of(text: str, source: str) -> Any:
         ConfigError: as in ``read``, and if the document has ``problems``.
     """
     try:
-        document = _document(text, source)
+        document = _parse_document(text, source)
     except _UnreadableError as error:
         raise ConfigError(f"{source}: {error}") from error
     for problem in document.problems:
@@ -116,7 +116,7 @@ def value_of(text: str, source: str) -> Any:
     return document.value
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         with open_regular(path) as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -134,7 +134,7 @@ def _text(path: Path) -> str:
         raise _UnreadableError(f"cannot be read ({error}); it must be UTF-8 text") from error
 
 
-def _document(text: str, source: str) -> Document:
+def _parse_document(text: str, source: str) -> Document:
     loader = None
     try:
         _measure(yaml.parse(text, Loader=Loader))
@@ -226,12 +226,12 @@ class _Builder:
         """Return the value of a node at a key path."""
         self.lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path)
+            return self._build_mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, at(path, index)) for index, item in enumerate(node.value)]
-        return self._scalar(node, path)
+        return self._build_scalar(node, path)
 
-    def _mapping(self, node: yaml.MappingNode, path: str) -> dict[Any, Any]:
+    def _build_mapping(self, node: yaml.MappingNode, path: str) -> dict[Any, Any]:
         first: dict[str, int] = {}
         own = [key_node for key_node, _ in node.value if key_node.tag != _MERGE]
         for key, line in ((self._key(key_node), key_node.start_mark.line + 1) for key_node in own):
@@ -260,7 +260,7 @@ class _Builder:
             raise _UnreadableError(text, line)
         return str(node.value)
 
-    def _scalar(self, node: yaml.Node, path: str) -> Any:
+    def _build_scalar(self, node: yaml.Node, path: str) -> Any:
         """Return a scalar value. A number that YAML versions read differently is a problem."""
         text, is_number = node.value, node.tag in (_INTEGER, _FLOAT)
         if is_number and len(text) > MAX_DIGITS:

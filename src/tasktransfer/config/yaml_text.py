@@ -24,7 +24,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _quote_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     """Quote texts that YAML 1.2 reads as numbers (``1e3``) or that have characters to escape."""
     style = "'" if _is_number(text) else None
     if text != escape_line(text):
@@ -40,7 +40,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(str, _quote_text)
 
 
 def write_yaml(value: Any) -> str:

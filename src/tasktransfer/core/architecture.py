@@ -74,11 +74,11 @@ class Architecture:
         """Return the number of trained parameters. Embeddings and output layer are not tied."""
         words = vocabulary * (2 * self.embedding + self.units + 1)
         if self.kind == "transformer":
-            return words + _transformer(self)
-        stack = _lstm(self.embedding, self.units, self.layers)
+            return words + _count_transformer_parameters(self)
+        stack = _count_lstm_parameters(self.embedding, self.units, self.layers)
         encoder = {
-            "bilstm_attention": _bilstm(self.embedding, self.units, self.layers),
-            "hred": stack + _lstm(self.units, self.units, self.layers),
+            "bilstm_attention": _count_bilstm_parameters(self.embedding, self.units, self.layers),
+            "hred": stack + _count_lstm_parameters(self.units, self.units, self.layers),
         }.get(self.kind, stack)
         # Additive attention: two matrices and a vector, and a matrix for state and context vector.
         attention = 0 if self.kind == "lstm" else (4 * self.units + 2) * self.units
@@ -122,18 +122,18 @@ def refuse_other(folder: Path, weights: str) -> None:
         )
 
 
-def _lstm(inputs: int, units: int, layers: int) -> int:
+def _count_lstm_parameters(inputs: int, units: int, layers: int) -> int:
     """Return the number of parameters of torch's LSTM: four gates, each with two biases."""
     first = 4 * units * (inputs + units + 2)
     return first + (layers - 1) * 4 * units * (2 * units + 2)
 
 
-def _bilstm(inputs: int, units: int, layers: int) -> int:
+def _count_bilstm_parameters(inputs: int, units: int, layers: int) -> int:
     first = 8 * units * (inputs + units + 2)
     return first + (layers - 1) * 8 * units * (3 * units + 2)
 
 
-def _transformer(of: Architecture) -> int:
+def _count_transformer_parameters(of: Architecture) -> int:
     width = of.units
     attention = 4 * width * (width + 1)
     block = 2 * width * of.feed_forward + of.feed_forward + width

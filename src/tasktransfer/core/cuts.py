@@ -11,14 +11,14 @@ def cuts_of(identity: Any) -> dict[str, int]:
 
     A node with such limits uses subsampled data.
     """
-    return dict(_cuts(identity, ""))
+    return dict(_collect_cuts(identity, ""))
 
 
-def _cuts(value: Any, path: str) -> list[tuple[str, int]]:
+def _collect_cuts(value: Any, path: str) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     for key, item in value.items() if isinstance(value, Mapping) else ():
         below = f"{path}.{key}" if path else str(key)
         if str(key).startswith("limit") and isinstance(item, int) and not isinstance(item, bool):
             found.append((below, item))
-        found += _cuts(item, below)
+        found += _collect_cuts(item, below)
     return found

@@ -71,11 +71,11 @@ class Former:
 
     def _of_evaluation(self, evaluation: Evaluation) -> dict[str, Any]:
         of = evaluation.of
-        judged = self._outcome(of) if isinstance(of, Outcome) else self.digest(of)
+        judged = self._hash_outcome(of) if isinstance(of, Outcome) else self.digest(of)
         pools = [[self.digest(pool.data), pool.task] for pool in evaluation.pools]
         return {"of": judged, **({"pools": pools} if pools else {})}
 
-    def _outcome(self, outcome: Outcome) -> str:
+    def _hash_outcome(self, outcome: Outcome) -> str:
         return digest_of({**outcome.identity, "starts": [self._start(s) for s in outcome.starts]})
 
     def _start(self, start: Start) -> dict[str, Any]:

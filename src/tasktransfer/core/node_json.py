@@ -42,7 +42,7 @@ def to_json(node: Any) -> Any:
     if is_dataclass(kind):
         return {
             name: to_json(value)
-            for name, default in _fields(kind)
+            for name, default in _list_fields(kind)
             if (value := getattr(node, name)) != default
         }
     if isinstance(node, tuple | list):
@@ -51,7 +51,7 @@ def to_json(node: Any) -> Any:
 
 
 @cache
-def _fields(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+def _list_fields(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
     """Return name and default of each field. Cached, because there are thousands of stages."""
     return tuple(
         (f.name, f.default if f.default_factory is MISSING else f.default_factory())
@@ -79,12 +79,12 @@ def from_json(
         raise ConfigError(
             f"{source}: not a {noun}: found a {type(value).__name__}, expected an object; {_REMEDY}"
         )
-    if _depth(value) > MOST_LEVELS:
+    if _measure_depth(value) > MOST_LEVELS:
         raise ConfigError(
             f"{source}: not a {noun}: nested more than {MOST_LEVELS} levels deep; {_REMEDY}"
         )
     try:
-        node: AnyNode = _adapter(noun).validate_json(json.dumps(value), strict=True)
+        node: AnyNode = _build_adapter(noun).validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(str(part) for part in problem["loc"])
@@ -93,12 +93,12 @@ def from_json(
             f"{str(problem['input'])[:80]!r}; {_REMEDY}"
         ) from error
     for stage in with_ancestors((node,)):
-        if isinstance(stage, Stage) and (impossible := _impossible(stage)):
+        if isinstance(stage, Stage) and (impossible := _find_impossible_value(stage)):
             raise ConfigError(f"{source}: not a {noun}: {impossible}; {_REMEDY}")
     return node if cards_of is None else with_cards((node,), cards_of)[0]
 
 
-def _impossible(stage: Stage) -> str | None:
+def _find_impossible_value(stage: Stage) -> str | None:
     """Return a problem of values that have the right type but are out of range, or None."""
     numbers = {
         "model.max_length": stage.model.max_length,
@@ -119,7 +119,7 @@ def _impossible(stage: Stage) -> str | None:
 
 
 @cache
-def _adapter(noun: str) -> Any:
+def _build_adapter(noun: str) -> Any:
     from pydantic import TypeAdapter  # noqa: PLC0415
 
     # The nodes' modules import each other for type checking only. pydantic looks the names up in
@@ -129,7 +129,7 @@ def _adapter(noun: str) -> Any:
     return TypeAdapter(next(kind for kind, name in _NOUNS.items() if name == noun))
 
 
-def _depth(value: Any) -> int:
+def _measure_depth(value: Any) -> int:
     """Return the nesting depth of objects and lists, counted to just above the maximum."""
     level, depth = [value], 0
     while level and depth <= MOST_LEVELS:

@@ -221,12 +221,12 @@ class PlanBuilder:
                 tests=None if step.test_on is None else tuple(sorted(step.test_on)),
                 recipe=self._recipe_of(read.name, involved, trained.family),
             )
-            stages[step] = self._known(stage)
+            stages[step] = self._register_stage(stage)
             refuse_large(len(self._stages))
             before = step
         return stages
 
-    def _known(self, stage: Stage) -> Stage:
+    def _register_stage(self, stage: Stage) -> Stage:
         """Return the known stage that equals a stage, or register the stage.
 
         A stage that differs from a known stage in its selection only is the same training run, and

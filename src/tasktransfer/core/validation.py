@@ -122,20 +122,22 @@ def problems_of(
     """
     by_key_path: dict[KeyPath, list[ErrorDetails]] = {}
     for details in error.errors(include_url=False, include_input=False):
-        by_key_path.setdefault(_key_path(details, value), []).append(details)
+        by_key_path.setdefault(_extract_key_path(details, value), []).append(details)
     outer = {key_path[:depth] for key_path in by_key_path for depth in range(len(key_path))}
     root = schema()
     for key_path, several in by_key_path.items():
         if key_path not in outer:
             own = [each for each in several if each["type"] not in _OF_ANOTHER_TYPE] or several
-            yield from _worded(own, key_path, value, root, _path(path, key_path, value))
+            yield from _describe_problems(
+                own, key_path, value, root, _format_path(path, key_path, value)
+            )
 
 
-def _key_path(details: ErrorDetails, value: Any) -> KeyPath:
+def _extract_key_path(details: ErrorDetails, value: Any) -> KeyPath:
     """Return keys and indices, without the names of types that pydantic puts between them."""
     key_path: list[str | int] = []
     for part in details["loc"]:
-        if part in (value if isinstance(value, dict) else _indices(value)):
+        if part in (value if isinstance(value, dict) else _list_indices(value)):
             value = value[part]
         elif details["type"] != "missing" or part is not details["loc"][-1]:
             continue
@@ -143,18 +145,18 @@ def _key_path(details: ErrorDetails, value: Any) -> KeyPath:
     return tuple(key_path)
 
 
-def _indices(value: Any) -> range:
+def _list_indices(value: Any) -> range:
     return range(len(value)) if isinstance(value, list) else range(0)
 
 
-def _path(path: str, key_path: KeyPath, value: Any) -> str:
+def _format_path(path: str, key_path: KeyPath, value: Any) -> str:
     for part in key_path:
         path = at(path, part if isinstance(value, list) else str(part))
         value = value.get(part) if isinstance(value, dict) else value[part]
     return path
 
 
-def _worded(
+def _describe_problems(
     several: list[ErrorDetails], key_path: KeyPath, value: Any, root: Schema, path: str
 ) -> Iterator[Problem]:
     first = several[0]
@@ -164,16 +166,20 @@ def _worded(
     elif first["type"] == "value_error":
         yield Problem(path, first["msg"].removeprefix("Value error, "))
     elif first["type"] == "missing":
-        helps = [node["description"] for node in _nodes(root, key_path) if "description" in node]
+        helps = [
+            node["description"] for node in _find_nodes(root, key_path) if "description" in node
+        ]
         yield Problem(path, ": ".join(["is missing", *helps[:1]]))
     elif first["type"] in ("extra_forbidden", "invalid_key") or first["loc"][-1:] == ("[key]",):
-        keys = [key for node in _nodes(root, key_path[:-1]) for key in _keys(node)]
+        keys = [key for node in _find_nodes(root, key_path[:-1]) for key in _list_keys(node)]
         yield Problem(path, unknown("key", key_path[-1], keys))
     else:
         for part in key_path:
             value = value[part]
-        expected = " or ".join(dict.fromkeys(map(_expected, several)))
-        yield Problem(path, f"found {show(value)}, expected {expected}{_advice(several, value)}")
+        expected = " or ".join(dict.fromkeys(map(_describe_expectation, several)))
+        yield Problem(
+            path, f"found {show(value)}, expected {expected}{_format_advice(several, value)}"
+        )
 
 
 _OF_ANOTHER_TYPE = {
@@ -203,40 +209,44 @@ _WORDS = _OF_ANOTHER_TYPE | {
 """Kind of pydantic's error → text of the expected value, with fields of the error's context."""
 
 
-def _expected(details: ErrorDetails) -> str:
+def _describe_expectation(details: ErrorDetails) -> str:
     words = _WORDS.get(details["type"])
     return words.format(**details.get("ctx", {})) if words else details["msg"]
 
 
-def _advice(several: list[ErrorDetails], value: Any) -> str:
+def _format_advice(several: list[ErrorDetails], value: Any) -> str:
     kinds = {details["type"] for details in several}
     if isinstance(value, str):
-        choices = [name for each in several for name in re.findall(r"'([^']+)'", _expected(each))]
+        choices = [
+            name
+            for each in several
+            for name in re.findall(r"'([^']+)'", _describe_expectation(each))
+        ]
         return nearest(value, choices) or (f": write [{value}]" if "tuple_type" in kinds else "")
     if kinds == {"string_type"} and isinstance(value, (int, float, date)):
         return "; put it in quotes"
     return ""
 
 
-def _nodes(root: Schema, key_path: KeyPath) -> list[Schema]:
+def _find_nodes(root: Schema, key_path: KeyPath) -> list[Schema]:
     """Return the JSON schema's nodes for a key, one for each type that is allowed there."""
-    nodes = _alternatives(root, root)
+    nodes = _list_alternatives(root, root)
     for part in key_path:
         children = [node.get("properties", {}).get(part) for node in nodes]
         children += [node.get(key) for node in nodes for key in ("items", "additionalProperties")]
-        inner = [_alternatives(child, root) for child in children if isinstance(child, dict)]
+        inner = [_list_alternatives(child, root) for child in children if isinstance(child, dict)]
         nodes = list(chain.from_iterable(inner))
     return nodes
 
 
-def _alternatives(node: Schema, root: Schema) -> list[Schema]:
+def _list_alternatives(node: Schema, root: Schema) -> list[Schema]:
     if "$ref" in node:
         node = root["$defs"][node["$ref"].rpartition("/")[2]] | node
     several = (*node.get("anyOf", ()), *node.get("oneOf", ()))
-    options = [_alternatives(option, root) for option in several]
+    options = [_list_alternatives(option, root) for option in several]
     return [node, *chain.from_iterable(options)]
 
 
-def _keys(node: Schema) -> Iterable[str]:
+def _list_keys(node: Schema) -> Iterable[str]:
     names = node.get("propertyNames", {})
     return (*node.get("properties", ()), *names.get("enum", ()), *names.get("examples", ()))

@@ -67,13 +67,13 @@ def prepend_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
             instances = read_instances(cache, task, split)
             ranked = rank(fitted, instances)
             derived[task, split] = [
-                _with_prefix(instance, " ".join(labels[:k]))
+                _add_prefix(instance, " ".join(labels[:k]))
                 for instance, labels in zip(instances, ranked, strict=True)
             ]
     return derived
 
 
-def _with_prefix(instance: Instance, words: str) -> Instance:
+def _add_prefix(instance: Instance, words: str) -> Instance:
     """Return an instance with words before its context and shifted offsets."""
     shift = len(words) + 1
     return replace(

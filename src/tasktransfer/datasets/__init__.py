@@ -87,7 +87,7 @@ def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterat
     if not dataset.cards:
         yield "cards: none; give at least one task"
     for field in ("name", "short"):
-        yield from _duplicates(field, [getattr(card, field) for card in dataset.cards])
+        yield from _find_duplicates(field, [getattr(card, field) for card in dataset.cards])
     for card in dataset.cards:
         if card.dataset != dataset.name:
             yield f"{card.name}.dataset: {card.dataset!r}; write {dataset.name!r}"
@@ -102,7 +102,7 @@ def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterat
 
 def card_digests(dataset: str) -> Mapping[str, str]:
     """Return task → digest of its card. Raises ConfigError for an unknown dataset."""
-    return _dataset(dataset).card_digests
+    return _resolve_dataset(dataset).card_digests
 
 
 def data_of(dataset: str, revision: str, settings: Mapping[str, Any] | None = None) -> Data:
@@ -144,10 +144,10 @@ def get_task(dataset: str, name: str) -> Task:
             a short one, the nearest for a misspelling, or the dataset that has the task.
     """
     dataset, name = task_of(dataset, name)
-    tasks = _dataset(dataset).tasks
+    tasks = _resolve_dataset(dataset).tasks
     if name not in tasks:
         raise ConfigError(
-            f"unknown task {name!r} of {dataset}{_task_hint(dataset, name)}; "
+            f"unknown task {name!r} of {dataset}{_format_task_hint(dataset, name)}; "
             f"the tasks of {dataset} are {', '.join(tasks)}"
         )
     return tasks[name]
@@ -159,22 +159,22 @@ def find_task(dataset: str, name: str) -> Task | None:
     return DATASETS[dataset].tasks.get(name) if dataset in DATASETS else None
 
 
-def _dataset(name: str) -> Dataset:
+def _resolve_dataset(name: str) -> Dataset:
     if name not in DATASETS:
         raise ConfigError(
-            f"unknown dataset {name!r}{_did_you_mean(name, DATASETS)}; "
+            f"unknown dataset {name!r}{_propose_name(name, DATASETS)}; "
             f"the datasets are {', '.join(DATASETS)}"
         )
     return DATASETS[name]
 
 
-def _duplicates(field: str, names: list[str]) -> Iterator[str]:
+def _find_duplicates(field: str, names: list[str]) -> Iterator[str]:
     folded = [name.casefold() for name in names]
     for name in sorted({name for name in names if folded.count(name.casefold()) > 1}):
         yield f"cards: duplicate {field} {name!r}; give each task its own"
 
 
-def _task_hint(dataset: str, name: str) -> str:
+def _format_task_hint(dataset: str, name: str) -> str:
     tasks = DATASETS[dataset].tasks
     for card in tasks.values():
         if card.short.casefold() == name.casefold():
@@ -182,10 +182,10 @@ def _task_hint(dataset: str, name: str) -> str:
     for other in DATASETS.values():
         if name in other.tasks:
             return f": it is a task of {other.name}, and studies never mix datasets"
-    return _did_you_mean(name, tasks)
+    return _propose_name(name, tasks)
 
 
-def _did_you_mean(name: str, names: Iterable[str]) -> str:
+def _propose_name(name: str, names: Iterable[str]) -> str:
     # Ignores case, because "friends" and "meld_emotion_recognition" are likely mistakes.
     by_casefold = {each.casefold(): each for each in names}
     near = get_close_matches(name.casefold(), by_casefold, n=1)

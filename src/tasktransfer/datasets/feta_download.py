@@ -90,14 +90,14 @@ def download(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
     address = archive.address if mirror is None else f"{mirror.rstrip('/')}/{archive.name}"
     part = folder / f".{archive.name}.download"
     folder.mkdir(parents=True, exist_ok=True)
-    with _reporting(address, archive.name, folder):
+    with _report_network_errors(address, archive.name, folder):
         try:
-            _receive(address, part)
+            _download_rest(address, part)
         except urllib.error.HTTPError as error:
             if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
             part.unlink()  # as long as the archive or longer, and not sound
-            _receive(address, part)
+            _download_rest(address, part)
     _check(part, archive, address)
     digest = sha256_of(part)
     if recorded is not None and digest != recorded:
@@ -137,7 +137,7 @@ def _compare(path: Path, recorded: str | None) -> None:
         )
 
 
-def _receive(address: str, part: Path) -> None:
+def _download_rest(address: str, part: Path) -> None:
     """Append what the server has beyond the bytes of ``part``.
 
     Raises:
@@ -192,7 +192,7 @@ def _check(part: Path, archive: Archive, address: str) -> None:
 
 
 @contextmanager
-def _reporting(address: str, name: str, folder: Path) -> Iterator[None]:
+def _report_network_errors(address: str, name: str, folder: Path) -> Iterator[None]:
     """Report errors of the network as DataErrors that say how to go on without it."""
     remedy = (
         f"Run the command again, which resumes; or download {name} in a browser and put it into "

@@ -78,11 +78,11 @@ def encode_dataset(
     cards = cards_of(dataset, tasks or cached.tasks, family)
     others = [load_tokenizer(*beside, "encoder")] if beside else []
     if is_recipe(checkpoint):  # its vocabulary comes from the training instances
-        texts = _training_texts(instances, cached, cards)
+        texts = _read_training_texts(instances, cached, cards)
         tokenizer = word_tokenizer(texts, of_weights(checkpoint).least_count)
     else:
         tokenizer = load_tokenizer(checkpoint, revision, family)
-        words = _words(instances, cached, cards, list(tokenizer.get_added_vocab()))
+        words = _count_words(instances, cached, cards, list(tokenizer.get_added_vocab()))
         check_words(tokenizer, words, max_unknown_words, checkpoint)
     with replacing_folder(out, MAKER) as building:
         manifest: dict[str, Any] = {
@@ -110,7 +110,7 @@ def encode_dataset(
         for card in with_progress(cards, f"encoding {dataset}"):
             limit = 0
             if family in ("decoder", "encoder_decoder") and not card.by_head:
-                limit = _answer_limit(tokenizer, card, family, fidelity)
+                limit = _compute_answer_limit(tokenizer, card, family, fidelity)
             manifest["max_answer_tokens"][card.name] = limit
             for split in SPLITS:
                 rows = _instances(instances, cached, card.name, split)
@@ -150,7 +150,7 @@ def encode_instances(
     fidelity: Fidelity = DEFAULT,
 ) -> None:
     """Tokenize instances of one task into the files of a split, in an existing folder."""
-    limit = 0 if family == "encoder" else _answer_limit(tokenizer, card, family, fidelity)
+    limit = 0 if family == "encoder" else _compute_answer_limit(tokenizer, card, family, fidelity)
     examples = list(_encode(tokenizer, card, rows, family, max_length, limit, fidelity))
     scoring = [_scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows]
     write_split(out, card.name, split, examples, scoring)
@@ -162,7 +162,9 @@ def cards_of(dataset: str, tasks: Iterable[str], family: Family) -> list[Task]:
     return [card for card in cards if family != "encoder" or card.kind != "reply"]
 
 
-def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fidelity) -> int:
+def _compute_answer_limit(
+    tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fidelity
+) -> int:
     """Return the maximum number of generated tokens."""
     if fidelity.generation_length == "tlidb" and task.toolkit:
         return toolkit.answer_limit(task.toolkit, family)
@@ -182,7 +184,7 @@ def made_from(
     }
 
 
-def _words(
+def _count_words(
     folder: Path, cached: Manifest, cards: Sequence[Task], marks: Sequence[str] = ()
 ) -> Counter[str]:
     """Count the words (runs of letters and digits) of the distinct training contexts.
@@ -198,7 +200,7 @@ def _words(
     return Counter(word for context in plain for word in re.findall(r"\w+", context))
 
 
-def _training_texts(folder: Path, cached: Manifest, cards: Sequence[Task]) -> list[str]:
+def _read_training_texts(folder: Path, cached: Manifest, cards: Sequence[Task]) -> list[str]:
     """Return every turn of the training dialogues once.
 
     These are the last context of each dialogue, which includes all earlier turns, and its answer.

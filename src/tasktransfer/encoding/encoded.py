@@ -275,32 +275,32 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
     recorded = json_text.read_object(folder / "manifest.json").get("sha256") or {}
     names = [f"{task}-{split}.{what}.arrow" for what in ("units", "instances")]
     examples, rows = (_read_arrow(folder / name, recorded.get(name)) for name in names)
-    nested = _column(examples, "sequences")
-    ids = _column(rows, "id").to_pylist()
+    nested = _read_column(examples, "sequences")
+    ids = _read_column(rows, "id").to_pylist()
     has_dialogues = "dialogue_id" in rows.column_names
     return EncodedSplit(
         task=task,
-        instance=_numbers(_column(examples, "instance")),
-        output=_numbers(_column(examples, "output")),
+        instance=_read_numbers(_read_column(examples, "instance")),
+        output=_read_numbers(_read_column(examples, "output")),
         first_sequence=_list_starts(nested),
-        sequences=_ragged(_flat(nested)),
-        second_starts=_numbers(_flat(_column(examples, "second_starts"))),
-        labels=_ragged(_column(examples, "labels")),
-        offsets=_ragged(_column(examples, "offsets")),
+        sequences=_convert_ragged(_flatten_lists(nested)),
+        second_starts=_read_numbers(_flatten_lists(_read_column(examples, "second_starts"))),
+        labels=_convert_ragged(_read_column(examples, "labels")),
+        offsets=_convert_ragged(_read_column(examples, "offsets")),
         ids=ids,
         dialogue_ids=(
-            _column(rows, "dialogue_id").to_pylist() if has_dialogues else [None] * len(ids)
+            _read_column(rows, "dialogue_id").to_pylist() if has_dialogues else [None] * len(ids)
         ),
-        targets=_tuples(_column(rows, "target")),
-        contexts=_column(rows, "context").to_pylist(),
-        answers=_answers(examples),
+        targets=_convert_tuples(_read_column(rows, "target")),
+        contexts=_read_column(rows, "context").to_pylist(),
+        answers=_read_answers(examples),
     )
 
 
-def _answers(examples: pa.Table) -> dict[int, list[list[int]]]:
+def _read_answers(examples: pa.Table) -> dict[int, list[list[int]]]:
     if ANSWERS.name not in examples.column_names:
         return {}
-    rows = _column(examples, ANSWERS.name).to_pylist()
+    rows = _read_column(examples, ANSWERS.name).to_pylist()
     return {example: several for example, several in enumerate(rows) if several}
 
 
@@ -322,37 +322,37 @@ def _read_arrow(path: Path, sha256: str | None) -> pa.Table:
     return table
 
 
-def _column(table: pa.Table, name: str) -> Any:
+def _read_column(table: pa.Table, name: str) -> Any:
     column = table.column(name)
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
-def _ragged(array: Any) -> Ragged:
-    return Ragged(_numbers(_flat(array)), _list_starts(array))
+def _convert_ragged(array: Any) -> Ragged:
+    return Ragged(_read_numbers(_flatten_lists(array)), _list_starts(array))
 
 
-def _numbers(array: Any) -> Ints:
+def _read_numbers(array: Any) -> Ints:
     """Return a view of a column of numbers.
 
     ``to_numpy`` would import pandas, a tenth of the time to a training's first update. ``flatten``
-    in ``_flat`` would import pyarrow's compute functions.
+    in ``_flatten_lists`` would import pyarrow's compute functions.
     """
     view: Ints = np.from_dlpack(array) if len(array) else np.zeros(0, np.int32)  # type: ignore[assignment]
     return view
 
 
-def _flat(lists: Any) -> Any:
+def _flatten_lists(lists: Any) -> Any:
     """Return the concatenated values of a column of lists."""
     first, last = (int(lists.offsets[i].as_py()) for i in (0, len(lists))) if len(lists) else (0, 0)
     return lists.values.slice(first, last - first)
 
 
-def _tuples(lists: Any) -> list[tuple[str, ...]]:
+def _convert_tuples(lists: Any) -> list[tuple[str, ...]]:
     """Return a column of lists of text as tuples; reading the lists one by one would be slow."""
-    values, starts = _flat(lists).to_pylist(), _list_starts(lists).tolist()
+    values, starts = _flatten_lists(lists).to_pylist(), _list_starts(lists).tolist()
     return [tuple(values[a:b]) for a, b in itertools.pairwise(starts)]
 
 
 def _list_starts(array: Any) -> Ints:
-    starts = _numbers(array.offsets)
+    starts = _read_numbers(array.offsets)
     return starts - starts[0] if len(starts) else np.zeros(1, np.int32)

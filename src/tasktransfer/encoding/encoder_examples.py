@@ -29,7 +29,7 @@ def encoder_examples(
     max_length: int,
     lost_spans: str = "skipped",
 ) -> Iterator[Example]:
-    pairs = [_encoder_pairs(task, row) for row in rows]
+    pairs = [_build_encoder_pairs(task, row) for row in rows]
     tokenizer.truncation_side = "left" if task.keeps == "end" else "right"
     shortened = "only_second" if task.first == "query" else "only_first"
     flat = [pair for row in pairs for pair in row]
@@ -39,19 +39,21 @@ def encoder_examples(
     for position, (row, its_pairs) in enumerate(zip(rows, pairs, strict=True)):
         read = [next(encoded) for _ in its_pairs]
         mine = [example for example, _ in read]
-        offsets = _context_offsets(mine[0], bool(its_pairs[0][0])) if task.kind == "span" else []
+        offsets = (
+            _list_context_offsets(mine[0], bool(its_pairs[0][0])) if task.kind == "span" else []
+        )
         yield Example(
             instance=position,
             output=0,
             sequences=[e.ids for e in mine],
-            second_starts=[_second_start(e) for e in mine],
-            labels=_encoder_labels(task, row, offsets, lost_spans),
+            second_starts=[_locate_second_segment(e) for e in mine],
+            labels=_encode_labels(task, row, offsets, lost_spans),
             offsets=[edge for pair in offsets for edge in pair],
             shortened=any(too_long for _, too_long in read),
         )
 
 
-def _encoder_pairs(task: Task, row: Instance) -> list[tuple[str, str]]:
+def _build_encoder_pairs(task: Task, row: Instance) -> list[tuple[str, str]]:
     """Return the segment pairs of an instance: query and context, or context and query."""
     if task.kind == "multiple_choice":
         return [(query, row.context) for query in encoder_option_texts(task, row)]
@@ -80,7 +82,8 @@ def _encode_pairs(
         some = pairs[begin : begin + TOKENIZED_TOGETHER]
         try:
             yield from (
-                (encoded, False) for encoded in _tokenized(tokenizer, some, max_length, shortened)
+                (encoded, False)
+                for encoded in _tokenise_pairs(tokenizer, some, max_length, shortened)
             )
         except Exception as error:
             # Fast tokenizers raise a bare Exception if a query is too long by itself. Only then
@@ -88,15 +91,16 @@ def _encode_pairs(
             if "Truncation error" not in str(error):
                 raise
             for pair in some:
-                yield from _one_by_one(tokenizer, pair, max_length, shortened)
+                yield from _tokenise_pair(tokenizer, pair, max_length, shortened)
 
 
-def _one_by_one(
+def _tokenise_pair(
     tokenizer: Tokenizer, pair: tuple[str, str], max_length: int, shortened: str
 ) -> list[tuple[Any, bool]]:
     try:
         return [
-            (encoded, False) for encoded in _tokenized(tokenizer, [pair], max_length, shortened)
+            (encoded, False)
+            for encoded in _tokenise_pairs(tokenizer, [pair], max_length, shortened)
         ]
     except Exception as error:
         if "Truncation error" not in str(error):
@@ -107,10 +111,10 @@ def _one_by_one(
         pair, strategy = (pair[0], pair[1][:last]), shortened
     else:
         strategy = "longest_first"
-    return [(encoded, True) for encoded in _tokenized(tokenizer, [pair], max_length, strategy)]
+    return [(encoded, True) for encoded in _tokenise_pairs(tokenizer, [pair], max_length, strategy)]
 
 
-def _tokenized(
+def _tokenise_pairs(
     tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], max_length: int, strategy: str
 ) -> list[Any]:
     queries, contexts = [query for query, _ in pairs], [context for _, context in pairs]
@@ -122,7 +126,7 @@ def _tokenized(
     return encodings
 
 
-def _second_start(encoded: Any) -> int:
+def _locate_second_segment(encoded: Any) -> int:
     """Return the index of the second segment's first token; the length if there is no second."""
     types: list[int] = encoded.type_ids
     if 1 in types:
@@ -131,7 +135,7 @@ def _second_start(encoded: Any) -> int:
     return segments.index(1) if 1 in segments else len(types)
 
 
-def _context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:
+def _list_context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:
     """Return each token's character range in the context; (-1, -1) for tokens outside of it."""
     wanted = 1 if has_query else 0
     return [
@@ -140,11 +144,11 @@ def _context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:
     ]
 
 
-def _encoder_labels(
+def _encode_labels(
     task: Task, row: Instance, offsets: list[tuple[int, int]], lost_spans: str
 ) -> list[int]:
     if task.kind == "span":
-        return _span_labels(task, row, offsets, lost_spans)
+        return _encode_span_labels(task, row, offsets, lost_spans)
     if task.kind == "multi_label":
         return [int(label in row.target) for label in task.labels]
     if task.kind == "rating":
@@ -152,7 +156,9 @@ def _encoder_labels(
     return [task.labels.index(label) for label in row.target]
 
 
-def _span_labels(task: Task, row: Instance, offsets: list[tuple[int, int]], lost: str) -> list[int]:
+def _encode_span_labels(
+    task: Task, row: Instance, offsets: list[tuple[int, int]], lost: str
+) -> list[int]:
     """Return the first and last token of the first gold answer that is left in the input.
 
     (0, 0), the first token, means "no answer" and is used only for unanswerable instances. An

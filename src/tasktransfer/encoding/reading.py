@@ -48,10 +48,10 @@ def reading(start: str, what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise ModelError(f"{start}: {what} cannot be read: {_in_our_words(error)}") from error
+        raise ModelError(f"{start}: {what} cannot be read: {_explain_error(error)}") from error
 
 
-def _in_our_words(error: Exception) -> str:
+def _explain_error(error: Exception) -> str:
     """Return the cause without lists of classes and without advice that does not apply here."""
     from transformers import __version__
 

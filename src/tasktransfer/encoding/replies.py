@@ -29,9 +29,9 @@ def encoded_apart(
     columns: list[list[list[int]]] = []
     for tokenizer in tokenizers:
         tokenizer.truncation_side = "left" if task.keeps == "end" else "right"
-        columns.append(_ids(tokenizer, [row.context for row in rows], max_length))
+        columns.append(_tokenise_texts(tokenizer, [row.context for row in rows], max_length))
         if with_reply:
-            columns.append(_ids(tokenizer, [row.target[0] for row in rows], max_length))
+            columns.append(_tokenise_texts(tokenizer, [row.target[0] for row in rows], max_length))
     for position, row in enumerate(rows):
         sequences = [column[position] for column in columns]
         labels = [task.labels.index(label) for label in row.target] if task.labels else []
@@ -52,7 +52,7 @@ def with_beside(
         yield replace(example, sequences=both, second_starts=[len(ids) for ids in both])
 
 
-def _ids(tokenizer: Tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
+def _tokenise_texts(tokenizer: Tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
     if not texts:
         return []
     ids: list[list[int]] = tokenizer(texts, truncation=True, max_length=max_length)["input_ids"]

@@ -68,9 +68,11 @@ def _check_vocabulary_files(folder: Path) -> None:
     if not folder.is_dir() or (folder / "tokenizer.json").is_file():
         return
     if not any(file.is_file() for name in VOCABULARIES for file in folder.glob(name)):
-        raise _no_vocabulary(folder, "tokenizer.json, vocab.txt or similar file")
+        raise _build_vocabulary_error(folder, "tokenizer.json, vocab.txt or similar file")
     if (folder / "vocab.json").is_file() and not (folder / "merges.txt").is_file():
-        raise _no_vocabulary(folder, "merges.txt next to vocab.json, and no tokenizer.json")
+        raise _build_vocabulary_error(
+            folder, "merges.txt next to vocab.json, and no tokenizer.json"
+        )
 
 
 def _check_vocabulary_file_of_class(folder: Path, tokenizer: Any) -> None:
@@ -79,10 +81,12 @@ def _check_vocabulary_file_of_class(folder: Path, tokenizer: Any) -> None:
     if not folder.is_dir() or (folder / "tokenizer.json").is_file() or name is None:
         return
     if not (folder / name).is_file():
-        raise _no_vocabulary(folder, f"tokenizer.json or {name} ({type(tokenizer).__name__})")
+        raise _build_vocabulary_error(
+            folder, f"tokenizer.json or {name} ({type(tokenizer).__name__})"
+        )
 
 
-def _no_vocabulary(folder: Path, files: str) -> ModelError:
+def _build_vocabulary_error(folder: Path, files: str) -> ModelError:
     return ModelError(
         f"{folder}: no {files}: the tokenizer's vocabulary is missing; copy the checkpoint's "
         "tokenizer files into the folder"

@@ -39,7 +39,7 @@ def encoder_examples(
         if task.kind == "span":
             ranges, special = encoded[0].offsets, encoded[0].special_tokens_mask
             answers = [
-                _edges(ranges, start, length, fidelity.lost_spans)
+                _locate_answer_tokens(ranges, start, length, fidelity.lost_spans)
                 for start, length in texts[0].answers
             ]
             example.labels[:] = answers[0]
@@ -67,7 +67,7 @@ def _cut_at_the_end(tokenizer: Any, texts: Sequence[str], max_length: int) -> li
     return encodings
 
 
-def _edges(ranges: Sequence[Edges], start: int, length: int, lost: str) -> Edges:
+def _locate_answer_tokens(ranges: Sequence[Edges], start: int, length: int, lost: str) -> Edges:
     """Return the first and last token of an answer.
 
     Each is the first token other than [CLS] that touches the answer's edge, even at the token's

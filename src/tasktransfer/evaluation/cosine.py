@@ -37,7 +37,9 @@ def cosines(
     assert outcome.model is not None, "the cosine is that of a released model"
     task, model = get_task(evaluation.data.name, evaluation.task), outcome.model
     what: Compared = evaluation.settings["cosine"]
-    asked = [(_contexts(instance, what), encoder_text(task, instance)[0]) for instance in instances]
+    asked = [
+        (_split_context(instance, what), encoder_text(task, instance)[0]) for instance in instances
+    ]
     texts = sorted({text for before, response in asked for text in (*before, response)}, key=len)
     vectors = features(
         Path(places.base(model.name)),
@@ -55,16 +57,18 @@ def cosines(
         for before, response in asked
     ]
     predictions = rating_texts(task, np.clip(shares, 0, 1).tolist())
-    return Answered(list(predictions), [float(text) for (text,) in predictions], _setup(places))
+    return Answered(
+        list(predictions), [float(text) for (text,) in predictions], _build_setup(places)
+    )
 
 
-def _setup(places: Places) -> Setup:
+def _build_setup(places: Places) -> Setup:
     """Return the setup with which ``features`` runs a model, for the record."""
     budget = TokenBudget(0, "representation")
     return Setup(places.hardware.device(), budget, budget, "float32")
 
 
-def _contexts(instance: Instance, what: Compared) -> list[str]:
+def _split_context(instance: Instance, what: Compared) -> list[str]:
     if what == "whole" or not instance.turns:
         return [instance.context]
     ends = [*(start - 1 for start in instance.turns[1:]), len(instance.context)]

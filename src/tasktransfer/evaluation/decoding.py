@@ -58,13 +58,13 @@ def diverse_beams(
         only_pad = torch.full_like(logp[0, 0, 0], float("-inf"))
         only_pad[pad] = 0.0
         logp = torch.where(over[..., None], only_pad, logp)
-        written, totals, ended = _step(written, totals, ended, logp, penalty, pad, end)
+        written, totals, ended = _append_token(written, totals, ended, logp, penalty, pad, end)
         if all_ended(ended, step):
             break
-    return _best(written, totals.flatten(1), pad)
+    return _select_best_beam(written, totals.flatten(1), pad)
 
 
-def _step(
+def _append_token(
     written: Tensor,
     totals: Tensor,
     ended: Tensor,
@@ -94,7 +94,7 @@ def _step(
     return torch.cat(texts, 1), torch.stack(sums, 1), torch.cat(over, 1)
 
 
-def _best(written: Tensor, totals: Tensor, pad: int) -> Tensor:
+def _select_best_beam(written: Tensor, totals: Tensor, pad: int) -> Tensor:
     lengths = (written[..., 1:] != pad).sum(-1).clamp(min=1)
     best = (totals / lengths).argmax(1)
     return written[torch.arange(len(written), device=written.device), best, 1:]

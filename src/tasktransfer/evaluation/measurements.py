@@ -113,7 +113,8 @@ def features(measuring: Measuring, task: Task) -> Arrays:
     model, setup = measuring.loaded(task)
     assert isinstance(model, Encoder)
     read = setup.eval_budget.fitting(
-        lambda tokens: _head_inputs(model, measuring.split(task.name), tokens), undo=lambda: None
+        lambda tokens: _record_head_inputs(model, measuring.split(task.name), tokens),
+        undo=lambda: None,
     )
     found: Arrays = {"features": read.numpy()}
     own = measuring.of
@@ -126,7 +127,7 @@ def features(measuring: Measuring, task: Task) -> Arrays:
     return found
 
 
-def _head_inputs(model: Encoder, split: EncodedSplit, tokens: int) -> Tensor:
+def _record_head_inputs(model: Encoder, split: EncodedSplit, tokens: int) -> Tensor:
     """Return the inputs of a task's head for each instance, in the split's order."""
     model.module.eval()
     rows: list[Tensor | None] = [None] * len(split)
@@ -135,7 +136,7 @@ def _head_inputs(model: Encoder, split: EncodedSplit, tokens: int) -> Tensor:
     def keep(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         seen.append(inputs[0].detach().float().cpu())
 
-    with _hooked(model.heads[split.task], keep), torch.inference_mode():
+    with _attach_hook(model.heads[split.task], keep), torch.inference_mode():
         for examples in model.prediction_micro_batches(split, range(len(split)), tokens):
             seen.clear()
             model.predict(split, examples)
@@ -145,7 +146,7 @@ def _head_inputs(model: Encoder, split: EncodedSplit, tokens: int) -> Tensor:
 
 
 @contextmanager
-def _hooked(module: nn.Module, keep: Callable[..., None]) -> Iterator[None]:
+def _attach_hook(module: nn.Module, keep: Callable[..., None]) -> Iterator[None]:
     handle = module.register_forward_pre_hook(keep)
     try:
         yield
@@ -187,7 +188,7 @@ def gradients(measuring: Measuring, task: Task) -> Arrays:
     }
     shared = {
         name: parameter
-        for name, parameter in _shared(model).items()
+        for name, parameter in _select_shared_parameters(model).items()
         if id(parameter) not in embedded
     }
     total = [torch.zeros_like(parameter, dtype=torch.float32) for parameter in shared.values()]
@@ -199,7 +200,7 @@ def gradients(measuring: Measuring, task: Task) -> Arrays:
         for index, of in enumerate(of_some):
             if of is not None:
                 total[index] += of.to_dense()
-    return {"gradient": _sketch([parameter.flatten().cpu().numpy() for parameter in total])}
+    return {"gradient": _compute_sketch([parameter.flatten().cpu().numpy() for parameter in total])}
 
 
 def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> None:
@@ -208,7 +209,7 @@ def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> 
         return
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow to import
 
-    read = _head_inputs(model, split, setup.eval_budget.tokens).numpy()
+    read = _record_head_inputs(model, split, setup.eval_budget.tokens).numpy()
     classes = np.array([int(split.labels[example][0]) for example in range(len(split))])
     if len(set(classes.tolist())) < 2:
         return
@@ -232,7 +233,7 @@ def fisher(measuring: Measuring, task: Task) -> Arrays:
     """
     model, _ = measuring.loaded(task)
     split = measuring.split(task.name, FISHER_INSTANCES)
-    shared = _shared(model)
+    shared = _select_shared_parameters(model)
     total = {
         name: torch.zeros_like(parameter, dtype=torch.float32) for name, parameter in shared.items()
     }
@@ -249,7 +250,7 @@ def fisher(measuring: Measuring, task: Task) -> Arrays:
     return {name: parameter.half().cpu().numpy() for name, parameter in scaled.items()}
 
 
-def _shared(model: FamilyModel) -> dict[str, nn.Parameter]:
+def _select_shared_parameters(model: FamilyModel) -> dict[str, nn.Parameter]:
     """Return the parameters that all tasks share, without heads and task adapters."""
     parts = {
         name: of for name, of in model.parts().items() if not name.startswith(("head.", "adapter."))
@@ -262,7 +263,7 @@ def _shared(model: FamilyModel) -> dict[str, nn.Parameter]:
     }
 
 
-def _sketch(parts: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float64]:
+def _compute_sketch(parts: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float64]:
     random = np.random.default_rng(0)
     found = np.zeros(SKETCH)
     for part in parts:

@@ -75,14 +75,16 @@ def answered(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answer
     """
     if outcome.combine == "mean":
         each = [replace(outcome, starts=(start,), combine=None) for start in outcome.starts]
-        return _mean(evaluation, [_answers(evaluation, begun, places) for begun in each])
+        return _average_answers(
+            evaluation, [_predict_answers(evaluation, begun, places) for begun in each]
+        )
     if outcome.combine == "route":
-        start = _routed(evaluation, outcome)
+        start = _select_domain_start(evaluation, outcome)
         outcome = replace(outcome, starts=(start,), combine=None, domains=())
-    return _answers(evaluation, outcome, places)
+    return _predict_answers(evaluation, outcome, places)
 
 
-def _routed(evaluation: Evaluation, outcome: Outcome) -> Start:
+def _select_domain_start(evaluation: Evaluation, outcome: Outcome) -> Start:
     """Return the start for the evaluation's domain."""
     domain = evaluation.settings.get("domain")
     if domain not in outcome.domains:
@@ -93,7 +95,7 @@ def _routed(evaluation: Evaluation, outcome: Outcome) -> Start:
     return outcome.starts[outcome.domains.index(domain)]
 
 
-def _mean(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
+def _average_answers(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
     """Return the mean of the models' numbers, and the label nearest to it."""
     task = get_task(evaluation.data.name, evaluation.task)
     values = [float(value) for value in np.mean([answered.values for answered in each], axis=0)]
@@ -105,7 +107,7 @@ def _mean(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
     return Answered([(task.labels[index],) for index in nearest], values, setup)
 
 
-def _answers(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:
+def _predict_answers(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:
     """Predict with one model, or with one that is merged from several."""
     device = places.hardware.device()
     model = load_judged(evaluation, outcome, places, device)
@@ -138,7 +140,7 @@ def load_judged(
     A released model's missing weights are initialised from ``settings.seed``.
     """
     if outcome.model is None:
-        return _merged(evaluation, outcome.starts, places, device)
+        return _load_merged_model(evaluation, outcome.starts, places, device)
     model = outcome.model
     loading = Loading(
         model,
@@ -152,7 +154,7 @@ def load_judged(
     return load_model(loading, places.base(model.name), places.revision(model.name), tasks)
 
 
-def _merged(
+def _load_merged_model(
     evaluation: Evaluation, starts: Sequence[Start], places: Places, device: torch.device
 ) -> FamilyModel:
     """Load the first start's model and merge the named parts of all starts into it."""

@@ -42,7 +42,9 @@ def most_frequent(
         traits = zip(*(instance.target for instance in train), strict=True)
         answer = tuple(Counter(trait).most_common(1)[0][0] for trait in traits)
     else:
-        answer = Counter(_answer(task, instance) for instance in train).most_common(1)[0][0]
+        answer = Counter(_select_gold_answer(task, instance) for instance in train).most_common(1)[
+            0
+        ][0]
     return [answer] * len(test)
 
 
@@ -51,7 +53,7 @@ def by_frequency(
 ) -> Answers:
     """Sample answers of training instances with replacement, separately for each output."""
     draw = random.Random(f"{seed} {task.name}")
-    answers = [_answer(task, instance) for instance in train]
+    answers = [_select_gold_answer(task, instance) for instance in train]
     if task.kind == "multi_output":
         columns = list(zip(*answers, strict=True))
         return [tuple(draw.choice(column) for column in columns) for _ in test]
@@ -72,7 +74,9 @@ def tfidf_logistic(
     Raises:
         DataError: scikit-learn is not installed.
     """
-    learn = {"multiple_choice": _by_option, "span": _by_sentence}.get(task.kind, _by_label)
+    learn = {"multiple_choice": _choose_options, "span": _choose_sentences}.get(
+        task.kind, _predict_labels
+    )
     return learn(task, train, test, seed)
 
 
@@ -83,7 +87,7 @@ REFERENCES: dict[str, Reference] = {
 }
 
 
-def _answer(task: Task, instance: Instance) -> tuple[str, ...]:
+def _select_gold_answer(task: Task, instance: Instance) -> tuple[str, ...]:
     """Return an instance's gold answer as a prediction.
 
     It is the first gold answer of a span, or the labels in sorted order.
@@ -96,7 +100,7 @@ def _answer(task: Task, instance: Instance) -> tuple[str, ...]:
 # --- features -------------------------------------------------------------------------------------
 
 
-def _vectorizer() -> Any:
+def _build_vectorizer() -> Any:
     try:
         from sklearn.feature_extraction.text import TfidfVectorizer
     except ImportError as error:
@@ -107,7 +111,7 @@ def _vectorizer() -> Any:
     return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
 
 
-def _blocks(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any, Any]:
+def _build_features(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any, Any]:
     """Return the concatenated TF-IDF features of several texts per row, for training and test.
 
     Args:
@@ -119,13 +123,13 @@ def _blocks(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any, Any]:
     for train, test in columns:
         if not any(re.search(r"\w", text) for text in train):
             continue
-        vectorizer = _vectorizer()
+        vectorizer = _build_vectorizer()
         trains.append(vectorizer.fit_transform(train))
         tests.append(vectorizer.transform(test))
     return sparse.hstack(trains).tocsr(), sparse.hstack(tests).tocsr()
 
 
-def _texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, str]]:
+def _list_texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, str]]:
     """Return query, part in focus, and context before it for each instance."""
     return [
         (
@@ -137,7 +141,7 @@ def _texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, st
     ]
 
 
-def _probability(features: Any, right: Any, others: Any, seed: int) -> Any:
+def _estimate_probabilities(features: Any, right: Any, others: Any, seed: int) -> Any:
     """Return the probability that each row of ``others`` is correct, (rows,).
 
     It is constant if all training rows have the same label.
@@ -153,11 +157,11 @@ def _probability(features: Any, right: Any, others: Any, seed: int) -> Any:
 # --- by kind of task ------------------------------------------------------------------------------
 
 
-def _by_label(
+def _predict_labels(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    given_texts, asked_texts = _texts(task, train), _texts(task, test)
-    features, others = _blocks(
+    given_texts, asked_texts = _list_texts(task, train), _list_texts(task, test)
+    features, others = _build_features(
         [
             ([texts[i] for texts in given_texts], [texts[i] for texts in asked_texts])
             for i in range(3)
@@ -165,17 +169,19 @@ def _by_label(
     )
     if task.kind == "multi_label":
         given = [
-            _probability(features, [label in instance.target for instance in train], others, seed)
+            _estimate_probabilities(
+                features, [label in instance.target for instance in train], others, seed
+            )
             for label in task.labels
         ]
         at_least = min(len(instance.target) for instance in train)
-        return [_likely(task, row, at_least) for row in np.stack(given, axis=1)]
+        return [_select_likely_labels(task, row, at_least) for row in np.stack(given, axis=1)]
     columns = zip(*(instance.target for instance in train), strict=True)
-    answers = [_classes(features, list(column), others, seed) for column in columns]
+    answers = [_predict_classes(features, list(column), others, seed) for column in columns]
     return list(zip(*answers, strict=True))
 
 
-def _likely(task: Task, probabilities: Any, at_least: int) -> tuple[str, ...]:
+def _select_likely_labels(task: Task, probabilities: Any, at_least: int) -> tuple[str, ...]:
     """Return the labels with a probability above one half, but at least ``at_least`` labels.
 
     This is the minimum number of labels of the training instances.
@@ -188,7 +194,7 @@ def _likely(task: Task, probabilities: Any, at_least: int) -> tuple[str, ...]:
     )
 
 
-def _classes(features: Any, labels: list[str], others: Any, seed: int) -> list[str]:
+def _predict_classes(features: Any, labels: list[str], others: Any, seed: int) -> list[str]:
     from sklearn.linear_model import LogisticRegression
 
     if len(set(labels)) < 2:
@@ -205,7 +211,7 @@ class _Asked(NamedTuple):
     candidates: list[str]
 
 
-def _by_option(
+def _choose_options(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
     def asked(instance: Instance) -> _Asked:
@@ -216,11 +222,11 @@ def _by_option(
         )
 
     right = [task.labels.index(example.target[0]) for example in train]
-    best = _best(list(map(asked, train)), right, list(map(asked, test)), seed)
+    best = _choose_candidates(list(map(asked, train)), right, list(map(asked, test)), seed)
     return [(task.labels[index],) for index in best]
 
 
-def _by_sentence(
+def _choose_sentences(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
     unanswerable = sorted({example.target[0] for example in train if example.starts[:1] == (-1,)})
@@ -231,23 +237,24 @@ def _by_sentence(
         query, context = encoder_text(task, instance)[0], instance.context.casefold()
         there = [answer for answer in frequent if answer.casefold() in context]
         return _Asked(
-            query, instance.context, [*_sentences(instance.context), *there, *unanswerable]
+            query, instance.context, [*_split_sentences(instance.context), *there, *unanswerable]
         )
 
     given, others = list(map(asked, train)), list(map(asked, test))
     right = [
-        _nearest(of.candidates, example.target[0]) for of, example in zip(given, train, strict=True)
+        _select_nearest(of.candidates, example.target[0])
+        for of, example in zip(given, train, strict=True)
     ]
-    best = _best(given, right, others, seed)
+    best = _choose_candidates(given, right, others, seed)
     return [(of.candidates[index],) for of, index in zip(others, best, strict=True)]
 
 
-def _sentences(context: str) -> list[str]:
+def _split_sentences(context: str) -> list[str]:
     pieces = (_SPEAKER.sub("", match[0]).strip() for match in _SENTENCE.finditer(context))
     return [piece for piece in pieces if piece] or [context]
 
 
-def _nearest(pieces: Sequence[str], answer: str) -> int:
+def _select_nearest(pieces: Sequence[str], answer: str) -> int:
     """Return the index of the piece with the largest word overlap (Jaccard) with an answer."""
     wanted = set(answer.casefold().split())
 
@@ -258,7 +265,7 @@ def _nearest(pieces: Sequence[str], answer: str) -> int:
     return max(range(len(pieces)), key=lambda index: overlap(pieces[index]))
 
 
-def _best(
+def _choose_candidates(
     train: Sequence[_Asked], right: Sequence[int], test: Sequence[_Asked], seed: int
 ) -> list[int]:
     """Return the index of the most probable candidate of each test instance.
@@ -268,7 +275,7 @@ def _best(
     """
     from scipy import sparse
 
-    words = _vectorizer().fit(
+    words = _build_vectorizer().fit(
         [text for example in train for text in (example.context, *example.candidates)]
     )
 
@@ -289,6 +296,6 @@ def _best(
         for example, chosen in zip(train, right, strict=True)
         for index in range(len(example.candidates))
     ]
-    given = _probability(features(train), is_right, features(test), seed)
+    given = _estimate_probabilities(features(train), is_right, features(test), seed)
     ends = np.cumsum([len(example.candidates) for example in test])
     return [int(part.argmax()) for part in np.split(given, ends[:-1])]

@@ -99,13 +99,13 @@ def judged(asked: Asked) -> tuple[Judged, Setup]:
     folder = asked.places.encoded[evaluation.data, evaluation.model_names[0]]
     split = read_split(folder, evaluation.task, evaluation.split)
     (first, *_) = evaluation.measures
-    kept = _kept(asked.settings, first, len(split.ids))
+    kept = _select_evaluated(asked.settings, first, len(split.ids))
     split = split.taken(kept)
     instances = [asked.instances[i] for i in kept]
     ways: dict[tuple[type, str], Callable[..., Judged]] = {
-        (DualEncoder, "p_at_1"): _p_at_1,
-        (DualEncoder, "bleu"): _retrieved,
-        (EncoderDecoder, "bleu"): _written,
+        (DualEncoder, "p_at_1"): _measure_p_at_1,
+        (DualEncoder, "bleu"): _judge_retrieval,
+        (EncoderDecoder, "bleu"): _judge_generation,
         (EncoderDecoder, "perplexity"): perplexity,
     }
     kind = EncoderDecoder if isinstance(model, ReplyWriter) else type(model)
@@ -122,7 +122,7 @@ def judged(asked: Asked) -> tuple[Judged, Setup]:
         return ways[kind, first](asked, model, setup, split, instances), setup
 
 
-def _over(
+def _compute_in_batches(
     model: FamilyModel,
     setup: Setup,
     split: EncodedSplit,
@@ -148,7 +148,7 @@ def _over(
     return [by_row[row] for row in rows]
 
 
-def _kept(settings: Mapping[str, Any], measure: str, count: int) -> Numbers:
+def _select_evaluated(settings: Mapping[str, Any], measure: str, count: int) -> Numbers:
     """Return the indices of the evaluated instances; for P@1, those of complete blocks."""
     if measure != "p_at_1":
         return kept_instances(count, settings.get("limit"))
@@ -170,14 +170,14 @@ def plain_reply(instance: Instance) -> str:
 # --- retrieval ----------------------------------------------------------------------------------
 
 
-def _p_at_1(
+def _measure_p_at_1(
     asked: Asked,
     model: DualEncoder,
     setup: Setup,
     split: EncodedSplit,
     instances: list[Instance],
 ) -> Judged:
-    contexts, replies = (_embedded(model, setup, split, side) for side in (CONTEXT, CANDIDATE))
+    contexts, replies = (_encode_rows(model, setup, split, side) for side in (CONTEXT, CANDIDATE))
     settings, size = asked.settings, asked.settings["block"]
 
     def scores(rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Any:
@@ -208,14 +208,14 @@ def _p_at_1(
     return Judged(measures, instances, [g[:1] for g in golds], golds, none, none, points)
 
 
-def _retrieved(
+def _judge_retrieval(
     asked: Asked,
     model: DualEncoder,
     setup: Setup,
     split: EncodedSplit,
     instances: list[Instance],
 ) -> Judged:
-    contexts = _embedded(model, setup, split, CONTEXT)
+    contexts = _encode_rows(model, setup, split, CONTEXT)
     texts: list[str] = []
     homes: list[str] = []
     vectors: list[Floats] = []
@@ -236,7 +236,7 @@ def _retrieved(
         some = torch.from_numpy(contexts[begin : begin + ROWS_TOGETHER])
         best += model.scores(some, candidates).argmax(1).tolist()
     predictions = [(texts[index], homes[index]) for index in best]
-    return _bleu(instances, [(text,) for text, _ in predictions], predictions)
+    return _judge_with_bleu(instances, [(text,) for text, _ in predictions], predictions)
 
 
 def _pool(
@@ -262,7 +262,7 @@ def _pool(
     file = asked.cache / f"{key[:24]}.npy"
     if file.exists():
         return [rows[i] for i in places], np.load(file)
-    vectors = _embedded(model, setup, split, CANDIDATE, places)
+    vectors = _encode_rows(model, setup, split, CANDIDATE, places)
     with replacing(file) as part, part.open("wb") as handle:
         np.save(handle, vectors)
     return [rows[i] for i in places], vectors
@@ -305,7 +305,7 @@ def candidates_left(
     return left
 
 
-def _embedded(
+def _encode_rows(
     model: DualEncoder,
     setup: Setup,
     split: EncodedSplit,
@@ -317,10 +317,10 @@ def _embedded(
     def encode(some: list[int]) -> list[Floats]:
         return [*model.encode_side(split, some, side).float().cpu().numpy()]
 
-    return np.stack(_over(model, setup, split, wanted, encode))
+    return np.stack(_compute_in_batches(model, setup, split, wanted, encode))
 
 
-def _bleu(
+def _judge_with_bleu(
     instances: list[Instance],
     replies: Sequence[tuple[str, ...]],
     predictions: Sequence[tuple[str, ...]],
@@ -349,7 +349,7 @@ def perplexity(
         losses: list[float] = model.each_loss(split, some).double().tolist()
         return losses
 
-    losses = np.array(_over(model, setup, split, range(len(split)), each_loss))
+    losses = np.array(_compute_in_batches(model, setup, split, range(len(split)), each_loss))
     tokens = split.labels.lengths()
     # The end of a reply counts as a word, as it counts as a token.
     count = sum(len(bleu.words(row.target[0])) + 1 for row in rows)
@@ -364,7 +364,7 @@ def perplexity(
     return Judged(measures, rows, [("",)] * len(rows), golds, values, counts, none)
 
 
-def _written(
+def _judge_generation(
     asked: Asked,
     model: EncoderDecoder | ReplyWriter,
     setup: Setup,
@@ -374,16 +374,16 @@ def _written(
     inner = model.model if isinstance(model, ReplyWriter) else model
 
     def write(some: list[int]) -> list[str]:
-        ids = _decoded(asked.settings, inner, split, some)
+        ids = _generate_tokens(asked.settings, inner, split, some)
         texts: list[str] = inner.tokenizer.batch_decode(ids, skip_special_tokens=True)
         return texts
 
-    texts = _over(model, setup, split, range(len(split)), write, share=4)
+    texts = _compute_in_batches(model, setup, split, range(len(split)), write, share=4)
     replies = [(text.strip(),) for text in texts]
-    return _bleu(rows, replies, replies)
+    return _judge_with_bleu(rows, replies, replies)
 
 
-def _decoded(
+def _generate_tokens(
     settings: Mapping[str, Any], model: EncoderDecoder, split: EncodedSplit, some: Sequence[int]
 ) -> torch.Tensor:
     inputs = model.inputs(split, some, {})

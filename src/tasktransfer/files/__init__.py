@@ -125,9 +125,9 @@ def replacing(path: Path) -> Iterator[Path]:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield part
-        _sync(part)
+        _flush_to_disk(part)
         part.replace(path)
-        _sync(path.parent)
+        _flush_to_disk(path.parent)
     finally:
         with suppress(FileNotFoundError):
             part.unlink()
@@ -165,7 +165,7 @@ def sweep(folder: Path) -> None:
             half.unlink(missing_ok=True)
 
 
-def _sync(path: Path) -> None:
+def _flush_to_disk(path: Path) -> None:
     if not _synced.get():
         return
     descriptor = os.open(path, os.O_RDONLY)

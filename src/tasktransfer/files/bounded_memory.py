@@ -20,7 +20,7 @@ def bounded_memory(more: int) -> Iterator[None]:
     no other work should run in the block. Only Linux enforces it.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    taken = _taken()
+    taken = _count_used_bytes()
     limit = taken + more
     is_limited = soft != resource.RLIM_INFINITY and soft <= limit
     if taken == 0 or is_limited:
@@ -33,7 +33,7 @@ def bounded_memory(more: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def _taken() -> int:
+def _count_used_bytes() -> int:
     """Return the bytes that currently count towards the limit, or 0 if unknown."""
     try:
         pages = Path("/proc/self/statm").read_text().split()[5]

@@ -86,7 +86,7 @@ class CsvFile:
                     named = len(self.places) < self.width
                     yield record.line, [cells[i] for i in self.places] if named else cells
         except BrokenError as error:
-            raise _broken(self.path, self.dialect, error) from None
+            raise _build_csv_error(self.path, self.dialect, error) from None
 
 
 def open_csv(path: Path) -> CsvFile:
@@ -141,7 +141,7 @@ class _Look:
         except BrokenError as error:
             self.broken = error
         for record in self.suspects:
-            if self._joins_rows(record):
+            if self._has_joined_rows(record):
                 self.joined.add(record.line)
 
     def _add(self, record: Record) -> None:
@@ -168,11 +168,11 @@ class _Look:
             self.columns.add(cells, is_sample=is_one_line)
             if not is_one_line:
                 self.several_lines.add(line)
-                self._suspect(record)
+                self._check_stray_quotes(record)
             elif quotes and not self.dialect.has_quotes:
                 self.escaped += sum(map(bool, map(_ESCAPED.fullmatch, cells)))
 
-    def _suspect(self, record: Record) -> None:
+    def _check_stray_quotes(self, record: Record) -> None:
         """Check whether stray quotation marks joined rows, later if too few rows are known."""
         separator, width = self.dialect.separator, len(self.header)
         if width < 2 or any(text.count(separator) < width - 1 for text in record.lines):
@@ -181,10 +181,10 @@ class _Look:
         self.suspect_size += sum(map(len, few.lines))
         if self.rows < ENOUGH_ROWS and self.suspect_size < MAX_SUSPECT_SIZE:
             self.suspects.append(few)
-        elif self._joins_rows(few):
+        elif self._has_joined_rows(few):
             self.joined.add(few.line)
 
-    def _joins_rows(self, record: Record) -> bool:
+    def _has_joined_rows(self, record: Record) -> bool:
         """Return whether each line of a record looks like a separate row."""
         lines, separator = record.lines, self.dialect.separator
         if self.begin_enclosed and not all(text.startswith(QUOTE) for text in lines[1:]):
@@ -214,16 +214,16 @@ class _Look:
     def error(self) -> DataError:
         """Return the error with line, dialect and remedy."""
         if self.wrong.count and (self.broken is None or self.wrong.first[0] <= self.broken.line):
-            return self._wrong_width()
+            return self._build_width_error()
         if self.broken is not None:
-            return _broken(self.path, self.dialect, self.broken)
+            return _build_csv_error(self.path, self.dialect, self.broken)
         return DataError(
             f"{self.path}, line {min(self.joined.first)}: two quotation marks enclose what looks "
             f"like several rows ({self.dialect}); remove them or double them, or if they are right "
-            f"write the file as JSON lines: {_conversion(self.path, self.dialect)}"
+            f"write the file as JSON lines: {_format_conversion_command(self.path, self.dialect)}"
         )
 
-    def _wrong_width(self) -> DataError:
+    def _build_width_error(self) -> DataError:
         separator, width = self.dialect.separator, len(self.header)
         found = " or ".join(map(str, sorted(self.widths)[:3]))
         others = f" (lines {self.wrong})" if self.wrong.count > 1 else ""
@@ -265,11 +265,11 @@ class _Look:
             places,
             len(self.header),
             self.header_line,
-            not passed and self.dialect == Dialect(self._header_separator(), has_quotes=True),
+            not passed and self.dialect == Dialect(self._guess_header_separator(), has_quotes=True),
             tuple(notes),
         )
 
-    def _header_separator(self) -> str:
+    def _guess_header_separator(self) -> str:
         return max((",", ";", "\t"), key=self.header_text.count)
 
     def _refuse_header(self, names: tuple[str, ...]) -> None:
@@ -346,12 +346,12 @@ def _read_records(lines: TextLines, dialect: Dialect, header_line: int) -> Itera
             lines.skip_empty(record.line)
 
 
-def _broken(path: Path, dialect: Dialect, error: BrokenError) -> DataError:
+def _build_csv_error(path: Path, dialect: Dialect, error: BrokenError) -> DataError:
     location = f"{path}, line {error.line}, column {error.column}"
     return DataError(f"{location}: {error.problem} ({dialect}); {error.remedy}")
 
 
-def _conversion(path: Path, dialect: Dialect) -> str:
+def _format_conversion_command(path: Path, dialect: Dialect) -> str:
     """Return the command that converts a file to JSON lines."""
     code = (
         f"import csv, json; rows = csv.DictReader(open({str(path)!r}, newline='', "

@@ -71,13 +71,13 @@ def read_records(lines: Iterable[tuple[int, str]], dialect: Dialect) -> Iterator
     separator = dialect.separator
     following = iter(lines)
     for number, line in following:
-        text = _without_end(line)
+        text = _strip_line_end(line)
         if not text or (text.isspace() and separator not in text):
             yield Record(number, [], [text])
         elif dialect.has_quotes and QUOTE in text:
             yield _QuotedRecord(number, text, line[len(text) :], dialect).read(following)
         elif text.count(separator) >= MAX_CELLS:
-            raise _too_wide(number)
+            raise _build_width_error(number)
         else:
             yield Record(number, text.split(separator), [text])
 
@@ -99,14 +99,14 @@ def divide_leniently(line: str, separator: str) -> list[str]:
         start = end + 1
 
 
-def _too_wide(line: int) -> BrokenError:
+def _build_width_error(line: int) -> BrokenError:
     return BrokenError(
         *(line, 1, f"a row of more than {MAX_CELLS:,} cells"),
         "remove unused columns, or give the dialogues as JSON lines",
     )
 
 
-def _without_end(line: str) -> str:
+def _strip_line_end(line: str) -> str:
     if line.endswith("\r\n"):
         return line[:-2]
     return line[:-1] if line.endswith(("\n", "\r")) else line
@@ -130,7 +130,7 @@ class _QuotedRecord:
             else:
                 start = self._plain(start)
             if len(self.cells) > MAX_CELLS:
-                raise _too_wide(self.first)
+                raise _build_width_error(self.first)
             if start > len(self.text):
                 return Record(self.first, self.cells, self.lines)
 
@@ -154,7 +154,7 @@ class _QuotedRecord:
             end = self.text.find(QUOTE, at)
             if end < 0:
                 parts += [self.text[at:], self.end]
-                self._next_line(following, line, start + 1)
+                self._read_next_line(following, line, start + 1)
                 at = 0
             elif self.text.startswith(QUOTE, end + 1):
                 parts.append(self.text[at : end + 1])
@@ -164,11 +164,11 @@ class _QuotedRecord:
                 break
         after = end + 1
         if after < len(self.text) and self.text[after] != self.separator:
-            raise self._stray(end, line, start + 1)
+            raise self._build_quote_error(end, line, start + 1)
         self.cells.append("".join(parts))
         return after + 1
 
-    def _next_line(self, following: Iterator[tuple[int, str]], line: int, column: int) -> None:
+    def _read_next_line(self, following: Iterator[tuple[int, str]], line: int, column: int) -> None:
         number, text = next(following, (0, ""))
         if not number or self.size > MAX_LENGTH or len(self.lines) == MAX_LINES:
             what = "never closed" if not number else f"not closed for {len(self.lines):,} lines"
@@ -176,12 +176,12 @@ class _QuotedRecord:
                 *(line, column, f"a quotation mark left open ({what})"),
                 "close it, and double those within a text",
             )
-        self.line, self.text = number, _without_end(text)
+        self.line, self.text = number, _strip_line_end(text)
         self.end = text[len(self.text) :]
         self.lines.append(self.text)
         self.size += len(text)
 
-    def _stray(self, place: int, line: int, column: int) -> BrokenError:
+    def _build_quote_error(self, place: int, line: int, column: int) -> BrokenError:
         opened = f"the cell begins in line {line}, column {column}"
         after = f"{self.text[place + 1]!r} follows it, expected {self.separator!r} or a line end"
         if self.text[place - 1 : place] == "\\":

@@ -49,11 +49,11 @@ def content_of(file: Path) -> bytes:
                     raise DataError(f"{file}: holds blanks for {blank:,} bytes; fetch it again")
                 chunks.append(chunk)
     except OSError as error:
-        raise _unreadable(file, error) from error
+        raise _build_read_error(file, error) from error
     return b"".join(chunks)
 
 
-def _unreadable(file: Path, error: OSError) -> DataError:
+def _build_read_error(file: Path, error: OSError) -> DataError:
     if isinstance(error, FileNotFoundError):
         return DataError(f"{file}: is missing; put the file there")
     return DataError(f"{file}: cannot be read ({error.strerror}); give a readable file")
@@ -74,7 +74,7 @@ def in_zip(file: Path, name: str) -> bytes:
     except UnsafeZipError as error:
         raise DataError(f"{file}: cannot be read ({error}); fetch it again") from None
     except OSError as error:
-        raise _unreadable(file, error) from None
+        raise _build_read_error(file, error) from None
     flaws = "; ".join(flaw.text for flaw in archive.flaws)
     raise DataError(f"{file}: holds no sound {name} ({flaws or 'it is not there'}); fetch it again")
 
@@ -97,7 +97,7 @@ def in_tar(file: Path, name: str) -> bytes:
                     return stream.read()
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, tarfile.TarError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise _unreadable(file, error) from None
+            raise _build_read_error(file, error) from None
         what = str(error).partition("\n")[0]
         raise DataError(f"{file}: cannot be read ({what}); fetch it again") from None
     raise DataError(f"{file}: holds no {name}; fetch it again")
@@ -164,7 +164,7 @@ def json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Locat
     location = Location(str(file), remedy=remedy)
     values = parsed(content_of(file), file)
     if not isinstance(values, list) or not values:
-        raise location.error(f"found {_shown(values)}, expected a list of objects")
+        raise location.error(f"found {_format_value(values)}, expected a list of objects")
     for number, value in enumerate(values):
         spot = location.of_row(f"item {number}")
         yield _as_object(value, spot), spot
@@ -191,11 +191,11 @@ def json_lines(file: Path, remedy: str = "fix the line") -> Iterator[tuple[int, 
 
 def _as_object(value: Any, location: Location) -> Table:
     if not isinstance(value, dict):
-        raise location.error(f"found {_shown(value)}, expected an object")
+        raise location.error(f"found {_format_value(value)}, expected an object")
     return value
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return f"{value!r:.40}"
 
 

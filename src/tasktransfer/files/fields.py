@@ -81,7 +81,7 @@ def member(table: Table, key: str, location: Location) -> object:
 
 def as_table(value: object, location: Location) -> Table:
     if not isinstance(value, dict):
-        raise _wrong(value, "an object", location)
+        raise _build_value_error(value, "an object", location)
     return value
 
 
@@ -93,14 +93,14 @@ def get_table(table: Table, key: str, location: Location) -> Table:
 def get_list(table: Table, key: str, location: Location) -> list[object]:
     value = member(table, key, location)
     if not isinstance(value, list):
-        raise _wrong(value, "a list", location.at(key))
+        raise _build_value_error(value, "a list", location.at(key))
     return value
 
 
 def get_text(table: Table, key: str, location: Location) -> str:
     value = member(table, key, location)
     if not isinstance(value, str):
-        raise _wrong(value, "a text", location.at(key))
+        raise _build_value_error(value, "a text", location.at(key))
     return value
 
 
@@ -115,14 +115,14 @@ def get_name(table: Table, key: str, location: Location) -> str:
 def get_integer(table: Table, key: str, location: Location) -> int:
     value = member(table, key, location)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _wrong(value, "an integer", location.at(key))
+        raise _build_value_error(value, "an integer", location.at(key))
     return value
 
 
 def get_flag(table: Table, key: str, location: Location) -> bool:
     value = member(table, key, location)
     if not isinstance(value, bool):
-        raise _wrong(value, "true or false", location.at(key))
+        raise _build_value_error(value, "true or false", location.at(key))
     return value
 
 
@@ -131,7 +131,7 @@ def get_texts(table: Table, key: str, location: Location) -> tuple[str, ...]:
     values = get_list(table, key, location)
     for index, value in enumerate(values):
         if not isinstance(value, str):
-            raise _wrong(value, "a text", location.at(key).at(index))
+            raise _build_value_error(value, "a text", location.at(key).at(index))
     return tuple(str(value) for value in values)
 
 
@@ -153,6 +153,6 @@ def each_table(table: Table, key: str, location: Location) -> Iterator[tuple[Tab
         yield as_table(value, spot), spot
 
 
-def _wrong(value: object, wanted: str, location: Location) -> DataError:
+def _build_value_error(value: object, wanted: str, location: Location) -> DataError:
     shown = repr(value)
     return location.error(f"{shown if len(shown) <= 60 else shown[:57] + '...'} is not {wanted}")

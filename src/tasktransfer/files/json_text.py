@@ -96,7 +96,7 @@ def decode(text: str, start: int, *, keep_halves: bool = False) -> tuple[Any, in
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except _TwiceError:
-        raise _duplicate_key(text, start) from None
+        raise _locate_duplicate_key(text, start) from None
     except json.JSONDecodeError:
         raise
     except ValueError:
@@ -110,17 +110,17 @@ class _TwiceError(Exception):
     pass
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) != len(pairs):
         raise _TwiceError
     return table
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+_DECODER = json.JSONDecoder(object_pairs_hook=_refuse_duplicate_keys)
 
 
-def _duplicate_key(text: str, start: int) -> DuplicateKeyError:
+def _locate_duplicate_key(text: str, start: int) -> DuplicateKeyError:
     """Find the first key that occurs twice in an object. The text must have one."""
     opened: list[dict[str, int]] = []
     for mark in _MARK.finditer(text, start):
@@ -141,14 +141,16 @@ def _duplicate_key(text: str, start: int) -> DuplicateKeyError:
 
 def printed(value: Any, indent: int | None = None, *, ensure_ascii: bool = True) -> str:
     """Return a value as JSON for other programs. NaN and infinity become null."""
-    return json.dumps(_finite(value), indent=indent, ensure_ascii=ensure_ascii, allow_nan=False)
+    return json.dumps(
+        _replace_non_finite(value), indent=indent, ensure_ascii=ensure_ascii, allow_nan=False
+    )
 
 
-def _finite(value: Any) -> Any:
+def _replace_non_finite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: _replace_non_finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_replace_non_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -84,7 +84,7 @@ class Budget:
             size += len(chunk)
             self.total += len(chunk)
             if self.total > self.limits.total or size > self.limits.file:
-                raise UnsafeZipError("too-large", _too_large(self.limits), name)
+                raise UnsafeZipError("too-large", _describe_size_limit(self.limits), name)
             yield chunk
 
 
@@ -106,7 +106,7 @@ class SafeZip:
     def chunks(self, name: str) -> Iterator[bytes]:
         """Yield the bytes of a member. Raises UnsafeZipError if it is damaged or too large."""
         info, limits, read = self.members[name], self.budget.limits, 0
-        for chunk in self.budget.counted(name, _unpacked(self.path, name, info)):
+        for chunk in self.budget.counted(name, _unpack_member(self.path, name, info)):
             read += len(chunk)
             if limits.ratio and read > max(RATIO_FREE_BYTES, limits.ratio * info.compress_size):
                 text = f"unpacks to more than {limits.ratio} times its packed size; {_LESS}"
@@ -124,12 +124,12 @@ def check_zip(path: Path, limits: Limits) -> SafeZip:
         OSError: the file does not exist.
     """
     try:
-        infos = _listed(path, limits)
+        infos = _list_members(path, limits)
     except UnsafeZipError as error:
         return SafeZip(path, Budget(limits), {}, [error.flaw])
-    members, flaws = _sound(infos, limits)
+    members, flaws = _split_members(infos, limits)
     if sum(info.file_size for info in members.values()) > limits.total:
-        members, flaws = {}, [*flaws, Flaw("too-large", "", _too_large(limits))]
+        members, flaws = {}, [*flaws, Flaw("too-large", "", _describe_size_limit(limits))]
     return SafeZip(path, Budget(limits), members, flaws)
 
 
@@ -140,7 +140,7 @@ def reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _listed(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
+def _list_members(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
     """Return all members. Raises UnsafeZipError if the zip itself has a problem."""
     size = path.stat().st_size
     if not size:
@@ -170,7 +170,7 @@ def _listed(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
     return infos
 
 
-def _sound(
+def _split_members(
     infos: list[zipfile.ZipInfo], limits: Limits
 ) -> tuple[dict[str, zipfile.ZipInfo], list[Flaw]]:
     """Return the files that may be read, by normalised path, and the problems of the others."""
@@ -178,7 +178,7 @@ def _sound(
     flaws = []
     for info in infos:
         name = posixpath.normpath(info.filename)
-        trick = _trick(info, limits)
+        trick = _find_flaw(info, limits)
         if trick is not None:
             kind, text = trick
             flaws.append(Flaw(kind, info.orig_filename, text))
@@ -190,7 +190,7 @@ def _sound(
     return members, flaws
 
 
-def _trick(info: zipfile.ZipInfo, limits: Limits) -> tuple[str, str] | None:
+def _find_flaw(info: zipfile.ZipInfo, limits: Limits) -> tuple[str, str] | None:
     """Return kind and description of a member's problem, or None if it is safe."""
     name = info.orig_filename  # filename is truncated at a NUL
     kind = stat.S_IFMT(info.external_attr >> 16)
@@ -217,17 +217,17 @@ def _trick(info: zipfile.ZipInfo, limits: Limits) -> tuple[str, str] | None:
     return None
 
 
-def _unpacked(path: Path, name: str, info: zipfile.ZipInfo) -> Iterator[bytes]:
+def _unpack_member(path: Path, name: str, info: zipfile.ZipInfo) -> Iterator[bytes]:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(info) as stream:
             while chunk := stream.read(CHUNK_BYTES):
                 yield chunk
-    except Exception as error:  # as in _listed
+    except Exception as error:  # as in _list_members
         text = f"is damaged in the zip ({reason(error)}); {_AGAIN}"
         raise UnsafeZipError("damaged", text, name) from error
 
 
-def _too_large(limits: Limits) -> str:
+def _describe_size_limit(limits: Limits) -> str:
     a_file = "" if limits.file == math.inf else f"{limits.file // 2**20:,.0f} MiB a file, "
     text = f"unpacks to more than is read ({a_file}{limits.total // 2**20:,} MiB in all)"
     return f"{text}; {_LESS}"

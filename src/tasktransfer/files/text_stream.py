@@ -75,9 +75,9 @@ class TextLines:
                     self._has_mark = True
                     line = line.removeprefix("\ufeff")  # noqa: PLW2901
                 if len(line) >= MAX_LENGTH:
-                    raise _too_long(self.path, self._lines)
+                    raise _build_length_error(self.path, self._lines)
                 if "\0" in line:
-                    raise _binary(self.path, self._lines)
+                    raise _build_binary_error(self.path, self._lines)
                 if line.endswith("\r\n"):
                     self._crlf += 1
                 yield self._lines, line
@@ -130,7 +130,7 @@ def open_text(path: Path, newline: Literal["\n", ""] = "\n") -> Iterator[TextIO]
         refuse_encoding(path)
         raise
     except (OSError, EOFError, zlib.error) as error:
-        raise _damaged(path, error) from None
+        raise _build_damage_error(path, error) from None
 
 
 @contextmanager
@@ -151,7 +151,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
             else:
                 yield packed
     except (OSError, EOFError, zlib.error) as error:
-        raise _damaged(path, error) from None
+        raise _build_damage_error(path, error) from None
 
 
 class _Limited(io.RawIOBase):
@@ -188,7 +188,7 @@ def _refuse_other_format(path: Path, head: bytes, is_gzip: bool) -> None:
             raise DataError(f"{path}: {what}; {remedy}")
 
 
-def _damaged(path: Path, error: Exception) -> DataError:
+def _build_damage_error(path: Path, error: Exception) -> DataError:
     if isinstance(error, EOFError):
         return DataError(f"{path}: is cut off (gzip data end too early); fetch or pack it again")
     if isinstance(error, zlib.error | gzip.BadGzipFile):
@@ -205,9 +205,9 @@ def refuse_encoding(path: Path) -> None:
         lines = iter(partial(stream.readline, MAX_LENGTH), b"")
         for number, line in enumerate(lines, start=1):
             if line.startswith(_WIDE) or b"\0" in line:
-                raise _binary(path, number)
+                raise _build_binary_error(path, number)
             if len(line) == MAX_LENGTH:
-                raise _too_long(path, number)
+                raise _build_length_error(path, number)
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
@@ -217,13 +217,13 @@ def refuse_encoding(path: Path) -> None:
                 ) from None
 
 
-def _binary(path: Path, line: int) -> DataError:
+def _build_binary_error(path: Path, line: int) -> DataError:
     return DataError(
         f"{path}, line {line}: is not UTF-8 text but UTF-16 or binary; save it as UTF-8"
     )
 
 
-def _too_long(path: Path, line: int) -> DataError:
+def _build_length_error(path: Path, line: int) -> DataError:
     return DataError(
         f"{path}, line {line}: is longer than {MAX_LENGTH:,} characters; write one row per line"
     )

@@ -29,7 +29,7 @@ def input_text(instance: Instance) -> str:
     return " ".join([instance.context, *instance.query.values(), *instance.options])
 
 
-def _nothing(*_: object) -> Arrays:
+def _refuse_undeclared_input(*_: object) -> Arrays:
     raise LookupError("the selector does not declare this input (Selector.reads)")
 
 
@@ -49,8 +49,8 @@ class Asked:
     sources: tuple[str, ...]
     kinds: Mapping[str, str]
     sizes: Mapping[str, int] = field(default_factory=dict)
-    instances: Callable[[str], Sequence[Instance]] = _nothing  # type: ignore[assignment]
-    measured: Measured = _nothing
+    instances: Callable[[str], Sequence[Instance]] = _refuse_undeclared_input  # type: ignore[assignment]
+    measured: Measured = _refuse_undeclared_input
     transfers: Mapping[str, Floats] = field(default_factory=dict)
 
     def texts(self, task: str) -> list[str]:

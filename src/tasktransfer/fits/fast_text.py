@@ -54,7 +54,7 @@ class FastText:
         for instance in instances:
             ids = [self.vocabulary[w] for w in tokens(instance.context) if w in self.vocabulary]
             mean = self.vectors[ids].mean(0) if ids else np.zeros(self.vectors.shape[1])
-            rows.append(_softmax(self.output @ mean))
+            rows.append(_compute_softmax(self.output @ mean))
         return np.array(rows, np.float64).reshape(len(rows), len(self.names))
 
     def save(self, folder: Path) -> None:
@@ -98,7 +98,7 @@ def fit(
         for _ in range(chosen["epoch"]):
             for row in chance.permutation(len(rows)).tolist():
                 rate = np.float32(chosen["lr"] * (1 - done / steps))
-                _step(vectors, output, rows[row], golds[row], rate)
+                _update_weights(vectors, output, rows[row], golds[row], rate)
                 done += 1
     if not np.isfinite(output).all():
         raise TrainingError(
@@ -108,14 +108,14 @@ def fit(
     return FastText(vectors, output, vocabulary, card.labels)
 
 
-def _step(
+def _update_weights(
     vectors: Vectors, output: Vectors, ids: npt.NDArray[Any], gold: int, rate: np.float32
 ) -> None:
     """Update the weights in place by one SGD step on one text."""
     if not len(ids):
         return
     mean = vectors[ids].mean(0)
-    slope = -_softmax(output @ mean)
+    slope = -_compute_softmax(output @ mean)
     slope[gold] += 1
     back = (slope @ output) * (rate / len(ids))
     output += rate * slope[:, None] * mean
@@ -148,7 +148,7 @@ def tokens(text: str) -> list[str]:
     return joined
 
 
-def _softmax(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _compute_softmax(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     powers = np.exp(scores - scores.max())
     made: npt.NDArray[Any] = powers / powers.sum()
     return made

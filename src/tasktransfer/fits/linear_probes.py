@@ -71,7 +71,7 @@ def fit_one_vs_rest(
     weights = np.zeros((features.shape[1] + 1, labels.shape[1]))
     weights[-1] = np.where(shares >= 1, np.inf, -np.inf)
     varying = np.flatnonzero((shares > 0) & (shares < 1))
-    axes, limits = _axes(features), (max_iter, tolerance)
+    axes, limits = _compute_axes(features), (max_iter, tolerance)
     iterations, converged = 0, True
     # Labels of similar frequency need similar numbers of iterations. Small groups fit into the
     # processor's cache.
@@ -79,7 +79,7 @@ def fit_one_vs_rest(
     for begin in range(0, len(ordered), TOGETHER):
         some = ordered[begin : begin + TOGETHER]
         loss = partial(_log_loss, labels[:, some])
-        fitted = _minimised(axes, loss, shares[some], cost, limits, separate=True)
+        fitted = _fit_weights(axes, loss, shares[some], cost, limits, separate=True)
         weights[:, some] = fitted.weights
         iterations, converged = max(iterations, fitted.iterations), converged and fitted.converged
     return Linear(weights, iterations, converged)
@@ -123,7 +123,9 @@ def fit_multinomial(
         return losses, residual
 
     shares = np.bincount(classes, minlength=count) / len(classes)
-    return _minimised(_axes(features), loss, shares, cost, (max_iter, tolerance), separate=False)
+    return _fit_weights(
+        _compute_axes(features), loss, shares, cost, (max_iter, tolerance), separate=False
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ class _Axes:
     squares: Floats
 
 
-def _axes(features: Any) -> _Axes:
+def _compute_axes(features: Any) -> _Axes:
     if sparse.issparse(features):
         squares = np.asarray(features.multiply(features).sum(axis=0)).ravel()
         return _Axes(features.tocsr(), None, np.zeros(features.shape[1]), squares)
@@ -152,7 +154,7 @@ def _axes(features: Any) -> _Axes:
     return _Axes(centred @ turn, turn, mean, np.maximum(squares, 0))
 
 
-def _minimised(
+def _fit_weights(
     axes: _Axes, loss: Loss, shares: Floats, cost: float, limits: Limits, *, separate: bool
 ) -> Linear:
     """Minimise the objective by L-BFGS with a backtracking line search.
@@ -170,7 +172,7 @@ def _minimised(
     search = _Search([], separate)
     point, scores = np.zeros_like(scale), np.zeros((axes.on.shape[0], len(shares)))
     values, residual = loss(scores)
-    gradient = _gradient(axes, residual, point, scale, cost)
+    gradient = _compute_gradient(axes, residual, point, scale, cost)
     iterations, (max_iter, tolerance) = 0, limits
     while np.abs(gradient).max() > tolerance and iterations < max_iter:
         iterations += 1
@@ -180,7 +182,7 @@ def _minimised(
         line = _Line(scores, moved, values, (point * scale)[:-1], change[:-1], cost)
         step, values, residual = search.along(line, loss, search.dots(gradient, direction))
         point, scores, before = point + step * direction, scores + step * moved, gradient
-        gradient = _gradient(axes, residual, point, scale, cost)
+        gradient = _compute_gradient(axes, residual, point, scale, cost)
         search.remember(step * direction, gradient - before)
     weights = point * scale
     inner = weights[:-1] if axes.turn is None else axes.turn @ weights[:-1]
@@ -189,7 +191,9 @@ def _minimised(
     return Linear(np.vstack([inner, intercepts]), iterations, converged)
 
 
-def _gradient(axes: _Axes, residual: Floats, point: Floats, scale: Floats, cost: float) -> Floats:
+def _compute_gradient(
+    axes: _Axes, residual: Floats, point: Floats, scale: Floats, cost: float
+) -> Floats:
     """Return the gradient in the preconditioned variables, (features + 1, labels)."""
     inner = cost * np.asarray(axes.on.T @ residual) + point[:-1] * scale[:-1]
     gradient: Floats = np.vstack([inner, cost * residual.sum(axis=0)]) * scale

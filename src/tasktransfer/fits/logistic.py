@@ -49,9 +49,9 @@ class Logistic:
             from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # tables are made without it
 
             counter = CountVectorizer(vocabulary=dict(self.vocabulary))
-            matrix = counter.transform(_texts(self.query, instances))
+            matrix = counter.transform(_join_texts(self.query, instances))
         else:
-            matrix = _given(features)
+            matrix = _require_features(features)
         scores = np.asarray(matrix @ self.weights[:-1]) + self.weights[-1]
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))
         probabilities = np.zeros((len(instances), self.labels))
@@ -101,9 +101,9 @@ def fit_texts(
     from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # tables are made without it
 
     counter = CountVectorizer(min_df=settings.get("min_count", 1))
-    matrix = counter.fit_transform(_texts(card.query, instances))
+    matrix = counter.fit_transform(_join_texts(card.query, instances))
     vocabulary = {str(word): int(column) for word, column in counter.vocabulary_.items()}
-    return _fitted(card, matrix, instances, settings, seed, vocabulary)
+    return _fit_logistic(card, matrix, instances, settings, seed, vocabulary)
 
 
 def fit_features(
@@ -115,10 +115,10 @@ def fit_features(
 ) -> Logistic:
     """Fit a classifier to a model's representations, (instances, hidden size)."""
     _refuse_other_kinds(card, instances)
-    return _fitted(card, _given(features), instances, settings, seed, None)
+    return _fit_logistic(card, _require_features(features), instances, settings, seed, None)
 
 
-def _fitted(
+def _fit_logistic(
     card: Task,
     matrix: Any,
     instances: Sequence[Instance],
@@ -151,11 +151,11 @@ def _refuse_other_kinds(card: Task, instances: Sequence[Instance]) -> None:
         )
 
 
-def _given(features: Features | None) -> Features:
+def _require_features(features: Features | None) -> Features:
     if features is None:
         raise DataError("this classifier needs a model's representations, but got none")
     return features
 
 
-def _texts(query: str, instances: Sequence[Instance]) -> list[str]:
+def _join_texts(query: str, instances: Sequence[Instance]) -> list[str]:
     return [f"{query.format_map(instance.query)} {instance.context}" for instance in instances]

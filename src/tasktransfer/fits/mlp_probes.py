@@ -71,7 +71,7 @@ def fit_mlp(
     targets = wanted.argmax(axis=1) if one else wanted
     if not one and len(labels) == 1:  # scikit-learn does not support sets of one label
         targets = np.hstack([wanted, 1 - wanted])
-    held = _held_out(dialogues, seed)
+    held = _draw_held_out(dialogues, seed)
     model = MLPClassifier(UNITS, random_state=seed)
     classes = np.arange(len(labels) if one else targets.shape[1])
     best, lowest, weights = 0, np.inf, None
@@ -97,7 +97,7 @@ def log_loss(probable: Floats, wanted: npt.NDArray[np.int64], *, one: bool) -> f
     return -float(right.sum(axis=1).mean())
 
 
-def _held_out(dialogues: Sequence[str], seed: int) -> npt.NDArray[np.bool_]:
+def _draw_held_out(dialogues: Sequence[str], seed: int) -> npt.NDArray[np.bool_]:
     """Return the mask of held-out rows: a tenth of the dialogues, but at least one.
 
     If there is only one dialogue, a tenth of its rows is held out.

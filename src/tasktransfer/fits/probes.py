@@ -94,15 +94,17 @@ def fit_probes(given: Given) -> Fitted:
     fitted = Fitted()
     for task, read in with_progress(given.read.items(), "fitting probes"):
         train, test = read["train"], read["test"]
-        features = {split: _finite(given, task, read[split]) for split in ("train", "test")}
+        features = {
+            split: _require_finite_features(given, task, read[split]) for split in ("train", "test")
+        }
         golds = {
             split: [instance.target for instance in read[split]] for split in ("train", "test")
         }
         _refuse_one_class(task, train)
         _note_unseen(given, task, golds, test)
-        measures, answers = _fitted(given, task, features, golds)
+        measures, answers = _fit_probe(given, task, features, golds)
         mixed = {split: shuffled_by_type(read[split], given.seed) for split in golds}
-        others, guesses = _fitted(given, task, features, mixed, keep=False)
+        others, guesses = _fit_probe(given, task, features, mixed, keep=False)
         majority = Counter(label for gold in golds["train"] for label in gold).most_common(1)[0][0]
         always = best_constant(golds["train"])
         fitted.instances[task] = len(test)
@@ -111,21 +113,21 @@ def fit_probes(given: Given) -> Fitted:
             "shuffled_f1": others["micro_f1"],
             "selectivity": measures["micro_f1"] - others["micro_f1"],
             "prior_f1": micro_f1([always] * len(test), golds["test"]),
-            "minority_f1": micro_f1(*_without(majority, answers, golds["test"])),
+            "minority_f1": micro_f1(*_remove_label(majority, answers, golds["test"])),
             "classes": float(len({label for gold in golds["train"] for label in gold})),
             "train_rows": float(len(train)),
         }
-        fitted.rows += _rows(task, test, answers, golds["test"])
-        fitted.rows += _rows(f"{task}+{SHUFFLED}", test, guesses, mixed["test"])
-        fitted.rows += _rows(f"{task}+{PRIOR}", test, [always] * len(test), golds["test"])
+        fitted.rows += _build_rows(task, test, answers, golds["test"])
+        fitted.rows += _build_rows(f"{task}+{SHUFFLED}", test, guesses, mixed["test"])
+        fitted.rows += _build_rows(f"{task}+{PRIOR}", test, [always] * len(test), golds["test"])
         if given.settings.get("mlp"):
             learnt = [instance.dialogue_id for instance in train]
             found = fit_mlp(
                 features["train"], golds["train"], learnt, given.seed, one=_has_one(given, task)
             ).answers(features["test"])
             fitted.measures[task]["mlp_f1"] = micro_f1(found, golds["test"])
-            fitted.rows += _rows(f"{task}+{MLP}", test, found, golds["test"])
-    _project(given)
+            fitted.rows += _build_rows(f"{task}+{MLP}", test, found, golds["test"])
+    _save_projection(given)
     return fitted
 
 
@@ -162,7 +164,7 @@ def shuffled_by_type(instances: Sequence[Instance], seed: int) -> list[tuple[str
     return labels
 
 
-def _fitted(
+def _fit_probe(
     given: Given,
     task: str,
     features: Mapping[str, Any],
@@ -200,7 +202,7 @@ def _probe(features: Any, golds: Labels, settings: Mapping[str, Any], *, one: bo
     return Probe(labels, fit_one_vs_rest(features, wanted, cost, most), False)
 
 
-def _finite(given: Given, task: str, instances: Sequence[Instance]) -> Any:
+def _require_finite_features(given: Given, task: str, instances: Sequence[Instance]) -> Any:
     features = given.features(instances)
     values = features.data if hasattr(features, "tocsr") else features
     if not np.isfinite(values).all():
@@ -241,7 +243,7 @@ def _note_unseen(
         )
 
 
-def _without(label: str, answers: Labels, golds: Labels) -> tuple[Labels, Labels]:
+def _remove_label(label: str, answers: Labels, golds: Labels) -> tuple[Labels, Labels]:
     """Remove the most frequent label from answers and gold labels, to keep minority classes."""
 
     def rest(each: Labels) -> list[tuple[str, ...]]:
@@ -250,7 +252,9 @@ def _without(label: str, answers: Labels, golds: Labels) -> tuple[Labels, Labels
     return rest(answers), rest(golds)
 
 
-def _rows(task: str, instances: Sequence[Instance], answers: Labels, golds: Labels) -> list[Row]:
+def _build_rows(
+    task: str, instances: Sequence[Instance], answers: Labels, golds: Labels
+) -> list[Row]:
     scores = 100 * open_labels.set_f1(open_labels.tally(coded(list(answers)), coded(list(golds))))
     columns = zip(instances, answers, golds, scores, strict=True)
     return [
@@ -268,7 +272,7 @@ def _save(probe: Probe, folder: Path) -> None:
     (folder / "probe.json").write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
-def _project(given: Given) -> None:
+def _save_projection(given: Given) -> None:
     """Save the training representations on two principal components (Figure 2), float32."""
     task = next(iter(given.read))
     features = given.features(given.read[task]["train"])

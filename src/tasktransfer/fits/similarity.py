@@ -38,11 +38,11 @@ def retrieval_of_experts(target: Floats, source: Floats) -> float:
         target, source: embeddings, (inputs, size); the first ``TARGET_INPUTS`` and
             ``SOURCE_INPUTS`` are read.
     """
-    t, s = _unit(target[:TARGET_INPUTS]), _unit(source[:SOURCE_INPUTS])
+    t, s = _normalise_rows(target[:TARGET_INPUTS]), _normalise_rows(source[:SOURCE_INPUTS])
     return float((t @ s.T).max(axis=1).mean())
 
 
-def _unit(rows: Floats) -> Floats:
+def _normalise_rows(rows: Floats) -> Floats:
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     result: Floats = rows / np.where(length > 0, length, 1)
     return result

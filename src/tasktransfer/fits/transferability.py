@@ -56,12 +56,12 @@ class Regression:
         Args:
             y: (instances,)
         """
-        squares, (x, rest) = self._squares, self._projected(y)
+        squares, (x, rest) = self._squares, self._transform_target(y)
         alpha = beta = 1.0
         for _ in range(MOST_ITERATIONS):
             t = alpha / beta
             gamma = float((squares / (squares + t)).sum())
-            weights, residual = _norms(squares, x, rest, t)
+            weights, residual = _compute_norms(squares, x, rest, t)
             alpha = gamma / (weights + 1e-5)
             beta = (self.instances - gamma) / (residual + 1e-5)
             if abs(alpha / beta - t) <= 1e-3 * t:
@@ -75,20 +75,20 @@ class Regression:
         alpha. Public code omits them, which is wrong if there are fewer instances than features.
         """
         n, d, k = self.instances, self.features, len(self._squares)
-        x, rest = self._projected(y)
-        weights, residual = _norms(self._squares, x, rest, alpha / beta)
+        x, rest = self._transform_target(y)
+        weights, residual = _compute_norms(self._squares, x, rest, alpha / beta)
         log_determinant = np.log(alpha + beta * self._squares).sum() + (d - k) * np.log(alpha)
         total = d * np.log(alpha) + n * np.log(beta) - log_determinant
         total -= beta * residual + alpha * weights + n * np.log(2 * np.pi)
         return float(total / 2 / n)
 
-    def _projected(self, y: Floats) -> tuple[Floats, float]:
+    def _transform_target(self, y: Floats) -> tuple[Floats, float]:
         """Return y in the features' directions, and its squared length outside of them."""
         x = self._u.T @ y
         return x, max(0.0, float(y @ y - x @ x))
 
 
-def _norms(squares: Floats, x: Floats, rest: float, t: float) -> tuple[float, float]:
+def _compute_norms(squares: Floats, x: Floats, rest: float, t: float) -> tuple[float, float]:
     """Return the squared lengths of the mean weights and of the residual of y."""
     weights = float((squares * x**2 / (t + squares) ** 2).sum())
     residual = float((x**2 / (1 + squares / t) ** 2).sum()) + rest
@@ -104,7 +104,7 @@ def logme(features: Floats, classes: Classes) -> float:
         features: (instances, features).
         classes: class of each instance, numbered from 0.
     """
-    regression, one_hot = Regression(features), _one_hot(classes)
+    regression, one_hot = Regression(features), _encode_one_hot(classes)
     return float(np.mean([regression.best_evidence(y).value for y in one_hot.T]))
 
 
@@ -118,7 +118,7 @@ def leep(probabilities: Floats, classes: Classes) -> float:
             1.
         classes: class of each instance, numbered from 0.
     """
-    joint = _one_hot(classes).T @ probabilities / len(classes)
+    joint = _encode_one_hot(classes).T @ probabilities / len(classes)
     mass = joint.sum(axis=0)
     given = np.divide(joint, mass, out=np.zeros_like(joint), where=mass > 0)
     expected = (given[classes] * probabilities).sum(axis=1)
@@ -150,7 +150,7 @@ def hscore(features: Floats, classes: Classes) -> float:
     from sklearn.covariance import ledoit_wolf  # noqa: PLC0415  # slow to import
 
     covariance, _ = ledoit_wolf(features)
-    one_hot = _one_hot(classes)
+    one_hot = _encode_one_hot(classes)
     means = (one_hot.T @ features) / one_hot.sum(axis=0)[:, None]
     between = np.cov(means[classes], rowvar=False, bias=True)
     return float(np.trace(np.linalg.solve(covariance, np.atleast_2d(between))))
@@ -199,5 +199,5 @@ def mapped(given: Floats, wanted: Floats, others: Floats, seed: int = 0) -> Floa
     return result
 
 
-def _one_hot(classes: Classes) -> Floats:
+def _encode_one_hot(classes: Classes) -> Floats:
     return np.eye(int(classes.max()) + 1)[classes]

@@ -124,7 +124,7 @@ def note_unreadable(given: Given, node: Evaluation, study: Study) -> list[str]:
         raise EndpointError(
             f"{node.label}: {message}. A score would not measure the model. Change the prompt "
             "(chat, thinking_tokens, other wordings, more shots), use another model, or remove "
-            f"the task. Answers are cached in {_answers_folder(study, node)}: remove this folder "
+            f"the task. Answers are cached in {_locate_answers(study, node)}: remove this folder "
             "to request them again"
         )
     return [message]
@@ -216,13 +216,13 @@ def model_of(study: Study, node: Evaluation, threads: int, *, sends: bool = True
     return open_endpoint(
         at,
         model,
-        _answers_folder(study, node),
+        _locate_answers(study, node),
         chat,
         thinking_tokens=node.asked.get("thinking_tokens"),
         sends=sends,
     )
 
 
-def _answers_folder(study: Study, node: Evaluation) -> Path:
+def _locate_answers(study: Study, node: Evaluation) -> Path:
     assert isinstance(node.of, Outcome) and node.of.model is not None
     return answers_folder(study.config.results, node.of.model.name, node.of.model.weights)

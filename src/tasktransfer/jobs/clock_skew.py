@@ -25,14 +25,14 @@ def date_future_files_now(study: Study) -> str | None:
         A note for the user, None if there were no such files.
     """
     now = time.time()
-    if not any(_is_ahead(path, now) for path in _compared_files(study)):
+    if not any(_is_ahead(path, now) for path in _iterate_compared_files(study)):
         return None
     results = Path(study.config.results)
-    ahead = [path for path in _all_files(results) if _is_ahead(path, now)]
+    ahead = [path for path in _iterate_files(results) if _is_ahead(path, now)]
     latest = max(os.lstat(path).st_mtime for path in ahead)
     failed = [path for path in ahead if not _date(path, now)]
     told = (
-        f"{results}: {len(ahead):,} files are dated in the future (up to {_date_text(latest)}), "
+        f"{results}: {len(ahead):,} files are dated in the future (up to {_format_date(latest)}), "
         "because of a clock that is ahead, or a copy"
     )
     if failed:
@@ -46,7 +46,7 @@ def date_future_files_now(study: Study) -> str | None:
     )
 
 
-def _compared_files(study: Study) -> Iterator[str]:
+def _iterate_compared_files(study: Study) -> Iterator[str]:
     """Yield the files whose times Snakemake compares and that are known without a folder walk."""
     yield from study.records()
     yield from (f"{folder}/manifest.json" for folder in study.encoded_folders)
@@ -56,7 +56,7 @@ def _compared_files(study: Study) -> Iterator[str]:
         yield from map(str, Path(folder).glob("*"))
 
 
-def _all_files(folder: Path) -> Iterator[str]:
+def _iterate_files(folder: Path) -> Iterator[str]:
     for path, folders, files in os.walk(folder):
         yield from (f"{path}/{name}" for name in (*folders, *files))
 
@@ -76,7 +76,7 @@ def _date(path: str, now: float) -> bool:
     return True
 
 
-def _date_text(seconds: float) -> str:
+def _format_date(seconds: float) -> str:
     """Return a date, or a number of seconds for years outside the calendar's range."""
     try:
         return time.strftime("%Y-%m-%d", time.gmtime(seconds))

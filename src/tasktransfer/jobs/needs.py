@@ -37,7 +37,7 @@ def instances(study: Study, dataset: str, cache: str) -> list[str]:
     """
     generated = is_generated(study.config, dataset) and not own_tiny_version(dataset)
     generated = generated or is_tiny_world(study, dataset, cache)
-    return _unless_there(f"{cache}/manifest.json", [study.tiny_world] if generated else [])
+    return _list_if_missing(f"{cache}/manifest.json", [study.tiny_world] if generated else [])
 
 
 def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
@@ -48,14 +48,14 @@ def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
 def tiny_model(study: Study, folder: str) -> list[str]:
     """Return the inputs of a generated model folder, except a file of weights."""
     caches = [f"{cache}/manifest.json" for cache in study.texts_of_made(folder)]
-    return _unless_there(f"{folder}/config.json", caches)
+    return _list_if_missing(f"{folder}/config.json", caches)
 
 
 def encoding(study: Study, folder: str) -> list[str]:
     """Return the inputs of token ids."""
     data, model = study.encoded_folders[folder]
     made = study.record(data) if data.recipe else f"{study.instances(data.name)}/manifest.json"
-    return _unless_there(f"{folder}/manifest.json", [made, *_model_files(study, model)])
+    return _list_if_missing(f"{folder}/manifest.json", [made, *_list_model_files(study, model)])
 
 
 def needed_by(study: Study, node: Node) -> list[str]:
@@ -65,32 +65,34 @@ def needed_by(study: Study, node: Node) -> list[str]:
     """
     if isinstance(node, Stage):
         token_ids = f"{study.encoded(node.data, node.model.name)}/manifest.json"
-        needed = [token_ids, *_left_by(study, node.starts)]
-        return [*needed, *(_model_files(study, node.model.name) if node.reads_base else [])]
+        needed = [token_ids, *_list_stage_outputs(study, node.starts)]
+        return [*needed, *(_list_model_files(study, node.model.name) if node.reads_base else [])]
     read = [used for used in node.uses if isinstance(used, Data)]
     made = [u for u in node.uses if isinstance(u, Fit) or (isinstance(u, Data) and u.recipe)]
     needed = [study.record(used) for used in made]
     released: list[str] = []
     models: list[tuple[Data, str]] = []
     if isinstance(node, Data):
-        needed += _left_by(study, [Start(used) for used in node.uses if isinstance(used, Stage)])
+        needed += _list_stage_outputs(
+            study, [Start(used) for used in node.uses if isinstance(used, Stage)]
+        )
         needed += [] if read else [f"{study.instances(node.name)}/manifest.json"]
     else:
         read.append(node.data)
     if isinstance(node, Fit) and node.on and node.on.stage:
-        needed += _left_by(study, [node.on])
+        needed += _list_stage_outputs(study, [node.on])
         read_by = [node.on.stage.data, *([node.data] if node.learner in MEASUREMENTS else [])]
         models = [(data, node.on.stage.model.name) for data in read_by]
     elif isinstance(node, Fit) and node.learner in MEASUREMENTS:
         released = [model_of(study, node).name]
         models = [(node.data, name) for name in released]
     elif isinstance(node, Evaluation) and isinstance(node.of, Outcome):
-        needed += _left_by(study, node.of.starts)
+        needed += _list_stage_outputs(study, node.of.starts)
         read += [pool.data for pool in node.pools if not pool.data.recipe]
         models = [(data, m) for data in node.read for m in node.model_names]
         released = [node.of.model.name] if node.of.model and not node.of.model.served else []
     if isinstance(node, Fit):
-        needed += _left_by(
+        needed += _list_stage_outputs(
             study,
             [Start(inner) for inner in node.reads if isinstance(inner, Stage)],
         )
@@ -99,7 +101,7 @@ def needed_by(study: Study, node: Node) -> list[str]:
     under = [
         inner.model.name for inner in node.uses if isinstance(inner, Stage) and inner.model.adapter
     ]
-    needed += [file for name in (*released, *under) for file in _model_files(study, name)]
+    needed += [file for name in (*released, *under) for file in _list_model_files(study, name)]
     return list(dict.fromkeys(needed))
 
 
@@ -141,7 +143,7 @@ def computes_with_a_model(node: Node) -> bool:
     )
 
 
-def _left_by(study: Study, starts: Iterable[Start]) -> list[str]:
+def _list_stage_outputs(study: Study, starts: Iterable[Start]) -> list[str]:
     """Return the outputs of stages that have to exist before a job can start from them.
 
     Rounds other than the best are not separate outputs, because their number is known only when the
@@ -214,12 +216,12 @@ def model_of(study: Study, fit: Fit) -> ModelSpec:
     )
 
 
-def _model_files(study: Study, name: str) -> list[str]:
+def _list_model_files(study: Study, name: str) -> list[str]:
     """Return the files of a model and its second encoder that the study generates."""
     model = study.model(name)
     own = [f"{study.tiny_model(name)}/config.json"] if model.is_made else []
-    return own + (_model_files(study, model.second) if model.second else [])
+    return own + (_list_model_files(study, model.second) if model.second else [])
 
 
-def _unless_there(file: str, needed: list[str]) -> list[str]:
+def _list_if_missing(file: str, needed: list[str]) -> list[str]:
     return [] if Path(file).exists() else needed

@@ -49,7 +49,7 @@ def derive(study: Study, data: Data, design: Brought) -> None:
 
     def work(folder: Path, made: Made) -> None:
         recipe = recipe_named(data.recipe, design.recipes)
-        ingredients = _ingredients(study, data, design.learners, made)
+        ingredients = _collect_ingredients(study, data, design.learners, made)
         derived = recipe(ingredients)
         tasks = tuple(dict.fromkeys(task for task, _ in derived))
         release = Release(
@@ -99,17 +99,17 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             task = get_task(node.data.name, name)
             read = {split: read_instances(cache, name, split) for split in SPLITS}
             train = read["train"]
-            features = _features(study, node, learner, train)
+            features = _compute_features(study, node, learner, train)
             classifier = learner.fit(task, train, features, node.settings, node.seed)
             (folder / name).mkdir(parents=True, exist_ok=True)
             classifier.save(folder / name)
             test = read["test"]
-            probable = classifier.probabilities(test, _features(study, node, learner, test))
+            probable = classifier.probabilities(test, _compute_features(study, node, learner, test))
             golds, predicted = [instance.target for instance in test], answers(task, probable)
             names = [*(metric.key for metric in task.metrics), "score"]
             measures = measured(task, names, predicted, golds, [])
             made.judged(name, measures, len(test), "test")
-            made.rows += _rows(task, test, predicted, expected_values(task, probable), "test")
+            made.rows += _build_rows(task, test, predicted, expected_values(task, probable), "test")
 
     recorded(study, node, design, work)
 
@@ -125,12 +125,12 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
 
     def work(folder: Path, made: Made) -> None:
         if node.asked is not None:
-            _asked(study, node, threads, made)
+            _evaluate_prompted_model(study, node, threads, made)
             return
         task = get_task(node.data.name, node.task)
         instances = read_instances(inputs.cache(study, node.data), node.task, node.split)
         if node.measures[0] in ASKED_OF_THE_MODEL:
-            _replies(study, node, instances, threads, made)
+            _evaluate_replies(study, node, instances, threads, made)
             return
         kept = kept_instances(len(instances), node.settings.get("limit"))
         instances = [instances[index] for index in kept]
@@ -138,7 +138,7 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
             learner = learner_named(node.of.learner, design.learners)
             fitted = node.settings.get("fitted_on", node.task)  # a task with the same labels
             classifier = inputs.classifier(study, node.of, task, learner, fitted)
-            features = _features(study, node.of, learner, instances)
+            features = _compute_features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)
         else:
@@ -155,12 +155,12 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
         golds = [instance.target for instance in instances]
         measures = measured(task, node.measures, predictions, golds, values)
         made.judged(node.task, measures, len(instances), node.split)
-        made.rows = _rows(task, instances, predictions, values, node.split)
+        made.rows = _build_rows(task, instances, predictions, values, node.split)
 
     recorded(study, node, design, work)
 
 
-def _asked(study: Study, node: Evaluation, threads: int, made: Made) -> None:
+def _evaluate_prompted_model(study: Study, node: Evaluation, threads: int, made: Made) -> None:
     """Evaluate a prompted model."""
     prompts = asked_job.told(study, node, threads)
     golds, answers = [instance.target for instance in prompts.instances], prompts.given.predictions
@@ -189,7 +189,7 @@ def places(study: Study, node: Evaluation, threads: int = 1) -> Places:
     return Places(encoded, weights, study.base_model, study.beside, study.revision, hardware)
 
 
-def _replies(
+def _evaluate_replies(
     study: Study, node: Evaluation, instances: Sequence[Instance], threads: int, made: Made
 ) -> None:
     """Evaluate replies that a model selects or generates."""
@@ -221,7 +221,9 @@ def _replies(
     made.computed(setup, threads)
 
 
-def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]) -> Any:
+def _compute_features(
+    study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]
+) -> Any:
     """Return the features of a learner that reads representations: (instances, hidden size)."""
     if not learner.features:
         return None
@@ -237,7 +239,7 @@ def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Ins
     return features(checkpoint, tokenizer, model, texts, pooling, inputs.hardware(study))
 
 
-def _ingredients(
+def _collect_ingredients(
     study: Study, data: Data, learners: Mapping[str, Learner], made: Made
 ) -> Ingredients:
     def used(kind: type[Any]) -> list[Any]:
@@ -249,7 +251,7 @@ def _ingredients(
         def ranked_labels(task: str, instances: Sequence[Instance]) -> list[tuple[str, ...]]:
             card = get_task(node.data.name, task)
             classifier = inputs.classifier(study, node, card, learner)
-            features = _features(study, node, learner, instances)
+            features = _compute_features(study, node, learner, instances)
             return ranked(card, classifier.probabilities(instances, features))
 
         return ranked_labels
@@ -277,7 +279,7 @@ def _ingredients(
     )
 
 
-def _rows(
+def _build_rows(
     task: Task,
     instances: Sequence[Instance],
     predictions: Sequence[tuple[str, ...]],

@@ -46,7 +46,7 @@ def fitted(
     position = {text: number for number, text in enumerate(texts)}
     trained = {row.context for splits in read.values() for row in splits["train"]}
     matrix = (
-        _represented(study, node, texts)
+        _compute_representations(study, node, texts)
         if learner.features
         else counted(_read_by_encoders(study, node, texts), [row in trained for row in texts])
     )
@@ -98,7 +98,7 @@ def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], wh
                 )
 
 
-def _represented(study: Study, node: Fit, texts: list[str]) -> Any:
+def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
     from tasktransfer.core.architecture import is_recipe, refuse_other  # noqa: PLC0415
     from tasktransfer.evaluation.features import features  # noqa: PLC0415  # imports torch
 
@@ -111,12 +111,12 @@ def _represented(study: Study, node: Fit, texts: list[str]) -> Any:
         tokenizer = Path(study.encoded(stage.data, stage.model.name), "tokenizer")
         model = stage.model
     else:
-        model = _model_with(study, node.settings.get("model"), node)
+        model = _select_model(study, node.settings.get("model"), node)
         checkpoint = tokenizer = Path(study.base_model(model.name))
     return features(checkpoint, tokenizer, model, texts, pooling, inputs.hardware(study))
 
 
-def _model_with(study: Study, identity: Any, node: Fit) -> ModelSpec:
+def _select_model(study: Study, identity: Any, node: Fit) -> ModelSpec:
     """Return the model that a fit refers to by its identity: a checkpoint to probe as released."""
     for spec in study.revisions.models.values():
         if spec.identity == identity:
@@ -131,7 +131,7 @@ def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
         return [last_words(text, reads["max_length"]) for text in texts]
     from tasktransfer.encoding.tokenizer import load_tokenizer, parts_read  # noqa: PLC0415
 
-    model = _model_with(study, reads["model"], node)
+    model = _select_model(study, reads["model"], node)
     folder, revision = study.base_model(model.name), study.revision(model.name)
     tokenizer = load_tokenizer(folder, revision, model.family)
     return parts_read(tokenizer, texts, model.max_length)

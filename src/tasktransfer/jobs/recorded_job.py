@@ -103,16 +103,18 @@ def recorded(
     """
     folder, made = Path(study.folder(node)), Made()
     with ExitStack() as held:
-        tell = held.enter_context(claim(folder, _say, label=node.label))
+        tell = held.enter_context(claim(folder, _print_message, label=node.label))
         problem = damage(folder, node.digest, "all")
         if problem is None and (folder / RECORD).exists():
             parts = parts_of(read_record(folder / RECORD))
             if all((folder / part).exists() for part in parts):
-                _say(f"{folder}: finished already, nothing to do")
+                _print_message(f"{folder}: finished already, nothing to do")
                 return
         if problem is not None:
             kept = set_aside(folder)
-            _say(f"{problem}; kept as {', '.join(file.name for file in kept)}, computed again")
+            _print_message(
+                f"{problem}; kept as {', '.join(file.name for file in kept)}, computed again"
+            )
         sweep(folder)
         remember(folder, "started", digest=node.digest)
         if computes_with_a_model(node):
@@ -151,8 +153,8 @@ def recorded(
         f"{task} " + ", ".join(f"{name} {value:.4g}" for name, value in scores.items())
         for task, scores in (measured_by_task or made.report).items()
     ]
-    _say(f"{node.label}: {'; '.join(sentences)}")
+    _print_message(f"{node.label}: {'; '.join(sentences)}")
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

@@ -95,7 +95,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
         return _instances(folders[home], name, limit)
 
     measurements = {
-        _key(node.data.name, fit, task): fit
+        _build_key(node.data.name, fit, task): fit
         for fit in node.reads
         if isinstance(fit, Fit)
         for task in fit.tasks
@@ -116,7 +116,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
 
     tasks = sorted({*pairs, *(source for of in pairs.values() for source in of)})
     kinds = {task: get_task(node.data.name, task).kind for task in tasks}
-    sizes = {task: _size(folders, node.data.name, task) for task in tasks}
+    sizes = {task: _count_train_samples(folders, node.data.name, task) for task in tasks}
     assert selector.values is not None
     for target, sources in with_progress(pairs.items(), f"ranking by {selector.name}"):
         asked = Asked(target, tuple(sources), kinds, sizes, instances, measured)
@@ -146,12 +146,12 @@ def _refuse_odd(
         )
 
 
-def _size(folders: Mapping[str, Path], dataset: str, task: str) -> int:
+def _count_train_samples(folders: Mapping[str, Path], dataset: str, task: str) -> int:
     home, name = task_of(dataset, task)
     return read_manifest(folders[home]).tasks[name]["train"].samples
 
 
-def _key(dataset: str, fit: Fit, task: str) -> tuple[str, str | None, str]:
+def _build_key(dataset: str, fit: Fit, task: str) -> tuple[str, str | None, str]:
     """Return a measurement's learner, the task of its baseline, and the task it was measured on.
 
     Task names are relative to a dataset.

@@ -64,8 +64,10 @@ def snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCall:
     # jobs are separate workflows.
     is_main = bool(workflow.is_main_process)
     return SnakemakeCall(
-        config=_typed(config, settings.config) if handed else None,
-        config_file=_from_here(Path(given[0]) if given else _default_file(Path(workflow.basedir))),
+        config=_convert_texts(config, settings.config) if handed else None,
+        config_file=_from_here(
+            Path(given[0]) if given else _locate_default_config(Path(workflow.basedir))
+        ),
         overrides=overrides.from_texts(settings.config),
         is_main=is_main,
         on_one_machine=is_main and workflow.nodes is None,
@@ -98,7 +100,7 @@ def quiet_restoring() -> None:
     logger.addFilter(lambda line: not line.getMessage().startswith("Cannot restore "))
 
 
-def _default_file(folder: Path) -> Path:
+def _locate_default_config(folder: Path) -> Path:
     """Return the config file next to the main Snakefile, or next to workflow/ if it is in there."""
     folders = [folder, folder.parent] if folder.name == "workflow" else [folder]
     files = [parent / name for parent in folders for name in CONFIG_FILES]
@@ -110,23 +112,23 @@ def _from_here(path: Path) -> Path:
     return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
-def _typed(config: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_texts(config: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
     """Return a config in which texts of `--config` are converted to values.
 
     Snakemake leaves the content of ``key={...}`` as text.
     """
     # The section of a module is a value of one of the keys of the command line.
     for section in (texts, *(value for value in texts.values() if isinstance(value, Mapping))):
-        config = _with_values(config, section)
+        config = _convert_section(config, section)
     return dict(config)
 
 
-def _with_values(config: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_section(config: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
     changed = dict(config)
     for key, text in texts.items():
         value = changed.get(key)
         if isinstance(value, Mapping) and isinstance(text, Mapping):
-            changed[key] = _with_values(value, text)
+            changed[key] = _convert_section(value, text)
         elif key in changed and value == text:
             changed[key] = overrides.from_texts(text)
     return changed

@@ -87,14 +87,14 @@ def attend(
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     rate = dropout if module.training else 0.0
     if packed is not None:
-        return _packed(packed, query, key, value, scaling, rate), None
+        return _compute_packed_attention(packed, query, key, value, scaling, rate), None
     if attention_mask is not None:
         # A static cache may have more positions than tokens.
         attention_mask = attention_mask[..., : key.shape[-2]]
     bias = attention_mask if position_bias is None else position_bias
     if attention_mask is not None and position_bias is not None:
         bias = position_bias + attention_mask
-    return _attention(query, key, value, bias, scaling, rate).transpose(1, 2), None
+    return _compute_attention(query, key, value, bias, scaling, rate).transpose(1, 2), None
 
 
 def attend_from_firsts(
@@ -122,7 +122,7 @@ def attend_from_firsts(
         )
     rows = [group.rows for group in packed.groups]
     sizes = [group.rows * group.width for group in packed.groups]
-    padded = (_padded(packed, states) for states in (key, value))
+    padded = (_pad_groups(packed, states) for states in (key, value))
     apart = zip(*(torch.split(states, sizes) for states in padded), strict=True)
     attended = []
     for index, (group, asking, parts) in enumerate(
@@ -130,11 +130,11 @@ def attend_from_firsts(
     ):
         k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
         bias = _group_bias(packed, index, query.dtype)
-        attended.append(_attention(asking[:, :, None], k, v, bias, scaling, rate)[:, :, 0])
+        attended.append(_compute_attention(asking[:, :, None], k, v, bias, scaling, rate)[:, :, 0])
     return torch.cat(attended)
 
 
-def _packed(
+def _compute_packed_attention(
     packed: Pack, query: Tensor, key: Tensor, value: Tensor, scaling: float, rate: float
 ) -> Tensor:
     # No indexing, because its backward pass would first write zeros.
@@ -152,19 +152,21 @@ def _packed(
         )
         return together[None]
     sizes = [group.rows * group.width for group in packed.groups]
-    apart = [torch.split(_padded(packed, states), sizes) for states in rows]
+    apart = [torch.split(_pad_groups(packed, states), sizes) for states in rows]
     attended = []
     for index, (group, *parts) in enumerate(zip(packed.groups, *apart, strict=True)):
         q, k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
         bias = _group_bias(packed, index, q.dtype)
-        attended.append(_attention(q, k, v, bias, scaling, rate).transpose(1, 2).flatten(0, 1))
+        attended.append(
+            _compute_attention(q, k, v, bias, scaling, rate).transpose(1, 2).flatten(0, 1)
+        )
     together = torch.cat(attended) if len(attended) > 1 else attended[0]
     if packed.padding is not None:
         together = _Unpadded.apply(together, packed.padding)  # type: ignore[no-untyped-call]
     return together[None]
 
 
-def _padded(packed: Pack, rows: Tensor) -> Tensor:
+def _pad_groups(packed: Pack, rows: Tensor) -> Tensor:
     """Pad the tokens of all groups: (tokens, heads, size) → (padded tokens, heads, size).
 
     Padding positions contain states of other tokens, which the bias masks.
@@ -225,7 +227,7 @@ def _group_bias(packed: Pack, number: int, dtype: torch.dtype) -> Tensor | None:
     return packed.biases[key]
 
 
-def _attention(
+def _compute_attention(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scaling: float, rate: float
 ) -> Tensor:
     """Return dropout(softmax(scaled scores + bias)) @ values, in the shape of ``query``."""

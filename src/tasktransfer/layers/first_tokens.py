@@ -29,11 +29,11 @@ def narrow_last_layer(backbone: Any) -> bool:
         return False
     last = backbone.encoder.layer[-1]
     # The method is replaced on the instance, so weights keep their names.
-    last.forward = MethodType(_forward, last)
+    last.forward = MethodType(_run_layer, last)
     return True
 
 
-def _forward(
+def _run_layer(
     layer: Any, hidden_states: Tensor, *arguments: Any, packed: Pack | None = None, **others: Any
 ) -> Tensor:
     """Run the layer's own forward pass, or compute only first tokens.

@@ -207,9 +207,9 @@ def lay_out(
         "positions": within[None] + first_position,
         "mask": np.zeros(PLACEHOLDER, np.float32),
     }
-    groups, widths = _groups(lengths, LIKE_LENGTH.get(device.type, LIKE_LENGTH["cuda"]))
+    groups, widths = _group_sequences(lengths, LIKE_LENGTH.get(device.type, LIKE_LENGTH["cuda"]))
     if int(widths.sum()) > len(within):
-        arrays |= _padding(lengths, widths, within, groups)
+        arrays |= _build_padding(lengths, widths, within, groups)
     arrays["ends"] = starts_of(lengths)
     if firsts_only:
         arrays["first_places"] = ends - lengths
@@ -226,7 +226,9 @@ def pack(
     return layout.pack({name: tensor.to(device) for name, tensor in tensors.items()})
 
 
-def _groups(lengths: Longs, like: float) -> tuple[tuple[tuple[int, int, bool], ...], Longs]:
+def _group_sequences(
+    lengths: Longs, like: float
+) -> tuple[tuple[tuple[int, int, bool], ...], Longs]:
     """Return the groups of sorted sequences, and the padded width of each sequence."""
     groups: list[tuple[int, int, bool]] = []
     widths = np.empty_like(lengths)
@@ -240,7 +242,7 @@ def _groups(lengths: Longs, like: float) -> tuple[tuple[tuple[int, int, bool], .
     return tuple(groups), widths
 
 
-def _padding(
+def _build_padding(
     lengths: Longs, widths: Longs, within: Longs, groups: tuple[tuple[int, int, bool], ...]
 ) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
     """Return the arrays of ``Padding``, and the flat masks of groups with padding (``hidden``).

@@ -56,26 +56,28 @@ def prompt_trees(prompts: Sequence[Ints]) -> list[PromptTree]:
     nodes = 0
     for before, prompt in zip([None, *order], order, strict=False):
         length = len(prompts[prompt])
-        common = 0 if before is None else _common(prompts[before], prompts[prompt])
+        common = 0 if before is None else _count_common_tokens(prompts[before], prompts[prompt])
         alike = common >= LEAST_SHARED * length
         if members and not (alike and nodes + length - common <= MOST_NODES):
-            trees.append(_tree(prompts, members, shared))
+            trees.append(_build_tree(prompts, members, shared))
             members, shared, nodes = [], [], 0
         common = common if members else 0
         members.append(prompt)
         shared.append(common)
         nodes += length - common
-    return [*trees, _tree(prompts, members, shared)] if members else trees
+    return [*trees, _build_tree(prompts, members, shared)] if members else trees
 
 
-def _common(first: Ints, second: Ints) -> int:
+def _count_common_tokens(first: Ints, second: Ints) -> int:
     """Return the length of the common prefix of two prompts."""
     room = min(len(first), len(second))
     different = np.flatnonzero(first[:room] != second[:room])
     return int(different[0]) if len(different) else room
 
 
-def _tree(prompts: Sequence[Ints], members: Sequence[int], shared: Sequence[int]) -> PromptTree:
+def _build_tree(
+    prompts: Sequence[Ints], members: Sequence[int], shared: Sequence[int]
+) -> PromptTree:
     """Build the tree of some prompts.
 
     Args:

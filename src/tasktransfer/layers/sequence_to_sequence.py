@@ -69,7 +69,7 @@ class HierarchicalEncoder(nn.Module):
         """
         words = ids if words is None else words
         ends = [self._ends(row[:n]) for row, n in zip(words, lengths.tolist(), strict=True)]
-        cut = [_pieces(row, to) for row, to in zip(ids, ends, strict=True)]
+        cut = [_split_row(row, to) for row, to in zip(ids, ends, strict=True)]
         flat = [sentence for sentences in cut for sentence in sentences]
         counts = torch.tensor([len(sentences) for sentences in cut])
         sizes = torch.tensor([len(sentence) for sentence in flat])
@@ -183,7 +183,7 @@ class TransformerDecoder(nn.Module):
 
     def forward(self, ids: Tensor, read: Read) -> Tensor:
         """Return the logits of the next word after each id, (rows, positions, vocabulary)."""
-        logits: Tensor = self.words(self._states(ids, read))
+        logits: Tensor = self.words(self._compute_states(ids, read))
         return logits
 
     def generate(self, read: Read, start: int, end: int, longest: int) -> Tensor:
@@ -192,14 +192,14 @@ class TransformerDecoder(nn.Module):
         ids = read.memory.new_full((rows, 1), start, dtype=torch.long)
         ended = torch.zeros(rows, dtype=torch.bool, device=ids.device)
         for step in range(longest):
-            word = self.words(self._states(ids, read)[:, -1:]).argmax(-1)
+            word = self.words(self._compute_states(ids, read)[:, -1:]).argmax(-1)
             ids = torch.cat([ids, word], 1)
             ended |= word[:, 0] == end
             if all_ended(ended, step):
                 break
         return ids[:, 1:]
 
-    def _states(self, ids: Tensor, read: Read) -> Tensor:
+    def _compute_states(self, ids: Tensor, read: Read) -> Tensor:
         count = ids.shape[1]
         later = torch.ones(count, count, dtype=torch.bool, device=ids.device).triu(1)
         states: Tensor = self.layers(
@@ -233,7 +233,7 @@ def _run(lstm: nn.LSTM, inputs: Tensor, lengths: Tensor) -> Read:
     return Read(memory, _mask(memory[..., 0], lengths), (hidden, cells))
 
 
-def _pieces(row: Tensor, ends: Sequence[int]) -> list[Tensor]:
+def _split_row(row: Tensor, ends: Sequence[int]) -> list[Tensor]:
     return [row[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
 

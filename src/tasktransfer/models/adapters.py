@@ -84,11 +84,11 @@ class AdapterBank(nn.Module):
             for module in (layer.attention.output, layer.output)
         ]
         self.banks = nn.ModuleDict(
-            {task: _fresh(len(places), width, reduction, seed) for task in tasks}
+            {task: _initialise_adapters(len(places), width, reduction, seed) for task in tasks}
         )
         self._this_thread = threading.local()
         for number, module in enumerate(places):
-            module.register_forward_hook(self._hook(number))
+            module.register_forward_hook(self._build_hook(number))
 
     @property
     def task(self) -> str | None:
@@ -150,7 +150,7 @@ class AdapterBank(nn.Module):
         for name, tensor in read.items():
             own[name].copy_(tensor)
 
-    def _hook(self, number: int) -> Any:
+    def _build_hook(self, number: int) -> Any:
         def through_adapter(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
             if (task := self.task) is None:
                 return output
@@ -160,6 +160,6 @@ class AdapterBank(nn.Module):
         return through_adapter
 
 
-def _fresh(places: int, width: int, reduction: int, seed: int) -> nn.ModuleList:
+def _initialise_adapters(places: int, width: int, reduction: int, seed: int) -> nn.ModuleList:
     generator = torch.Generator().manual_seed(seed)
     return nn.ModuleList(Adapter(width, reduction, generator) for _ in range(places))

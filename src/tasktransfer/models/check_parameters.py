@@ -41,46 +41,49 @@ def check_parameters(
     """
     missing, unexpected = sorted(report["missing_keys"]), sorted(report["unexpected_keys"])
     own = f"{model.base_model_prefix}."
-    fresh = [p for p in missing if _may_be_fresh(family, p)]
+    fresh = [p for p in missing if _can_be_missing(family, p)]
     unused = [
         p for p in unexpected if POOLER_OR_HEAD.match(p.removeprefix(own)) or OLD_BUFFER.match(p)
     ]
     if fresh:
-        note(f"{_modules(fresh)}: not in the checkpoint, initialised at random")
+        note(f"{_format_modules(fresh)}: not in the checkpoint, initialised at random")
     if unused:
-        note(f"{_modules(unused)}: in the checkpoint, not used")
+        note(f"{_format_modules(unused)}: in the checkpoint, not used")
     missing = [p for p in missing if p not in fresh]
     unexpected = [p for p in unexpected if p not in unused]
     shapes = sorted(report["mismatched_keys"])
     if not (missing or unexpected or shapes):
         return
     parts = [
-        _listed("missing from the file", missing),
-        _listed("in the file, but not in the model", unexpected),
-        _listed("of another shape", [f"{p} {[*have]}, not {[*want]}" for p, have, want in shapes]),
+        _format_items("missing from the file", missing),
+        _format_items("in the file, but not in the model", unexpected),
+        _format_items(
+            "of another shape", [f"{p} {[*have]}, not {[*want]}" for p, have, want in shapes]
+        ),
     ]
     raise ModelError(
         f"{start}: the weights do not fit config.json ({model.config.model_type}): "
-        f"{'; '.join(part for part in parts if part)}. {_likely_cause(model, missing, unexpected)}"
+        f"{'; '.join(part for part in parts if part)}. "
+        f"{_describe_likely_cause(model, missing, unexpected)}"
     )
 
 
-def _may_be_fresh(family: Family, parameter: str) -> bool:
+def _can_be_missing(family: Family, parameter: str) -> bool:
     if parameter == "final_logits_bias":  # a buffer of zeros, missing in old BART checkpoints
         return True
     return family == "encoder" and POOLER_OR_HEAD.match(parameter) is not None
 
 
-def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
+def _describe_likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
     """Describe the most likely cause of a mismatch between weights and config, and its remedy."""
     from transformers import CONFIG_MAPPING
 
     own = f"{model.base_model_prefix}."
     there = set(model.state_dict()) - {*missing}
-    kinds = {_any_layer(name.removeprefix(own)) for name in there}
+    kinds = {_mask_layer_number(name.removeprefix(own)) for name in there}
     missing, unexpected = ([p.removeprefix(own) for p in names] for names in (missing, unexpected))
     if missing and not unexpected:
-        if {_any_layer(p) for p in missing} <= kinds:
+        if {_mask_layer_number(p) for p in missing} <= kinds:
             return (
                 "Whole layers are missing: config.json specifies more layers than the file has; "
                 "use config.json and weights from the same checkpoint"
@@ -91,7 +94,7 @@ def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
             )
         return "The file is incomplete; copy or download the checkpoint again"
     if unexpected and not missing:
-        if {_any_layer(p) for p in unexpected} <= kinds:
+        if {_mask_layer_number(p) for p in unexpected} <= kinds:
             return (
                 "config.json specifies fewer layers than the file has; use config.json and "
                 "weights from the same checkpoint"
@@ -103,7 +106,7 @@ def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
     if missing:
         wrapper = unexpected[0].partition(".")[0]
         # Tied embeddings are stored only once in the file.
-        below = sum(_below(p, wrapper, unexpected) for p in missing)
+        below = sum(_is_below_wrapper(p, wrapper, unexpected) for p in missing)
         foreign = wrapper in CONFIG_MAPPING and wrapper != model.base_model_prefix
         if not foreign and 2 * below > len(missing):
             return (
@@ -120,20 +123,20 @@ def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
     )
 
 
-def _below(parameter: str, wrapper: str, unexpected: Iterable[str]) -> bool:
+def _is_below_wrapper(parameter: str, wrapper: str, unexpected: Iterable[str]) -> bool:
     """Return whether a parameter exists under a wrapper's name, maybe with a backbone's prefix."""
     return any(p.startswith(wrapper) and p.endswith(f".{parameter}") for p in unexpected)
 
 
-def _any_layer(parameter: str) -> str:
+def _mask_layer_number(parameter: str) -> str:
     return re.sub(r"\.\d+\.", ".*.", parameter)
 
 
-def _modules(parameters: Iterable[str]) -> str:
+def _format_modules(parameters: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(p.rpartition(".")[0] or p for p in parameters))
 
 
-def _listed(what: str, items: list[str]) -> str:
+def _format_items(what: str, items: list[str]) -> str:
     if not items:
         return ""
     more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
@@ -144,6 +147,6 @@ def check_finite(model: Any, start: str) -> None:
     bad = [n for n, p in model.state_dict().items() if not torch.isfinite(p).all()]
     if bad:
         raise ModelError(
-            f"{start}: {_listed('weights that are NaN or infinite', bad)}. The file is damaged, or "
-            "the training that wrote it diverged; use an earlier or another checkpoint"
+            f"{start}: {_format_items('weights that are NaN or infinite', bad)}. The file is "
+            "damaged, or the training that wrote it diverged; use an earlier or another checkpoint"
         )

@@ -86,15 +86,15 @@ def load_with_drawn(
     if dropout is not None:
         _set_dropout(config, dropout)
     _check_class(family, config, start, revision)
-    model, report = _from_pretrained(_auto_class(family), config, start, revision, attention)
+    model, report = _from_pretrained(_select_auto_class(family), config, start, revision, attention)
     if config.model_type == "marian":
         keep_positions(model)
     check_finite(model, start)
     _check_direction(family, model, config, start)
     if pooler == "unused" and getattr(model, "pooler", None) is not None:
         model.pooler = None
-        report["missing_keys"] = {p for p in report["missing_keys"] if not _of_pooler(p)}
-    elif pooler == "needed" and any(_of_pooler(p) for p in report["missing_keys"]):
+        report["missing_keys"] = {p for p in report["missing_keys"] if not _is_pooler_parameter(p)}
+    elif pooler == "needed" and any(_is_pooler_parameter(p) for p in report["missing_keys"]):
         raise ModelError(
             f"{start}: the checkpoint has no pooler, which models[].reads requires; set "
             "models[].reads: first_token, or use a checkpoint with a pooler"
@@ -104,7 +104,7 @@ def load_with_drawn(
     return model, tuple(sorted(modules))
 
 
-def _of_pooler(parameter: str) -> bool:
+def _is_pooler_parameter(parameter: str) -> bool:
     return parameter.startswith("pooler.")
 
 
@@ -176,7 +176,7 @@ def _check_gguf(file: Path) -> tuple[int, int]:
     return len(tensors), sum(int(tensor.n_elements) for tensor in tensors)
 
 
-def _dequantised(start: str) -> dict[str, Any]:
+def _build_dequantisation_options(start: str) -> dict[str, Any]:
     """Return the options that unpack GGUF weights to float32, whatever the device supports."""
     if not is_gguf(start):
         return {}
@@ -199,7 +199,7 @@ def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
             _refuse_size(start, f"{layers:,} layers ({name})", f"{tensors:,} tensors")
     if type(config) in MODEL_MAPPING:
         with reading(start, "the weights"), torch.random.fork_rng(devices=[]), torch.device("meta"):
-            empty = _auto_class("encoder").from_config(config)
+            empty = _select_auto_class("encoder").from_config(config)
         asked = sum(parameter.numel() for parameter in empty.parameters())
         if asked > MOST_TIMES * elements:
             _refuse_size(start, f"{asked:,} parameters", f"{elements:,}")
@@ -250,34 +250,34 @@ def _check_class(family: Family, config: Any, start: str, revision: str | None) 
     if type(config) in classes and two_parts == (family == "encoder_decoder"):
         return
     if two_parts:
-        raise _wrong_family(family, "encoder_decoder", config, start)
+        raise _build_family_error(family, "encoder_decoder", config, start)
     if type(config) not in transformers.MODEL_MAPPING:
         raise ModelError(f"{start}: {config.model_type!r} is not a language model architecture")
-    backbone, _ = _from_pretrained(_auto_class("encoder"), config, start, revision, None)
-    raise _wrong_family(family, _direction(backbone, start), config, start)
+    backbone, _ = _from_pretrained(_select_auto_class("encoder"), config, start, revision, None)
+    raise _build_family_error(family, _measure_direction(backbone, start), config, start)
 
 
 def _check_direction(family: Family, model: Any, config: Any, start: str) -> None:
-    if family == "encoder_decoder" or (right := _direction(model, start)) == family:
+    if family == "encoder_decoder" or (right := _measure_direction(model, start)) == family:
         return
     if family == "encoder":
         # A diverged training can leave attention that depends on a single token. The architecture
         # is therefore tested with random weights.
         with torch.random.fork_rng(devices=[]):
-            fresh = _auto_class(family).from_config(config, dtype=torch.float32)
-        right = _direction(fresh, start)
+            fresh = _select_auto_class(family).from_config(config, dtype=torch.float32)
+        right = _measure_direction(fresh, start)
     if right != family:
-        raise _wrong_family(family, right, config, start)
+        raise _build_family_error(family, right, config, start)
 
 
-def _direction(model: Any, start: str) -> Family:
+def _measure_direction(model: Any, start: str) -> Family:
     """Return ``encoder`` if a token's output depends on later tokens, else ``decoder``.
 
     It is measured from outputs, because the effect of a config's switches (``is_decoder``,
     ``use_bidirectional_attention``, ...) depends on the architecture.
     """
     model.eval()
-    words = _words(model, start)
+    words = _count_embeddings(model, start)
     padding = getattr(model.config, "pad_token_id", None)
     ids = [i for i in range(max(0, words - 10), words) if i != padding]
     if len(ids) < 3:
@@ -296,7 +296,7 @@ def _direction(model: Any, start: str) -> Family:
     return "encoder" if change > 1e-6 else "decoder"
 
 
-def _words(model: Any, start: str) -> int:
+def _count_embeddings(model: Any, start: str) -> int:
     """Return the number of tokens that a model has embeddings for."""
     try:
         return int(model.get_input_embeddings().weight.shape[0])
@@ -307,7 +307,7 @@ def _words(model: Any, start: str) -> int:
         ) from error
 
 
-def _wrong_family(family: Family, right: Family, config: Any, start: str) -> ModelError:
+def _build_family_error(family: Family, right: Family, config: Any, start: str) -> ModelError:
     why = {
         "encoder": "its tokens attend to later tokens, including the answer",
         "decoder": "its tokens do not attend to later tokens",
@@ -319,7 +319,7 @@ def _wrong_family(family: Family, right: Family, config: Any, start: str) -> Mod
     )
 
 
-def _auto_class(family: Family) -> Any:
+def _select_auto_class(family: Family) -> Any:
     from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
     return {
@@ -343,7 +343,7 @@ def _from_pretrained(
     with reading(start, "the weights"):
         model, report = auto_class.from_pretrained(
             **source(start, revision),
-            **_dequantised(start),
+            **_build_dequantisation_options(start),
             config=config,
             dtype=torch.float32,
             attn_implementation=attention,

@@ -95,7 +95,7 @@ class DualEncoder:
         sides = SIDES if self.in_batch(split) else SIDES[:1]
         arrays: Arrays = {}
         for side, name in enumerate(sides):
-            arrays |= self._arrays(split, examples, side, len(sides), name)
+            arrays |= self._build_side_arrays(split, examples, side, len(sides), name)
         if not self.in_batch(split):
             arrays["labels"] = labels_of(split, examples)
         return Inputs(put(arrays, self.device))
@@ -169,7 +169,7 @@ class DualEncoder:
 
     def encode_side(self, split: EncodedSplit, examples: Sequence[int], side: int) -> Tensor:
         """Encode only contexts or only replies, (examples, hidden size)."""
-        arrays = self._arrays(split, examples, side, len(SIDES), SIDES[side])
+        arrays = self._build_side_arrays(split, examples, side, len(SIDES), SIDES[side])
         return self._encoded(Inputs(put(arrays, self.device)), side)
 
     def scores(self, contexts: Tensor, candidates: Tensor) -> Tensor:
@@ -187,7 +187,7 @@ class DualEncoder:
 
     # --- forward --------------------------------------------------------------------------------
 
-    def _arrays(
+    def _build_side_arrays(
         self, split: EncodedSplit, examples: Sequence[int], side: int, sides: int, name: str
     ) -> Arrays:
         """Return the token ids of one side for its encoder and for the additional encoder."""

@@ -104,7 +104,7 @@ class Encoder:
             backbone.get_input_embeddings().sparse = True
         config = backbone.config
         rate = getattr(config, "classifier_dropout", None)
-        rate = rate if rate is not None else _hidden_dropout(config)
+        rate = rate if rate is not None else _read_hidden_dropout(config)
         # Same dropout as in the backbone: torch's uses one random generator for all threads.
         self.dropout = FastDropout(rate) if self.side_by_side else nn.Dropout(rate)
         width = self.hidden_size * (2 if reads == "pair" else 1)
@@ -170,7 +170,7 @@ class Encoder:
     def training_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        if self._edges_anywhere(split.task):
+        if self._has_unrestricted_edges(split.task):
             # A batch's padding is part of its loss, so the batch must not be split.
             return [list(examples)]
         packed = self.first_position is not None
@@ -180,7 +180,7 @@ class Encoder:
     def prediction_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        if self._edges_anywhere(split.task):
+        if self._has_unrestricted_edges(split.task):
             begins = range(0, len(examples), TOOLKIT_BATCH)
             return [list(examples[begin : begin + TOOLKIT_BATCH]) for begin in begins]
         return micro_batches_by_length(
@@ -226,7 +226,7 @@ class Encoder:
         if self.adapters is not None:
             self.adapters.load(file.parent)
 
-    def _edges_anywhere(self, task: str) -> bool:
+    def _has_unrestricted_edges(self, task: str) -> bool:
         """Return whether start and end are selected among all tokens of the padded batch, as in the
         toolkit."""
         return self.fidelity.span_choice == "edges" and self.tasks[task].kind == "span"
@@ -235,7 +235,7 @@ class Encoder:
 
     def _inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
         """Copy the inputs of ``_logits``, and ``more``, to the device."""
-        task, edges = self.tasks[split.task], self._edges_anywhere(split.task)
+        task, edges = self.tasks[split.task], self._has_unrestricted_edges(split.task)
         sequences = split.sequence_rows(examples)
         each_token = task.kind == "span"
         rows, second_starts = split.sequences.take(sequences), split.second_starts[sequences]
@@ -268,7 +268,7 @@ class Encoder:
             )
         if each_token:
             width = arrays["wanted" if layout else "ids"].shape[1]
-            arrays["allowed"] = self._allowed(split, examples, width)
+            arrays["allowed"] = self._mask_allowed_tokens(split, examples, width)
         if task.kind == "multiple_choice":
             arrays |= options(split, examples)
         tensors = put({**arrays, **more}, self.device)
@@ -343,10 +343,12 @@ class Encoder:
         """
         return (compared if self.reads == "pair" else average_tokens)(hidden, lengths)
 
-    def _allowed(self, split: EncodedSplit, examples: Sequence[int], width: int) -> Array:
+    def _mask_allowed_tokens(
+        self, split: EncodedSplit, examples: Sequence[int], width: int
+    ) -> Array:
         """Return the mask of tokens that may begin or end a span, (examples, ``width``), bool."""
         task = self.tasks[split.task]
-        if self._edges_anywhere(task.name):
+        if self._has_unrestricted_edges(task.name):
             return np.ones((len(examples), width), dtype=bool)
         first = has_unanswerable(task) or self.fidelity.lost_spans == "first_token"
         return allowed_tokens(split, examples, width, first=first)
@@ -366,13 +368,13 @@ class Encoder:
             first, last = best_spans(logits, allowed, self.longest_spans[task.name])
         answers: list[tuple[str, ...]] = []
         for example, a, b in zip(examples, first.tolist(), last.tolist(), strict=True):
-            start, end = _text_edges(split.offsets[example], a, b)
+            start, end = _find_text_edges(split.offsets[example], a, b)
             context = split.contexts[int(split.instance[example])]
             answers.append((context[start:end] if start >= 0 and end >= start else "",))
         return answers
 
 
-def _text_edges(edges: Ints, first: int, last: int) -> tuple[int, int]:
+def _find_text_edges(edges: Ints, first: int, last: int) -> tuple[int, int]:
     """Return the character offsets (begin, end) of tokens ``first`` to ``last``.
 
     Special tokens and padding at either end have no text. (-1, -1) if no token has text.
@@ -385,7 +387,7 @@ def _text_edges(edges: Ints, first: int, last: int) -> tuple[int, int]:
     return (text[0][0], text[-1][1]) if text else (-1, -1)
 
 
-def _hidden_dropout(config: Any) -> float:
+def _read_hidden_dropout(config: Any) -> float:
     for name in ("hidden_dropout_prob", "dropout", "mlp_dropout"):
         rate = getattr(config, name, None)
         if rate is not None:

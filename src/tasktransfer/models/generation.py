@@ -105,7 +105,7 @@ def generate_from_trees(
 
     device = model.device
     ids, depths, leaves, visible = (
-        torch.from_numpy(array).to(device) for array in _side_by_side(trees, fill)
+        torch.from_numpy(array).to(device) for array in _pad_trees(trees, fill)
     )
     rows, branches = leaves.shape
     each = torch.arange(rows, device=device)[:, None]
@@ -150,7 +150,7 @@ def _read(model: Any, ids: Tensor, depths: Tensor, visible: Tensor, cache: Any) 
     return read
 
 
-def _side_by_side(trees: Sequence[PromptTree], fill: int) -> tuple[Longs, Longs, Longs, Bools]:
+def _pad_trees(trees: Sequence[PromptTree], fill: int) -> tuple[Longs, Longs, Longs, Bools]:
     """Batch trees, padded to the largest tree.
 
     Padding attends only to itself, and no node attends to padding.

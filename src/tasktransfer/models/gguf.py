@@ -34,12 +34,12 @@ def dequantise(family: Family, file: str, out: Path, weights: str, note: Note) -
     tokenizer = load_tokenizer(file, None, family)
     check_vocabulary(tokenizer, model.get_input_embeddings().weight.shape[0], file)
     with replacing_folder(out, MAKER) as folder:
-        _unquantised(model).save_pretrained(folder)
+        _copy_without_gguf(model).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         (folder / MAKER.file).write_text(json.dumps({"weights": weights}) + "\n", encoding="utf-8")
 
 
-def _unquantised(model: Any) -> Any:
+def _copy_without_gguf(model: Any) -> Any:
     """Return a copy of the model without any trace of GGUF.
 
     transformers refuses to save a model that was read from GGUF, whatever its weights are.

@@ -22,10 +22,10 @@ def commit_of(name: str, revision: str) -> str | None:
 
     An offline training loads the cached commit. None if neither has it.
     """
-    return _of_hub(name, revision) or _of_cache(name, revision)
+    return _fetch_commit(name, revision) or _find_cached_commit(name, revision)
 
 
-def _of_hub(name: str, revision: str) -> str | None:
+def _fetch_commit(name: str, revision: str) -> str | None:
     try:
         # Tables and figures can be made on machines without the model libraries.
         from huggingface_hub import HfApi, constants
@@ -47,7 +47,7 @@ _unreachable: list[str] = []
 """Errors of an unreachable hub; if there are any, this process sends no further requests."""
 
 
-def _of_cache(name: str, revision: str) -> str | None:
+def _find_cached_commit(name: str, revision: str) -> str | None:
     try:
         from huggingface_hub import try_to_load_from_cache
     except ImportError:

@@ -79,26 +79,26 @@ def load_model(
         DataError: the token ids are missing or damaged.
         ModelError: see ``checkpoint.load_pretrained`` and ``low_rank.adapt``.
     """
-    model = _family_model(loading, start, revision, tasks)
+    model = _build_family_model(loading, start, revision, tasks)
     if loading.training.gradient_checkpointing:
         compute_layers_again(model.module, loading.model.name)
     return model
 
 
-def _family_model(
+def _build_family_model(
     loading: Loading, start: str, revision: str | None, tasks: dict[str, Task]
 ) -> FamilyModel:
     family, device, training = loading.model.family, loading.device, loading.training
     torch.manual_seed(loading.seed)  # seed of missing weights (a pooler)
     manifest = read_manifest(loading.encoded)
     if family == "encoder":
-        return _encoder(loading, start, revision, tasks, manifest)
+        return _build_encoder(loading, start, revision, tasks, manifest)
     other = None
     if loading.beside is not None:
         beside = replace(loading, model=replace(loading.model, adapter=None))
-        other = _pretrained(beside, "encoder", loading.beside, None, plain=True)
+        other = _load_pretrained(beside, "encoder", loading.beside, None, plain=True)
     if family == "dual_encoder":
-        context, candidate = _both(loading, start, revision)
+        context, candidate = _build_encoder_pair(loading, start, revision)
         dual = DualEncoder(
             context,
             candidate,
@@ -117,7 +117,7 @@ def _family_model(
     longest = manifest["max_answer_tokens"]
     if is_recipe(start) or saved_in(Path(start)):
         return next_utterance.load(start, tokenizer, tasks, longest, device, training.dropout)
-    model = _pretrained(loading, family, start, revision, plain=loading.plain)
+    model = _load_pretrained(loading, family, start, revision, plain=loading.plain)
     if family == "decoder":
         return Decoder(
             model,
@@ -152,7 +152,7 @@ def _family_model(
     return writer
 
 
-def _encoder(
+def _build_encoder(
     loading: Loading,
     start: str,
     revision: str | None,
@@ -161,7 +161,9 @@ def _encoder(
 ) -> Encoder:
     """Build an encoder with a head per task, and load the heads of its checkpoint."""
     reads = loading.model.reads
-    backbone = _pretrained(loading, "encoder", start, revision, plain=loading.plain, reads=reads)
+    backbone = _load_pretrained(
+        loading, "encoder", start, revision, plain=loading.plain, reads=reads
+    )
     encoder = Encoder(
         backbone,
         tasks,
@@ -181,7 +183,7 @@ def _encoder(
     return encoder
 
 
-def _both(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]:
+def _build_encoder_pair(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]:
     """Build the two encoders of a dual encoder, before a stage's weights are loaded."""
     dropout, adapter = loading.training.dropout, loading.model.adapter
     if is_built(start):
@@ -192,8 +194,8 @@ def _both(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]
     folders = [Path(start, side) for side in SIDES]
     trained = is_adapter(folders[0])
     if trained:
-        start, revision = _base_of(loading, start)
-    pair = two_copies(_pretrained(whole, "encoder", start, revision, plain=True))
+        start, revision = _find_base(loading, start)
+    pair = two_copies(_load_pretrained(whole, "encoder", start, revision, plain=True))
     if adapter is None:
         return pair
     context, candidate = (
@@ -211,7 +213,7 @@ def _both(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]
     return context, candidate
 
 
-def _base_of(loading: Loading, start: str) -> tuple[str, str | None]:
+def _find_base(loading: Loading, start: str) -> tuple[str, str | None]:
     """Return the base model of an adapter's checkpoint, and its revision."""
     if loading.model.adapter is None:
         raise ModelError(
@@ -237,7 +239,7 @@ def load_body(
     return adapt(model, adapter, family, Path(start), seed=0, whole=fresh)
 
 
-def _pretrained(
+def _load_pretrained(
     loading: Loading,
     family: Family,
     start: str,
@@ -257,7 +259,7 @@ def _pretrained(
         return model
     folder = Path(start) if is_adapter(start) else None
     if folder is not None:
-        start, revision = _base_of(loading, start)
+        start, revision = _find_base(loading, start)
     model, fresh = load_with_drawn(
         family,
         start,

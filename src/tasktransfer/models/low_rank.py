@@ -149,33 +149,33 @@ def adapt(
             "models[].adapter needs the package peft: pip install 'tasktransfer[adapters]', or set "
             "models[].adapter to null"
         )
-    there = [] if folder is None else _folders(folder)
+    there = [] if folder is None else _list_adapter_folders(folder)
     own = None if begins and adapter.start != "continue" else there[-1] if there else None
     before = [read_weights(each / WEIGHTS_FILE) for each in (there if own is None else there[:-1])]
     if adapter.start == "merge":
         for tensors in before:
-            model = _merged(model, adapter, family, tensors, whole)
+            model = _merge_adapter(model, adapter, family, tensors, whole)
     elif before:
         _take_whole(model, before[-1], whole)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        peft = _wrapped(model, adapter, family, whole)
+        peft = _wrap_model(model, adapter, family, whole)
     peft.peft_config[OWN].revision = revision
     if own is not None:
         _put(peft, read_weights(own / WEIGHTS_FILE), OWN, str(own))
     if adapter.start == "stack":
-        _lay_beside(peft, adapter, family, before, whole)
+        _add_earlier_adapters(peft, adapter, family, before, whole)
     setattr(model, _ATTRIBUTE, Adapted(peft, tuple(before)))
     return model
 
 
-def _folders(checkpoint: Path) -> list[Path]:
+def _list_adapter_folders(checkpoint: Path) -> list[Path]:
     """Return the folders of a checkpoint's adapters: those of earlier trainings, then its own."""
     earlier = (checkpoint / EARLIER).glob("*")
     return [*sorted(earlier, key=lambda folder: int(folder.name)), checkpoint]
 
 
-def _config(adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
+def _build_lora_config(adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
     from peft import LoraConfig
 
     return LoraConfig(
@@ -188,7 +188,7 @@ def _config(adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
     )
 
 
-def _wrapped(model: Any, adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
+def _wrap_model(model: Any, adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
     """Wrap a model with peft and add a new adapter.
 
     Raises:
@@ -200,9 +200,9 @@ def _wrapped(model: Any, adapter: LowRank, family: Family, whole: Sequence[str])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a warning about GPT-2's transposed weights
-            peft: Any = get_peft_model(model, _config(adapter, family, whole))
+            peft: Any = get_peft_model(model, _build_lora_config(adapter, family, whole))
     except ValueError as error:
-        raise _target_error(model, adapter.target_modules, f"peft says: {error}") from error
+        raise _build_target_error(model, adapter.target_modules, f"peft says: {error}") from error
     config = peft.peft_config[OWN]
     config.target_modules = sorted(config.target_modules)  # a set has no fixed order
     return peft
@@ -216,10 +216,10 @@ def _check_targets(model: Any, targets: Sequence[str]) -> None:
     layers = [f".{name}" for name, _ in model.named_modules()]
     misfits = [end for end in targets if not any(layer.endswith(f".{end}") for layer in layers)]
     if misfits:
-        raise _target_error(model, misfits, "no layer's name ends with it")
+        raise _build_target_error(model, misfits, "no layer's name ends with it")
 
 
-def _target_error(model: Any, targets: Sequence[str], problem: str) -> ModelError:
+def _build_target_error(model: Any, targets: Sequence[str], problem: str) -> ModelError:
     """Return the error for invalid target names, with a list of the valid ones."""
     from transformers.pytorch_utils import Conv1D  # GPT-2's linear layers
 
@@ -238,11 +238,11 @@ def _target_error(model: Any, targets: Sequence[str], problem: str) -> ModelErro
     )
 
 
-def _merged(
+def _merge_adapter(
     model: Any, adapter: LowRank, family: Family, tensors: Tensors, whole: Sequence[str]
 ) -> Any:
     """Merge an adapter into the model's weights; return the model."""
-    peft = _wrapped(model, adapter, family, whole)
+    peft = _wrap_model(model, adapter, family, whole)
     _put(peft, tensors, OWN, EARLIER)
     model = peft.merge_and_unload()
     vars(model).pop("peft_config", None)
@@ -257,7 +257,7 @@ def _take_whole(model: Any, tensors: Tensors, whole: Sequence[str]) -> None:
             own[parameter].copy_(tensors[f"base_model.model.{name}.{parameter}"])
 
 
-def _lay_beside(
+def _add_earlier_adapters(
     peft: Any,
     adapter: LowRank,
     family: Family,
@@ -268,7 +268,7 @@ def _lay_beside(
     still = replace(adapter, dropout=0.0)
     names = [f"earlier{number}" for number in range(len(before))]
     for name, tensors in zip(names, before, strict=True):
-        config = _config(still, family, ())
+        config = _build_lora_config(still, family, ())
         if whole:
             config.exclude_modules = rf"(.*\.)?({'|'.join(whole)})\..*"
         peft.add_adapter(name, config)

@@ -172,7 +172,7 @@ class NextUtterance:
             ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
             with torch.inference_mode():
                 read = {"ids": ids.to(self.device), "lengths": lengths, "words": ids}
-                parts.append(_vector(self._read(read), how).cpu())
+                parts.append(_compute_vector(self._read(read), how).cpu())
         return torch.cat(parts)
 
     def save(self, folder: Path) -> None:
@@ -216,7 +216,7 @@ def _fill(network: Network, file: Path) -> None:
         ) from error
 
 
-def _vector(read: layers.Read, how: Representation) -> Tensor:
+def _compute_vector(read: layers.Read, how: Representation) -> Tensor:
     if read.last is not None:
         hidden = read.last[0]
         return (hidden[-1] if how == "state" else hidden.sum(0)).float()

@@ -39,7 +39,7 @@ def freeze_all_but(model: FamilyModel, trains: Sequence[str]) -> list[nn.Paramet
     """
     if trains:
         parts = model.parts()
-        wanted = {id(p) for name in trains for p in _part(parts, name, "trains").values()}
+        wanted = {id(p) for name in trains for p in _select_part(parts, name, "trains").values()}
         for parameter in model.module.parameters():
             moves = parameter.requires_grad and id(parameter) in wanted  # sinusoids stay frozen
             parameter.requires_grad_(moves)
@@ -77,22 +77,22 @@ def lay_over(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) ->
         ModelError: a part has other parameters or shapes than its target, or than a part that it
             is merged with.
     """
-    _lay(model, [(start, other) for start, other in starts if not start.parts])
-    _lay(model, [(start, other) for start, other in starts if start.parts])
+    _copy_parts(model, [(start, other) for start, other in starts if not start.parts])
+    _copy_parts(model, [(start, other) for start, other in starts if start.parts])
 
 
-def _lay(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> None:
+def _copy_parts(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> None:
     parts = model.parts()
     sources: dict[str, list[_Source]] = {}
     for start, other in starts:
-        for source, target in _pairs(start, other, parts):
-            parameters = _part(other.parts(), source, "starts.parts")
-            _part(parts, target, "starts.into")
+        for source, target in _match_parts(start, other, parts):
+            parameters = _select_part(other.parts(), source, "starts.parts")
+            _select_part(parts, target, "starts.into")
             sources.setdefault(target, []).append(_Source(start, source, parameters))
     with torch.no_grad():
         for target, given in sources.items():
-            merged = _merged(given, target, parts[target])
-            _overwrite(parts[target], merged, f"{given[0].part} → {target}")
+            merged = _merge_sources(given, target, parts[target])
+            _replace_parameters(parts[target], merged, f"{given[0].part} → {target}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,9 @@ class _Source:
     parameters: Tensors
 
 
-def _pairs(start: Start, other: FamilyModel, parts: Mapping[str, Tensors]) -> list[tuple[str, str]]:
+def _match_parts(
+    start: Start, other: FamilyModel, parts: Mapping[str, Tensors]
+) -> list[tuple[str, str]]:
     """Return the pairs (part of the other model, part of this model) of a start."""
     if not start.parts:
         return [(name, name) for name in other.parts() if name in parts]
@@ -117,13 +119,13 @@ def _pairs(start: Start, other: FamilyModel, parts: Mapping[str, Tensors]) -> li
     return list(zip(start.parts, into, strict=True))
 
 
-def _part(parts: Mapping[str, Parameters], name: str, key: str) -> Parameters:
+def _select_part(parts: Mapping[str, Parameters], name: str, key: str) -> Parameters:
     if name not in parts:
         raise ConfigError(f"{key}: no part {name!r}; the model has {', '.join(parts)}")
     return parts[name]
 
 
-def _merged(sources: Sequence[_Source], target: str, base: Tensors) -> Tensors:
+def _merge_sources(sources: Sequence[_Source], target: str, base: Tensors) -> Tensors:
     """Merge several parts into one.
 
     Args:
@@ -179,7 +181,7 @@ def ties(base: Tensors, models: Sequence[Tensors]) -> dict[str, Tensor]:
 
 
 def _refuse_different(first: _Source, other: _Source) -> None:
-    problem = _difference(first.parameters, other.parameters)
+    problem = _describe_difference(first.parameters, other.parameters)
     if problem:
         raise ModelError(
             f"starts: {first.part} and {other.part} cannot be merged: {problem}; merge parts of "
@@ -187,15 +189,15 @@ def _refuse_different(first: _Source, other: _Source) -> None:
         )
 
 
-def _overwrite(part: Parameters, tensors: Tensors, way: str) -> None:
-    problem = _difference(tensors, part)
+def _replace_parameters(part: Parameters, tensors: Tensors, way: str) -> None:
+    problem = _describe_difference(tensors, part)
     if problem:
         raise ModelError(f"starts: {way}: {problem}; use a part of the same architecture")
     for name, parameter in part.items():
         parameter.copy_(tensors[name])
 
 
-def _difference(tensors: Tensors, others: Tensors) -> str | None:
+def _describe_difference(tensors: Tensors, others: Tensors) -> str | None:
     """Describe the first parameter that differs between two parts in shape or presence."""
     for name in {**tensors, **others}:
         shapes = [[*part[name].shape] if name in part else None for part in (tensors, others)]

@@ -35,7 +35,7 @@ def compute_layers_again(module: nn.Module, name: str) -> None:
         return now, _as_before(later, [(bank, bank.task) for bank in banks])
 
     settings = {"use_reentrant": False, "context_fn": contexts}
-    models = list(_pretrained_models(module))
+    models = list(_iterate_pretrained_models(module))
     if not models or not all(model.supports_gradient_checkpointing for model in models):
         raise ModelError(
             f"training.gradient_checkpointing: true, but {name} does not support it; set it to "
@@ -60,7 +60,7 @@ def _as_before(
         yield
 
 
-def _pretrained_models(module: nn.Module) -> Iterator[Any]:
+def _iterate_pretrained_models(module: nn.Module) -> Iterator[Any]:
     """Yield the outermost pre-trained models in a module."""
     from transformers import PreTrainedModel
 
@@ -68,4 +68,4 @@ def _pretrained_models(module: nn.Module) -> Iterator[Any]:
         yield module
         return
     for child in module.children():
-        yield from _pretrained_models(child)
+        yield from _iterate_pretrained_models(child)

@@ -56,7 +56,7 @@ class ReplyWriter:
         if beside is not None:
             wide = self.hidden_size + int(beside.config.hidden_size)
             modules |= {"beside": beside, "projection": projection(wide, self.hidden_size, seed)}
-            model.encoding = self._encoding
+            model.encoding = self._compute_encoding
         self.module = nn.ModuleDict(modules).to(self.device)
         self.has_beside = beside is not None
 
@@ -142,7 +142,9 @@ class ReplyWriter:
         logits: Tensor = heads[task](mean_over_tokens(encoder, inputs["ids"], inputs["mask"]))
         return logits
 
-    def _encoding(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs) -> Tensor:
+    def _compute_encoding(
+        self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs
+    ) -> Tensor:
         """Return the encodings of the tokens, (rows, tokens, hidden size).
 
         They include the additional encoder's encoding of the text.

@@ -81,7 +81,7 @@ class Decoder:
         counted = sum(len(split.labels[u]) for u in examples)
         if self.whole_sequence:
             # Every token except the first is predicted.
-            counted += sum(len(split.sequences[_sequence(split, u)]) - 1 for u in examples)
+            counted += sum(len(split.sequences[_locate_sequence(split, u)]) - 1 for u in examples)
         return float(counted)
 
     def training_micro_batches(
@@ -98,23 +98,23 @@ class Decoder:
             groups = [examples]
             if self.fidelity.repetition_penalty != 1.0:
                 # Padding may be the end token, and the penalty would count it as prompt.
-                groups = self._equally_long(split, examples)
+                groups = self._group_by_length(split, examples)
             return [
                 some
                 for group in groups
                 for some in micro_batches_by_length(split, group, token_budget, padded=True)
             ]
-        trees = prompt_trees([split.sequences[_sequence(split, u)] for u in examples])
+        trees = prompt_trees([split.sequences[_locate_sequence(split, u)] for u in examples])
         return [
             [examples[prompt] for tree in micro_batch for prompt in tree.prompts]
             for micro_batch in micro_batches_of_trees(trees, token_budget)
         ]
 
-    def _equally_long(self, split: EncodedSplit, examples: Sequence[int]) -> list[Sequence[int]]:
+    def _group_by_length(self, split: EncodedSplit, examples: Sequence[int]) -> list[Sequence[int]]:
         """Return the examples in groups with prompts of equal length, longest first."""
         groups: dict[int, list[int]] = {}
         for example in examples:
-            length = len(split.sequences[_sequence(split, example)])
+            length = len(split.sequences[_locate_sequence(split, example)])
             groups.setdefault(length, []).append(example)
         return [groups[length] for length in sorted(groups, reverse=True)]
 
@@ -175,10 +175,10 @@ class Decoder:
         width = min(targets.shape[1] + 1, inputs["ids"].shape[1])
         kept = {"logits_to_keep": width} if self._keeps_logits else {}
         logits = self.module(**read, **kept, use_cache=False).logits[:, -width:-1]
-        return _summed_cross_entropy(logits, targets[:, -(width - 1) :])
+        return _sum_cross_entropy(logits, targets[:, -(width - 1) :])
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
-        prompts = [split.sequences[_sequence(split, u)] for u in examples]
+        prompts = [split.sequences[_locate_sequence(split, u)] for u in examples]
         longest = self.max_answer_tokens[split.task]
         if self.trees:
             generated = generate_from_trees(
@@ -193,7 +193,9 @@ class Decoder:
             penalty = self.fidelity.repetition_penalty
             whole = generate(self.module, self.tokenizer, ids, mask, longest, penalty)
             generated = whole[:, ids.shape[1] :]
-        return _parsed(self.tasks[split.task], self.tokenizer, generated, self.fidelity.answers)
+        return _parse_answers(
+            self.tasks[split.task], self.tokenizer, generated, self.fidelity.answers
+        )
 
     def save(self, folder: Path) -> None:
         save_pretrained(self.module, folder)
@@ -258,7 +260,7 @@ class EncoderDecoder:
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
         inputs = inputs or self.prepare(split, examples)
-        return _summed_cross_entropy(self._logits(split, examples, inputs), inputs["targets"])
+        return _sum_cross_entropy(self._logits(split, examples, inputs), inputs["targets"])
 
     def each_loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
         """Return the loss of each example, summed over the tokens of its answer, (examples,)."""
@@ -314,7 +316,9 @@ class EncoderDecoder:
         generated = generate(
             self.module, self.tokenizer, inputs["ids"], inputs["mask"], longest, penalty, **more
         )
-        return _parsed(self.tasks[split.task], self.tokenizer, generated, self.fidelity.answers)
+        return _parse_answers(
+            self.tasks[split.task], self.tokenizer, generated, self.fidelity.answers
+        )
 
     def save(self, folder: Path) -> None:
         save_pretrained(self.module, folder)
@@ -334,7 +338,7 @@ class EncoderDecoder:
         return Inputs(put({"ids": ids, "mask": mask, **more}, self.device))
 
 
-def _summed_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+def _sum_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """Return the loss summed over all counted targets.
 
     Args:
@@ -345,12 +349,14 @@ def _summed_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     )
 
 
-def _sequence(split: EncodedSplit, example: int) -> int:
+def _locate_sequence(split: EncodedSplit, example: int) -> int:
     """Return the only sequence of a text-to-text example."""
     return int(split.first_sequence[example])
 
 
-def _parsed(task: Task, tokenizer: Any, generated: Tensor, answers: str) -> list[tuple[str, ...]]:
+def _parse_answers(
+    task: Task, tokenizer: Any, generated: Tensor, answers: str
+) -> list[tuple[str, ...]]:
     texts = tokenizer.batch_decode(generated, skip_special_tokens=True)
     parse = parse_as_toolkit if answers == "tlidb" else parse_answer
     return [parse(task, text) for text in texts]

@@ -37,7 +37,7 @@ def shareable(file: Path, record: Record, rows: pa.Table) -> pa.Table:
     """
     parts = []
     for name in dict.fromkeys(rows["task"].to_pylist()):
-        task, of_task = _task(record["node"]["dataset"], name), rows_of(rows, name)
+        task, of_task = _find_task(record["node"]["dataset"], name), rows_of(rows, name)
         if task is None or not quotes_dialogues(task):
             _refuse_text(file, of_task, "gold", task)
         in_codes = coded(of_task, task) if task is not None else None
@@ -68,7 +68,7 @@ def _is_label(text: str, task: Task | None) -> bool:
     return True
 
 
-def _task(dataset: str, name: str) -> Task | None:
+def _find_task(dataset: str, name: str) -> Task | None:
     try:
         return get_task(dataset, name)
     except ConfigError:  # rows of a control

@@ -40,14 +40,14 @@ def costs(study: Study) -> dict[str, Any]:
         "planned_trainings": len(study.plan.stages),
         "unread": unread,
         "groups": [
-            {"model": model, "algorithm": what, **_sums(group)}
+            {"model": model, "algorithm": what, **_summarise_costs(group)}
             for (model, what), group in groups.items()
         ],
-        "total": _sums([*chain.from_iterable(groups.values())]),
+        "total": _summarise_costs([*chain.from_iterable(groups.values())]),
     }
 
 
-def _sums(group: Sequence[Cost]) -> dict[str, Any]:
+def _summarise_costs(group: Sequence[Cost]) -> dict[str, Any]:
     """Summarize some trainings as plain data: hours, means, maxima and sums."""
     seconds = {name: sum(cost.seconds[name] for cost in group) for name in PHASES}
     samples = sum(cost.samples for cost in group)

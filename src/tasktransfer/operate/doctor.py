@@ -138,7 +138,7 @@ def command() -> Check:
 
 def torch_and_devices(study: Study | None) -> Iterator[Check]:
     if find_spec("torch") is None:
-        yield _without_torch(study)
+        yield _check_missing_torch(study)
         return
     from tasktransfer.training.torch_facts import torch_facts  # noqa: PLC0415  # imports torch
 
@@ -159,13 +159,13 @@ def torch_and_devices(study: Study | None) -> Iterator[Check]:
     else:
         remedy = "use one for models above 30M parameters; `tasktransfer plan` estimates the time"
         yield Check("GPU", "slow", "none: trainings run on the CPU, one thread each", remedy)
-    yield _bfloat16(facts)
+    yield _check_bfloat16(facts)
 
 
-def _without_torch(study: Study | None) -> Check:
+def _check_missing_torch(study: Study | None) -> Check:
     text = "not installed: tables, figures and reports work, trainings do not"
     remedy = "pip install 'tasktransfer[train]'"
-    if study is None or not _trainings_left(study):
+    if study is None or not _has_unfinished_trainings(study):
         return Check("torch", "lacking", text, remedy)
     return Check(
         "torch",
@@ -176,13 +176,13 @@ def _without_torch(study: Study | None) -> Check:
     )
 
 
-def _trainings_left(study: Study) -> bool:
+def _has_unfinished_trainings(study: Study) -> bool:
     from tasktransfer.results.finished import is_whole  # noqa: PLC0415  # reads records: pyarrow
 
     return study.unknown or not all(is_whole(study, stage) for stage in study.plan.stages)
 
 
-def _bfloat16(facts: Any) -> Check:
+def _check_bfloat16(facts: Any) -> Check:
     if any(one.bfloat16 for one in facts.gpus):
         return Check("bfloat16", "fine", "supported by the GPU")
     if facts.gpus:
@@ -226,7 +226,7 @@ def memory() -> Iterator[Check]:
 
 
 def disk(results: Path) -> Check:
-    folder = _there(results)
+    folder = _locate_existing_folder(results)
     free = shutil.disk_usage(folder).free
     text = f"{in_words(free)} free at {folder}"
     if free >= LEAST_FREE:
@@ -235,14 +235,14 @@ def disk(results: Path) -> Check:
     return Check("disk", "wrong", text, remedy, StorageError.exit_code)
 
 
-def _there(path: Path) -> Path:
+def _locate_existing_folder(path: Path) -> Path:
     """Return the folder, or its nearest parent that exists."""
     return next(place for place in (path.absolute(), *path.absolute().parents) if place.is_dir())
 
 
 def file_system(results: Path, mounts: Path = Path("/proc/mounts")) -> Check:
     """Check for a network file system, on which thousands of small files are slow."""
-    folder = _there(results).resolve()
+    folder = _locate_existing_folder(results).resolve()
     try:
         lines = [line.split() for line in mounts.read_text(encoding="utf-8").splitlines()]
     except OSError:
@@ -257,7 +257,7 @@ def file_system(results: Path, mounts: Path = Path("/proc/mounts")) -> Check:
 
 def kernel_locks(results: Path) -> Check:
     """Check that kernel locks work in the results folder and in the folder of device leases."""
-    for folder in (_there(results), lock_folder()):
+    for folder in (_locate_existing_folder(results), lock_folder()):
         try:
             with TemporaryFile(dir=folder) as file:
                 if not locks.try_lock(file.fileno()):
@@ -269,7 +269,7 @@ def kernel_locks(results: Path) -> Check:
             )
             text = f"{folder}: {error.strerror or error}"
             return Check("locks", "wrong", text, remedy, StorageError.exit_code)
-    return Check("locks", "fine", f"work in {_there(results)} and {lock_folder()}")
+    return Check("locks", "fine", f"work in {_locate_existing_folder(results)} and {lock_folder()}")
 
 
 # --- Snakemake ----------------------------------------------------------------------------------
@@ -315,11 +315,11 @@ def profile(folder: Path) -> Check:
         remedy = f"snakemake --workflow-profile {packaged}: its scheduler does not run a solver"
         return Check("profile", "slow", "none is active", remedy)
     parts = [f"SNAKEMAKE_PROFILE={chosen}"] * (chosen is not None)
-    parts += [f"{found} ({_settings(found)})"] if found is not None else []
+    parts += [f"{found} ({_format_profile_settings(found)})"] if found is not None else []
     return Check("profile", "fine", ", then ".join(parts))
 
 
-def _settings(path: Path) -> str:
+def _format_profile_settings(path: Path) -> str:
     """Format the settings of a profile that decide where and how jobs run."""
     try:
         values = yaml_file.read(path / "config.yaml").value or {}

@@ -24,7 +24,9 @@ def describe_endpoints(config: CommonConfig) -> list[dict[str, Any]]:
             "refusals": [*find_refusals(at.endpoint or "", at.key_variable)],
             "probes": probes.describe(),
         }
-        for (model, probes), at in zip(_probes(config), config.endpoints.values(), strict=True)
+        for (model, probes), at in zip(
+            _collect_probes(config), config.endpoints.values(), strict=True
+        )
     ]
 
 
@@ -56,7 +58,7 @@ def refuse_endpoints(config: CommonConfig) -> None:
 
 def forget_probes(config: CommonConfig) -> Iterator[str]:
     """Delete the cached probes of the endpoints, and yield a line about each."""
-    for model, probes in _probes(config):
+    for model, probes in _collect_probes(config):
         if probes.forget():
             yield (
                 f"prompted model {model}: probe deleted; its endpoint is probed again before the "
@@ -66,7 +68,7 @@ def forget_probes(config: CommonConfig) -> Iterator[str]:
             yield f"prompted model {model}: not probed yet"
 
 
-def _probes(config: CommonConfig) -> Iterator[tuple[str, Probes]]:
+def _collect_probes(config: CommonConfig) -> Iterator[tuple[str, Probes]]:
     for model, at in config.endpoints.items():
         folder = answers_folder(config.results, model, f"{SERVED}{at.served or model}")
         yield model, Probes(folder)

@@ -44,7 +44,7 @@ def explain(study: Study, word: str, instance: int = 0) -> Facts:
     if len(planned) == 1:
         return facts_of(study, planned[0], instance)
     if not planned and len(of_digest) == 1:
-        return {**_unplanned(of_digest[0]), "uses": [], "users": []}
+        return {**_read_unplanned_facts(of_digest[0]), "uses": [], "users": []}
     several = [node.path for node in planned] or [node_folder.path for node_folder in of_digest]
     raise ConfigError(
         f"{word}: {'several nodes' if several else 'no node'} in {study.config_file} or in "
@@ -57,7 +57,7 @@ def explain(study: Study, word: str, instance: int = 0) -> Facts:
     )
 
 
-def _asked(study: Study, node: Node, instance: int) -> Facts:
+def _collect_prompt_facts(study: Study, node: Node, instance: int) -> Facts:
     """Return the prompt of a prompted model, if data and tokenizer are available."""
     if not isinstance(node, Evaluation) or node.asked is None:
         return {}
@@ -72,17 +72,17 @@ def _asked(study: Study, node: Node, instance: int) -> Facts:
 def facts_of(study: Study, node: Node, instance: int = 0) -> Facts:
     """Return all facts about a node of a study's plan. ``instance``: see ``explain``."""
     results = Path(study.config.results)
-    facts = _in_folder(NodeFolder(results, node.path, node.digest[:SHORT]))
+    facts = _read_folder_facts(NodeFolder(results, node.path, node.digest[:SHORT]))
     # The plan overrides the record, which may be damaged or belong to another node.
     return {
         **facts,
-        **_planned(study, node),
+        **_collect_plan_facts(study, node),
         "identity": node.identity,
-        "uses": [_named(study, used) for used in node.uses],
-        "users": [_named(study, user) for user in study.users(node)],
+        "uses": [_collect_node_facts(study, used) for used in node.uses],
+        "users": [_collect_node_facts(study, user) for user in study.users(node)],
         "commands": again(study, node),
         "in_plan": True,
-        **_asked(study, node, instance),
+        **_collect_prompt_facts(study, node, instance),
     }
 
 
@@ -107,7 +107,7 @@ def again(study: Study, node: Node) -> list[str]:
     return [shlex.join(["rm", "-f", record]), snakemake(study, record)]
 
 
-def _planned(study: Study, node: Node) -> Facts:
+def _collect_plan_facts(study: Study, node: Node) -> Facts:
     facts = {"digest": node.digest, "node": NOUNS[type(node)], "label": node.label}
     if not isinstance(node, Stage):
         return facts
@@ -121,16 +121,16 @@ def _planned(study: Study, node: Node) -> Facts:
     }
 
 
-def _named(study: Study, node: Node) -> Facts:
+def _collect_node_facts(study: Study, node: Node) -> Facts:
     folder = Path(study.folder(node))
     state, _ = state_in(folder)
-    return {**_planned(study, node), "folder": str(folder), "state": state}
+    return {**_collect_plan_facts(study, node), "folder": str(folder), "state": state}
 
 
 # --- facts from a folder ------------------------------------------------------------------------
 
 
-def _in_folder(node_folder: NodeFolder) -> Facts:
+def _read_folder_facts(node_folder: NodeFolder) -> Facts:
     folder, log = node_folder.folder, log_in(node_folder.folder)
     state, error = state_in(folder)
     facts: Facts = {
@@ -147,8 +147,8 @@ def _in_folder(node_folder: NodeFolder) -> Facts:
     made, rows = record["provenance"], record["rows"]
     return {
         **facts,
-        **_of_any(record),
-        **(_of_stage(record) if node_folder.is_stage else {}),
+        **_extract_record_facts(record),
+        **(_extract_stage_facts(record) if node_folder.is_stage else {}),
         "rows": rows
         and {"path": str(folder / rows["file"]), "rows": rows["rows"], "sha256": rows["sha256"]},
         **{key: made[key] for key in ("commit", "dirty", "tasktransfer", "versions", "study")},
@@ -156,7 +156,7 @@ def _in_folder(node_folder: NodeFolder) -> Facts:
     }
 
 
-def _of_any(record: Record) -> Facts:
+def _extract_record_facts(record: Record) -> Facts:
     node, made, results = record["node"], record["provenance"], record["results"]
     return {
         "digest": node["digest"],
@@ -179,7 +179,7 @@ def _of_any(record: Record) -> Facts:
     }
 
 
-def _of_stage(record: Record) -> Facts:
+def _extract_stage_facts(record: Record) -> Facts:
     node, course = cast(Any, record["node"]), record["training"]
     return {
         "kind": node["step"],
@@ -198,9 +198,9 @@ def _of_stage(record: Record) -> Facts:
     }
 
 
-def _unplanned(node_folder: NodeFolder) -> Facts:
+def _read_unplanned_facts(node_folder: NodeFolder) -> Facts:
     """Return the facts that a node's folder contains by itself."""
-    return {**_in_folder(node_folder), "commands": [], "in_plan": False}
+    return {**_read_folder_facts(node_folder), "commands": [], "in_plan": False}
 
 
 def chain(results: Path, path: str, paths: Iterable[str]) -> list[Facts]:
@@ -211,10 +211,10 @@ def chain(results: Path, path: str, paths: Iterable[str]) -> list[Facts]:
         paths: candidate folders of its ancestors.
     """
     by_digest = {each[-SHORT:]: each for each in paths if each.startswith(f"{STAGES}/")}
-    trainings = [_unplanned(NodeFolder(results, path, path[-SHORT:]))]
+    trainings = [_read_unplanned_facts(NodeFolder(results, path, path[-SHORT:]))]
     while parents := trainings[0].get("parents"):
         before = by_digest.get(parents[0][:SHORT])
         if before is None:
             break
-        trainings.insert(0, _unplanned(NodeFolder(results, before, before[-SHORT:])))
+        trainings.insert(0, _read_unplanned_facts(NodeFolder(results, before, before[-SHORT:])))
     return trainings

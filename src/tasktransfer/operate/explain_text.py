@@ -15,7 +15,7 @@ def as_text(facts: Facts) -> str:
     """Format a node's facts in sections: results, related nodes, provenance, identity, commands."""
     lines = section(f"{name(facts)}: {facts['state']}", pairs(about(facts)))
     for title, key in (("Uses", "uses"), ("Used by", "users")):
-        lines += section(title, [_line(node) for node in facts[key]])
+        lines += section(title, [_format_line(node) for node in facts[key]])
     lines += asked(facts)
     lines += section("Made with", pairs(made_with(facts).items()))
     identity = json.dumps(facts.get("identity", {}), indent=1, ensure_ascii=False)
@@ -53,7 +53,7 @@ def name(facts: Facts) -> str:
     return f"{facts.get('kind') or facts.get('node', 'training')} {facts.get('label', '')}".rstrip()
 
 
-def _line(facts: Facts) -> str:
+def _format_line(facts: Facts) -> str:
     return f"{facts['digest'][:12]}  {name(facts)}: {facts['state']}  {facts['folder']}"
 
 
@@ -66,14 +66,14 @@ def about(facts: Facts) -> list[tuple[str, str]]:
     if facts["error"]:
         rows.append(("error", facts["error"]))
     if "commit" in facts:
-        rows += _result(facts)
+        rows += _list_result_rows(facts)
     if not facts["in_plan"]:
         rows.append(("plan", "not in this study's plan"))
     return rows
 
 
-def _result(facts: Facts) -> list[tuple[str, str]]:
-    rows = [("result", text) for text in _measures(facts)]
+def _list_result_rows(facts: Facts) -> list[tuple[str, str]]:
+    rows = [("result", text) for text in _list_measures(facts)]
     by = f" by {facts['made_by']}" if facts["made_by"] else ""
     rows.append(("made", f"{facts['started']}{by}, {facts['seconds']:.0f} s"))
     beside = facts["rows"]
@@ -87,18 +87,18 @@ def _result(facts: Facts) -> list[tuple[str, str]]:
     return rows + [("note", note) for note in facts["notes"]]
 
 
-def _measures(facts: Facts) -> list[str]:
+def _list_measures(facts: Facts) -> list[str]:
     if facts["node"] != "stage":
         told = {**facts["report"], **facts["measures"]}
         counts = facts["instances"] or {task: sum(n.values()) for task, n in facts["sizes"].items()}
         return [
             *(
-                f"{name} {_spelled(measures)}"
+                f"{name} {_format_measures(measures)}"
                 for name, measures in told.items()
                 if name not in counts
             ),
             *(
-                f"{task} {_spelled(told.get(task, {}))} ({n} instances)"
+                f"{task} {_format_measures(told.get(task, {}))} ({n} instances)"
                 for task, n in counts.items()
             ),
         ]
@@ -114,7 +114,7 @@ def _measures(facts: Facts) -> list[str]:
     return [", ".join(rounds) + scored]
 
 
-def _spelled(measures: Mapping[str, float]) -> str:
+def _format_measures(measures: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in measures.items())
 
 

@@ -132,9 +132,9 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
     Raises:
         ConfigError: the studies have different results folders.
     """
-    results = _shared_folder(studies)
+    results = _resolve_shared_folder(studies)
     wanted = {node.path: node for study in studies for node in study.plan.nodes}
-    remarks = list(_links(results))
+    remarks = list(_collect_link_remarks(results))
     there = list(node_folders(results))
     foreign = [p for p in there if p.path not in wanted and is_in_use(p.folder)]
     settled = not any(study.pending_choices for study in studies)
@@ -152,16 +152,16 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
     kept: list[tuple[str, int]] = []
     for node_folder in with_progress(there, "looking at folders"):
         if node_folder.path in wanted:
-            items += _of_wanted(node_folder, wanted[node_folder.path], studies)
+            items += _collect_from_planned(node_folder, wanted[node_folder.path], studies)
         elif settled and not foreign:
-            removed, stays = _of_unwanted(node_folder, records=records)
+            removed, stays = _collect_from_unplanned(node_folder, records=records)
             items += removed
             kept += stays
-    items += _caches(results, studies, leave_whole=bool(foreign))
+    items += _collect_caches(results, studies, leave_whole=bool(foreign))
     return Garbage(str(results), tuple(items), tuple(kept), tuple(remarks))
 
 
-def _shared_folder(studies: Sequence[Study]) -> Path:
+def _resolve_shared_folder(studies: Sequence[Study]) -> Path:
     folders = {Path(study.config.results).resolve() for study in studies}
     if len(folders) > 1:
         named = ", ".join(f"{s.config_file}: {s.config.results}" for s in studies)
@@ -171,7 +171,7 @@ def _shared_folder(studies: Sequence[Study]) -> Path:
     return Path(studies[0].config.results)
 
 
-def _links(results: Path) -> Iterator[str]:
+def _collect_link_remarks(results: Path) -> Iterator[str]:
     """Yield remarks about links in the layout's upper folders, which are not followed."""
     for name in (*LAYOUT, *_CACHES, "data/encoded"):
         if (results / name).is_symlink():
@@ -181,7 +181,9 @@ def _links(results: Path) -> Iterator[str]:
 # --- nodes --------------------------------------------------------------------------------------
 
 
-def _of_wanted(node_folder: NodeFolder, node: Node, studies: Sequence[Study]) -> Iterator[Item]:
+def _collect_from_planned(
+    node_folder: NodeFolder, node: Node, studies: Sequence[Study]
+) -> Iterator[Item]:
     """Yield the removable files of a planned node.
 
     These are resume states and half-written files, and a stage's parameters if no study keeps or
@@ -189,24 +191,28 @@ def _of_wanted(node_folder: NodeFolder, node: Node, studies: Sequence[Study]) ->
     """
     if is_in_use(node_folder.folder):
         return
-    names = _names(node_folder.folder)
+    names = _list_names(node_folder.folder)
     if RECORD in names and isinstance(node, Stage):
-        yield from _item("states of trainings that are finished", node_folder, names, [RESUME])
+        yield from _collect_items(
+            "states of trainings that are finished", node_folder, names, [RESUME]
+        )
         mine = [s for s in studies if node_folder.digest in s.plan.by_digest]
         if not any(s.keeps(node.kind) or is_start(s, node) for s in mine):
             kind: GarbageKind = "checkpoints that nothing starts from any more"
-            yield from _item(kind, node_folder, names, PARAMETERS)
-    yield from _item("half-written files", node_folder, names, _parts(names))
+            yield from _collect_items(kind, node_folder, names, PARAMETERS)
+    yield from _collect_items("half-written files", node_folder, names, _list_parts(names))
 
 
-def _of_unwanted(
+def _collect_from_unplanned(
     node_folder: NodeFolder, *, records: bool
 ) -> tuple[list[Item], list[tuple[str, int]]]:
     """Return the removable and the kept files of a node that is not in any plan."""
     if is_in_use(node_folder.folder):
         return [], []
-    names = _names(node_folder.folder)
-    bulk = [*PARAMETERS, RESUME, *_parts(names)] if node_folder.is_stage else _parts(names)
+    names = _list_names(node_folder.folder)
+    bulk = (
+        [*PARAMETERS, RESUME, *_list_parts(names)] if node_folder.is_stage else _list_parts(names)
+    )
     small = [RECORD, ROWS, OLD_ROWS, LOG, JOB_LOG]
     try:
         parts = parts_of(read_record(node_folder.folder / RECORD))
@@ -219,14 +225,16 @@ def _of_unwanted(
         kind: GarbageKind = (
             "checkpoints of other settings" if node_folder.is_stage else "half-written files"
         )
-        return list(_item(kind, node_folder, names, bulk)), [(str(node_folder.folder), stays)]
+        return list(_collect_items(kind, node_folder, names, bulk)), [
+            (str(node_folder.folder), stays)
+        ]
     kind = "records and predictions of other settings"
     if RECORD not in names:
         kind = "unfinished work of other settings"
-    return list(_item(kind, node_folder, names, [*bulk, *small])), []
+    return list(_collect_items(kind, node_folder, names, [*bulk, *small])), []
 
 
-def _names(folder: Path) -> frozenset[str]:
+def _list_names(folder: Path) -> frozenset[str]:
     """Return the names in a folder, without links."""
     try:
         return frozenset(e.name for e in os.scandir(folder) if not e.is_symlink())
@@ -234,11 +242,11 @@ def _names(folder: Path) -> frozenset[str]:
         return frozenset()
 
 
-def _parts(names: frozenset[str]) -> list[str]:
+def _list_parts(names: frozenset[str]) -> list[str]:
     return sorted(name for name in names if _PART.match(name))
 
 
-def _item(
+def _collect_items(
     kind: GarbageKind, node_folder: NodeFolder, names: frozenset[str], wanted: Sequence[str]
 ) -> Iterator[Item]:
     paths = [str(node_folder.folder / name) for name in wanted if name in names]
@@ -250,15 +258,17 @@ def _item(
 # --- caches and models --------------------------------------------------------------------------
 
 
-def _caches(results: Path, studies: Sequence[Study], *, leave_whole: bool) -> Iterator[Item]:
+def _collect_caches(
+    results: Path, studies: Sequence[Study], *, leave_whole: bool
+) -> Iterator[Item]:
     """Yield caches and built models that no study reads, and leftovers of killed processes."""
     needed = {
         results / Path(path).relative_to(study.config.results)
         for study in studies
-        for path in _needed(study)
+        for path in _list_needed_caches(study)
     }
     for folder, pattern in _cache_folders(results):
-        for name in sorted(_names(folder)):
+        for name in sorted(_list_names(folder)):
             path, draft = folder / name, _DRAFT.match(name)
             held_by, kind = path, _CACHE_KINDS.get(folder.name, "caches of other data or models")
             if draft and pattern.match(draft["name"]):
@@ -274,12 +284,12 @@ def _cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
         if not through_link(results, below):
             yield results / below, pattern
     if not through_link(results, "data/encoded"):
-        for name in sorted(_names(results / "data/encoded")):
+        for name in sorted(_list_names(results / "data/encoded")):
             if _ENCODED_OF.match(name):
                 yield results / "data/encoded" / name, _ENCODED
 
 
-def _needed(study: Study) -> Iterator[str]:
+def _list_needed_caches(study: Study) -> Iterator[str]:
     """Yield the caches and built models that a study reads or is computed from."""
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
     if study.reads_tiny_world or tiny:
@@ -305,7 +315,7 @@ def remove(garbage: Garbage) -> Removed:
     """
     count, freed, left = 0, 0, []
     for item in with_progress(garbage.items, "removing"):
-        with _held(item) as held:
+        with _try_lock_item(item) as held:
             if not held:
                 left.append(f"{item.paths[0]}: in use now")
                 continue
@@ -322,7 +332,7 @@ def remove(garbage: Garbage) -> Removed:
 
 
 @contextmanager
-def _held(item: Item) -> Iterator[bool]:
+def _try_lock_item(item: Item) -> Iterator[bool]:
     path = Path(item.held_by)
     if item.of_node:
         with held_if_free(path) as held:
@@ -350,7 +360,7 @@ def _drop_empty(folder: Path) -> None:
 
     Folders with other files are kept.
     """
-    names = _names(folder)
+    names = _list_names(folder)
     if names <= {CLAIM} and not any(e.is_symlink() for e in os.scandir(folder)):
         with suppress(OSError):
             (folder / CLAIM).unlink(missing_ok=True)
@@ -371,7 +381,7 @@ def as_text(garbage: Garbage) -> str:
         group = [item for item in garbage.items if item.kind == kind]
         size = in_words(sum(item.bytes for item in group))
         lines.append(f"{kind}: {len(group):,}, {size}")
-        lines += [f"  {in_words(i.bytes):>9}  {path}" for i in group for path in _shown(i)]
+        lines += [f"  {in_words(i.bytes):>9}  {path}" for i in group for path in _format_item(i)]
     lines += [f"note: {text}" for text in garbage.remarks]
     if garbage.kept:
         size = in_words(sum(size for _, size in garbage.kept))
@@ -385,7 +395,7 @@ def as_text(garbage: Garbage) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _shown(item: Item) -> tuple[str, ...]:
+def _format_item(item: Item) -> tuple[str, ...]:
     """Return the lines for an item, one line for files of one folder."""
     if len(item.paths) == 1:
         return item.paths

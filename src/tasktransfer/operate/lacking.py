@@ -44,9 +44,9 @@ def lacking(study: Study, dataset: str | None = None) -> tuple[str, ...]:
         dataset: check only this dataset.
     """
     names = [name for name in study.config.dataset_names if dataset in (None, name)]
-    absent = [] if dataset else _absent_files(study.config.files_read)
+    absent = [] if dataset else _find_absent_files(study.config.files_read)
     # Several tasks may need the same missing file.
-    messages = [*(m for name in names for m in _lacking(study, name)), *absent]
+    messages = [*(m for name in names for m in _collect_missing_data(study, name)), *absent]
     return tuple(dict.fromkeys([*messages, *find_shortages(study, dataset)]))
 
 
@@ -68,14 +68,14 @@ def refuse_absent(study: Study) -> None:
         ModelError: only models are missing.
     """
     data = [text for text in lacking(study) if text in study.absent]
-    models = [str(error) for error in _absent_models(study)]
+    models = [str(error) for error in _find_absent_models(study)]
     if not (data or models):
         return
     remedy = "To check the config alone, without data and models, add --config-only"
     raise (DataError if data else ModelError)("\n".join([*data, *models, remedy]))
 
 
-def _absent_models(study: Study) -> Iterator[ModelError]:
+def _find_absent_models(study: Study) -> Iterator[ModelError]:
     finished = look(study).finished
     left = [node for node in study.plan.nodes if node.digest not in finished]
     stages = {node.model.name for node in left if isinstance(node, Stage)}
@@ -87,7 +87,7 @@ def _absent_models(study: Study) -> Iterator[ModelError]:
             yield error
 
 
-def _absent_files(named: Mapping[str, str]) -> Iterator[str]:
+def _find_absent_files(named: Mapping[str, str]) -> Iterator[str]:
     for key, path in named.items():
         file = Path(on_disk(path))
         if not file.exists():
@@ -96,13 +96,15 @@ def _absent_files(named: Mapping[str, str]) -> Iterator[str]:
             yield f"{path}: is empty ({key} names it): give the complete file, or change {key}"
 
 
-def _lacking(study: Study, dataset: str) -> Iterator[str]:
-    prepared = _prepared(study, dataset)
-    if prepared is not None and not _absent(_needed(study, dataset, study.plan.nodes), prepared):
+def _collect_missing_data(study: Study, dataset: str) -> Iterator[str]:
+    prepared = _read_prepared(study, dataset)
+    if prepared is not None and not _find_absent_splits(
+        _collect_needed_tasks(study, dataset, study.plan.nodes), prepared
+    ):
         return
     finished = look(study).finished
     left = (node for node in study.plan.nodes if node.digest not in finished)
-    needed, held = _needed(study, dataset, left), prepared
+    needed, held = _collect_needed_tasks(study, dataset, left), prepared
     if not needed:
         return
     if held is None and is_generated(study.config, dataset):
@@ -114,11 +116,11 @@ def _lacking(study: Study, dataset: str) -> Iterator[str]:
         except DataError as error:
             held, damaged = {task: list(SPLITS) for task in needed}, [str(error)]
         yield from damaged
-    for task, splits in _absent(needed, held).items():
-        yield _message(study, dataset, task, splits or None)
+    for task, splits in _find_absent_splits(needed, held).items():
+        yield _describe_missing_task(study, dataset, task, splits or None)
 
 
-def _absent(needed: Needed, held: Held) -> dict[str, list[str]]:
+def _find_absent_splits(needed: Needed, held: Held) -> dict[str, list[str]]:
     """Return task → splits without it, for incomplete tasks; no splits if it is not annotated."""
     absent: dict[str, list[str]] = {}
     for task, splits in needed.items():
@@ -133,21 +135,21 @@ def _absent(needed: Needed, held: Held) -> dict[str, list[str]]:
 # --- required data ------------------------------------------------------------------------------
 
 
-def _needed(study: Study, dataset: str, nodes: Iterable[Node]) -> Needed:
+def _collect_needed_tasks(study: Study, dataset: str, nodes: Iterable[Node]) -> Needed:
     """Return the tasks and splits of a dataset that nodes read, without tokenized ones."""
     needed: dict[str, set[str]] = {}
     for node in nodes:
-        for data, task, split in _reads(study, node):
+        for data, task, split in _list_node_reads(study, node):
             if data.name == dataset and not data.recipe:
                 needed.setdefault(task, set()).add(split)
     return needed
 
 
-def _reads(study: Study, node: Node) -> Iterator[tuple[Data, str, str]]:
+def _list_node_reads(study: Study, node: Node) -> Iterator[tuple[Data, str, str]]:
     """Yield data, task and split of everything that a node reads."""
     match node:
         case Stage():
-            if not _tokenised(study, node.data, (node.model.name,)):
+            if not _is_tokenised(study, node.data, (node.model.name,)):
                 tasks = {"train": node.train_tasks, "dev": node.measured_on, "test": node.tested}
                 yield from ((node.data, task, s) for s in SPLITS for task in tasks[s])
         case Evaluation():
@@ -155,16 +157,16 @@ def _reads(study: Study, node: Node) -> Iterator[tuple[Data, str, str]]:
             if node.asked is not None and node.asked["shots"]:
                 asked.append((node.data, node.task, "train"))
             for data, task, split in (*asked, *((p.data, p.task, "train") for p in node.pools)):
-                if not node.model_names or not _tokenised(study, data, node.model_names):
+                if not node.model_names or not _is_tokenised(study, data, node.model_names):
                     yield data, task, split
         case Data():
-            yield from _derived_from(study, node)
+            yield from _list_derived_reads(study, node)
         case _:
             for task in node.tasks:
                 yield from ((node.data, task, split) for split in ("train", "test"))
 
 
-def _derived_from(study: Study, node: Data) -> Iterator[tuple[Data, str, str]]:
+def _list_derived_reads(study: Study, node: Data) -> Iterator[tuple[Data, str, str]]:
     """Yield data, task and split that derived data read from a release.
 
     These are the tasks in their settings and the tasks that other nodes read from them, or else all
@@ -177,22 +179,22 @@ def _derived_from(study: Study, node: Data) -> Iterator[tuple[Data, str, str]]:
     read = [used for used in node.uses if isinstance(used, Data)]
     if any(used.recipe for used in read):
         return
-    named = {*_texts(node.settings), *study.tasks(node)} & has.keys()
+    named = {*_collect_texts(node.settings), *study.tasks(node)} & has.keys()
     for task in sorted(named or has):
         yield from ((Data(node.name, node.revision), task, split) for split in has[task])
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _collect_texts(value: Any) -> Iterator[str]:
     """Yield all strings in nested plain values."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        yield from (text for item in value.values() for text in _texts(item))
+        yield from (text for item in value.values() for text in _collect_texts(item))
     elif isinstance(value, list | tuple):
-        yield from (text for item in value for text in _texts(item))
+        yield from (text for item in value for text in _collect_texts(item))
 
 
-def _tokenised(study: Study, data: Data, models: Iterable[str]) -> bool:
+def _is_tokenised(study: Study, data: Data, models: Iterable[str]) -> bool:
     folders = (study.encoded(data, model) for model in models)
     return all(Path(folder, "manifest.json").exists() for folder in folders)
 
@@ -200,7 +202,7 @@ def _tokenised(study: Study, data: Data, models: Iterable[str]) -> bool:
 # --- available data -----------------------------------------------------------------------------
 
 
-def _prepared(study: Study, dataset: str) -> Held | None:
+def _read_prepared(study: Study, dataset: str) -> Held | None:
     """Read the content of prepared instances from their manifest; None if it cannot be read."""
     try:
         return {
@@ -223,7 +225,7 @@ def _released(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Held, l
         release = reader.open(Path(study.release_of(dataset)), study.config.data.few_sample)
         for task in unread:
             try:
-                held[task] = _held(release, task)
+                held[task] = _find_available_splits(release, task)
             except DataError as error:
                 damaged.append(str(error))
         with replacing(memo) as part:
@@ -232,7 +234,7 @@ def _released(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Held, l
     return {task: held.get(task, list(SPLITS)) for task in tasks}, damaged
 
 
-def _held(release: Release, task: str) -> list[str] | None:
+def _find_available_splits(release: Release, task: str) -> list[str] | None:
     """Return the splits that contain a task, reading only the first instance of each split."""
     if task not in release.tasks:
         return None
@@ -242,7 +244,7 @@ def _held(release: Release, task: str) -> list[str] | None:
 # --- messages -----------------------------------------------------------------------------------
 
 
-def _message(study: Study, dataset: str, task: str, splits: list[str] | None) -> str:
+def _describe_missing_task(study: Study, dataset: str, task: str, splits: list[str] | None) -> str:
     """Return the message about a missing task.
 
     Args:

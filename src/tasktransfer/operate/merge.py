@@ -110,10 +110,10 @@ def merge_results(
     """
     _check_other(study, other)
     with rekeyed(study, other) as older:
-        steps, unfinished, elsewhere = _steps(study, other, everything, checkpoints, older)
-        steps += _steps(study, older.folder, False, checkpoints)[0]
+        steps, unfinished, elsewhere = _plan_steps(study, other, everything, checkpoints, older)
+        steps += _plan_steps(study, older.folder, False, checkpoints)[0]
         return {
-            **_merged(study, other, steps, dry_run=dry_run, tables=tables),
+            **_merge_steps(study, other, steps, dry_run=dry_run, tables=tables),
             "dry_run": dry_run,
             "unfinished": unfinished,
             "elsewhere": elsewhere,
@@ -121,7 +121,7 @@ def merge_results(
         }
 
 
-def _merged(
+def _merge_steps(
     study: Study,
     other: Path,
     steps: list[MergeStep],
@@ -130,7 +130,7 @@ def _merged(
     tables: Iterable[str],
 ) -> dict[str, Any]:
     """Copy the nodes, in reverse order so that dependencies come last."""
-    _in_order(steps, study)
+    _sort_steps(steps, study)
     outcomes: list[dict[str, Any]] = []
     for step in with_progress([*reversed(steps)], f"copying records of {other}"):
         outcome, reasons, by = _merge_one(step, dry_run=dry_run)
@@ -171,7 +171,7 @@ def _check_other(study: Study, other: Path) -> None:
         )
 
 
-def _steps(
+def _plan_steps(
     study: Study,
     other: Path,
     everything: bool,
@@ -194,11 +194,11 @@ def _steps(
         elif not (node_folder.folder / RECORD).is_file():
             unfinished += 1
         else:
-            steps.append(_step(study, node_folder, node, checkpoints))
+            steps.append(_plan_step(study, node_folder, node, checkpoints))
     return steps, unfinished, elsewhere
 
 
-def _in_order(steps: list[MergeStep], study: Study) -> None:
+def _sort_steps(steps: list[MergeStep], study: Study) -> None:
     """Sort the steps in place, dependencies first."""
     order = {digest: number for number, digest in enumerate(study.plan.by_digest)}
     steps.sort(
@@ -206,7 +206,9 @@ def _in_order(steps: list[MergeStep], study: Study) -> None:
     )
 
 
-def _step(study: Study, node_folder: NodeFolder, node: Node | None, checkpoints: bool) -> MergeStep:
+def _plan_step(
+    study: Study, node_folder: NodeFolder, node: Node | None, checkpoints: bool
+) -> MergeStep:
     if node is None:
         out = Path(study.config.results) / node_folder.path
         return MergeStep(node_folder, out, None, lambda: checkpoints)
@@ -244,11 +246,11 @@ def _merge_record(
     if ours is None:
         return _take(step, theirs, "taken", dry_run=dry_run)
     # Local files are always kept; only missing files are added.
-    differing = differences(ours, theirs) or _other_rows(step, ours, theirs)
+    differing = differences(ours, theirs) or _compare_rows(step, ours, theirs)
     if differing:
         more = len(differing) - SHOWN_DIFFERENCES
         return "conflict", [*differing[:SHOWN_DIFFERENCES], *[f"and {more} more"] * (more > 0)]
-    if not _missing(step, theirs):
+    if not _find_missing_files(step, theirs):
         lacks = without_selection(step.node, ours) if isinstance(step.node, Stage) else None
         return "there already", [f"here {lacks}, so it is trained again"] if lacks else []
     return _take(step, theirs, "completed", dry_run=dry_run)
@@ -263,7 +265,7 @@ def _ours(step: MergeStep, theirs: Record) -> Record | None:
     return ours if ours["node"]["digest"] == theirs["node"]["digest"] else None
 
 
-def _other_rows(step: MergeStep, ours: Record, theirs: Record) -> list[str]:
+def _compare_rows(step: MergeStep, ours: Record, theirs: Record) -> list[str]:
     """Return the difference between local and offered rows, if any.
 
     Other versions of the library may pack equal rows into different files, so content is compared.
@@ -275,7 +277,7 @@ def _other_rows(step: MergeStep, ours: Record, theirs: Record) -> list[str]:
         # Older files have no cluster column; only instances and answers are compared.
         shared = shared_tasks(ours, theirs)
         here, there = (
-            _compared(read_rows(folder / rows["file"], rows), shared)
+            _select_comparable_rows(read_rows(folder / rows["file"], rows), shared)
             for folder, rows in ((step.out, mine), (step.node_folder.folder, other))
         )
     except RecordError as error:
@@ -283,12 +285,12 @@ def _other_rows(step: MergeStep, ours: Record, theirs: Record) -> list[str]:
     if here.equals(there):
         return []
     # A pack contains codes if answers quote a dialogue.
-    in_codes = [_in_codes(step.out, ours, rows) for rows in (here, there)]
+    in_codes = [_encode_rows(step.out, ours, rows) for rows in (here, there)]
     alike = in_codes[0].equals(in_codes[1])
     return [] if alike else [f"{mine['file']}: the rows differ"]
 
 
-def _in_codes(folder: Path, record: Record, rows: pa.Table) -> pa.Table:
+def _encode_rows(folder: Path, record: Record, rows: pa.Table) -> pa.Table:
     """Encode the rows as in a pack; return them unchanged if they cannot be shared."""
     try:
         return shareable(folder, record, rows)
@@ -296,7 +298,7 @@ def _in_codes(folder: Path, record: Record, rows: pa.Table) -> pa.Table:
         return rows
 
 
-def _compared(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
+def _select_comparable_rows(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
     """Return the part of rows that must be equal, limited to the shared tasks if given."""
     compared = rows.select(COMPARED).replace_schema_metadata()
     if tasks is None:
@@ -305,7 +307,7 @@ def _compared(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
     return of_tasks.drop_columns(["index"])
 
 
-def _missing(step: MergeStep, theirs: Record) -> list[str]:
+def _find_missing_files(step: MergeStep, theirs: Record) -> list[str]:
     """Return the offered files that are missing or damaged here.
 
     Local files without a record were left by a killed job and do not count.
@@ -317,15 +319,15 @@ def _missing(step: MergeStep, theirs: Record) -> list[str]:
     if _ours(step, theirs) is None:
         lacks += [RECORD, *rows, *beside]
     elif damage(step.out, theirs["node"]["digest"]) is not None:
-        lacks += [*rows, *_absent(step.out, beside)]
+        lacks += [*rows, *_list_absent_files(step.out, beside)]
     else:
-        lacks += _absent(step.out, beside)
+        lacks += _list_absent_files(step.out, beside)
     offers = [name for name in PARAMETERS if (step.node_folder.folder / name).is_dir()]
-    absent = _absent(step.out, offers) if step.node_folder.is_stage else []
+    absent = _list_absent_files(step.out, offers) if step.node_folder.is_stage else []
     return lacks + (absent if absent and step.takes_parameters() else [])
 
 
-def _absent(folder: Path, names: Sequence[str]) -> list[str]:
+def _list_absent_files(folder: Path, names: Sequence[str]) -> list[str]:
     return [name for name in names if not (folder / name).exists()]
 
 
@@ -337,12 +339,12 @@ def _take(
         check_files(step.node_folder, theirs)
     except RecordError as error:
         return "refused", [str(error)]
-    wanted = [name for name in _missing(step, theirs) if name in PARAMETERS]
+    wanted = [name for name in _find_missing_files(step, theirs) if name in PARAMETERS]
     problems = [parameters_problem(step.node_folder.folder / name, digest) for name in wanted]
     if any(problems):
         remarks = [f"copied without checkpoint: {problem}" for problem in problems if problem]
         step = replace(step, takes_parameters=lambda: False)
-        if outcome == "completed" and not _missing(step, theirs):
+        if outcome == "completed" and not _find_missing_files(step, theirs):
             return "refused", remarks
     if dry_run:
         return outcome, remarks
@@ -362,7 +364,7 @@ def _copy(step: MergeStep, theirs: Record) -> list[str]:
 
     Missing files are determined again, since the node is locked only now.
     """
-    lacks, folder = _missing(step, theirs), step.node_folder.folder
+    lacks, folder = _find_missing_files(step, theirs), step.node_folder.folder
     sweep(step.out)
     # Without a record nothing is damaged, because the node was never finished.
     damaged = lacks if (step.out / RECORD).exists() else []

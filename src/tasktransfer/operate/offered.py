@@ -70,7 +70,7 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
     problem = damage(node_folder.folder, digest, content)
     files = [rows["file"]] if rows else []
     parts = (*files, *what_is_left(record["node"], record["sizes"]))
-    odd = [file for part in parts for file in _irregular(node_folder.folder / part)]
+    odd = [file for part in parts for file in _list_irregular_paths(node_folder.folder / part)]
     if problem or odd:
         raise RecordError(problem or f"{odd[0]}: not a regular file; give the file itself")
     if rows is not None:
@@ -84,7 +84,7 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
 
 def parameters_problem(folder: Path, digest: str) -> str | None:
     """Return the problem with a stage's folder of parameters; None if valid or missing."""
-    if odd := _irregular(folder):
+    if odd := _list_irregular_paths(folder):
         return f"{odd[0]}: not a regular file"
     if not folder.is_dir():
         return None
@@ -101,7 +101,7 @@ def parameters_problem(folder: Path, digest: str) -> str | None:
     return None
 
 
-def _irregular(path: Path) -> list[Path]:
+def _list_irregular_paths(path: Path) -> list[Path]:
     """Return the links and special files at and below a path."""
     inner = [] if path.is_symlink() or not path.is_dir() else sorted(path.rglob("*"))
     return [each for each in (path, *inner) if os.path.lexists(each) and not _is_plain(each)]

@@ -52,7 +52,7 @@ def overview(
         "study": study.config.study,
         "config": study.config_file,
         "results": study.config.results,
-        "synthetic": _synthetic(study),
+        "synthetic": _has_synthetic_dialogues(study),
         "absent": list(study.absent),
         "lacking": [text for text in lacking(study) if text not in study.absent],
         "runs": {
@@ -60,14 +60,14 @@ def overview(
             "by_method": study.plan.counts(),
             "choice_pending": bool(study.pending_choices),
         },
-        "trainings": _trainings(study, there),
+        "trainings": _summarise_trainings(study, there),
         "others": others(study, there),
         "endpoints": describe_endpoints(study.config),
         "estimate": _estimate(Estimates(study, device, rates), there, devices),
     }
 
 
-def _synthetic(study: Study) -> bool | None:
+def _has_synthetic_dialogues(study: Study) -> bool | None:
     """Return whether any dialogues are generated; None if unknown before they are prepared."""
     synthetic = [study.synthetic(dataset) for dataset in study.config.dataset_names]
     return None if None in synthetic and True not in synthetic else True in synthetic
@@ -92,7 +92,7 @@ def others(study: Study, there: OnDisk) -> list[dict[str, Any]]:
     ]
 
 
-def _trainings(study: Study, there: OnDisk) -> dict[str, Any]:
+def _summarise_trainings(study: Study, there: OnDisk) -> dict[str, Any]:
     plan = study.plan
     kinds = Counter(stage.kind for stage in plan.stages)
     done = None if study.unknown else len(plan.stages) - len(there.left(study))
@@ -103,7 +103,7 @@ def _trainings(study: Study, there: OnDisk) -> dict[str, Any]:
         ),
         "spared": sum(len(stage.also_selected) for stage in plan.stages),
         "by_kind": dict(kinds),
-        "by_dataset_and_model": _by_dataset_and_model(study),
+        "by_dataset_and_model": _count_by_pair(study),
         "done": done,
         "left": None if done is None else len(plan.stages) - done,
         "again": None if done is None else len(there.again),
@@ -111,8 +111,8 @@ def _trainings(study: Study, there: OnDisk) -> dict[str, Any]:
     }
 
 
-def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
-    groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in _pairs(study)}
+def _count_by_pair(study: Study) -> list[dict[str, Any]]:
+    groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in _iterate_pairs(study)}
     for stage in study.plan.stages:
         groups[stage.dataset, stage.model.name].append(stage)
     return [
@@ -126,7 +126,7 @@ def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def _pairs(study: Study) -> product[tuple[str, str]]:
+def _iterate_pairs(study: Study) -> product[tuple[str, str]]:
     """Return all pairs of dataset and model."""
     return product(study.config.dataset_names, [model.name for model in study.config.models])
 
@@ -148,23 +148,23 @@ def stages_by_group(study: Study) -> dict[tuple[str, str], list[Stage]]:
 
 def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> dict[str, Any]:
     study = estimates.study
-    count, count_from = _devices(estimates, devices)
+    count, count_from = _count_devices(estimates, devices)
     left = there.left(study)
     return {
         "device": estimates.device,
         "devices": count,
         "devices_from": count_from,
-        "speed_from": _speed_from(estimates),
+        "speed_from": _summarise_speeds(estimates),
         "rates": estimates.rates.sentence(),
-        "sizes_from": sorted({estimates.sizes.basis(*pair) for pair in _pairs(study)}),
+        "sizes_from": sorted({estimates.sizes.basis(*pair) for pair in _iterate_pairs(study)}),
         "total": _sum(estimates, study.plan.nodes, count),
-        "left": _sum(estimates, [*left, *_others_left(study, there)], count),
-        "by_target": _by_target(estimates, there),
+        "left": _sum(estimates, [*left, *_select_unfinished_nodes(study, there)], count),
+        "by_target": _summarise_targets(estimates, there),
         "disk_bytes": disk(estimates, left, there, count),
     }
 
 
-def _devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
+def _count_devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
     """Return the number of parallel trainings and its source."""
     if asked is not None:
         return asked, "given by --devices"
@@ -176,7 +176,7 @@ def _devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
     return cores, "cores here, one training on each"
 
 
-def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
+def _summarise_speeds(estimates: Estimates) -> dict[str, dict[str, Any]]:
     """Return each model's size, and the basis of its estimated speed."""
     sources = {}
     for model in estimates.study.config.models:
@@ -192,7 +192,7 @@ def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
     return sources
 
 
-def _others_left(study: Study, there: OnDisk) -> list[Node]:
+def _select_unfinished_nodes(study: Study, there: OnDisk) -> list[Node]:
     """Return unfinished nodes other than trainings."""
     others = (node for node in study.plan.nodes if not isinstance(node, Stage))
     return [node for node in others if node.digest not in there.finished]
@@ -224,7 +224,7 @@ def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> dict[str,
     }
 
 
-def _by_target(estimates: Estimates, there: OnDisk) -> list[dict[str, Any]]:
+def _summarise_targets(estimates: Estimates, there: OnDisk) -> list[dict[str, Any]]:
     """Return trainings, finished trainings and hours per target.
 
     A training belongs to the task that selects its best epoch. A source's baseline therefore

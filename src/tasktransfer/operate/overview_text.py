@@ -45,26 +45,26 @@ def as_text(seen: dict[str, Any]) -> str:
         f"study {seen['study']}{SYNTHETIC if seen['synthetic'] else ''}: "
         f"{seen['config']} -> {seen['results']}/",
         "",
-        *_counted(seen),
+        *_format_runs_and_trainings(seen),
         "",
         *table(seen["trainings"]["by_dataset_and_model"], PAIRS),
         "",
-        *_estimated(seen["estimate"]),
+        *_format_estimate(seen["estimate"]),
         *(f"  {line}" for line in format_endpoints(seen["endpoints"])),
         "",
         *table(seen["estimate"]["by_target"], TARGETS),
         "",
-        *_disk(seen["estimate"]["disk_bytes"]),
+        *_describe_disk_space(seen["estimate"]["disk_bytes"]),
         "",
-        *_progress(seen),
+        *_format_progress(seen),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _counted(seen: dict[str, Any]) -> list[str]:
+def _format_runs_and_trainings(seen: dict[str, Any]) -> list[str]:
     runs, trainings = seen["runs"], seen["trainings"]
     lines = [f"runs: {runs['total']:,}"]
-    lines += _counts(runs["by_method"])
+    lines += _format_counts(runs["by_method"])
     if runs["choice_pending"]:
         lines.append("  plus runs that are selected when the trainings below are done")
     total, others = trainings["total"], trainings["without_variants"]
@@ -77,10 +77,10 @@ def _counted(seen: dict[str, Any]) -> list[str]:
             f"  {spared:,} fewer than best rounds: jointly trained tasks share one training, which"
         )
         lines.append("  keeps a best round for each task")
-    return lines + _counts(trainings["by_kind"])
+    return lines + _format_counts(trainings["by_kind"])
 
 
-def _counts(counts: dict[str, int]) -> list[str]:
+def _format_counts(counts: dict[str, int]) -> list[str]:
     return [f"  {count:>7,}  {name}" for name, count in counts.items()]
 
 
@@ -90,7 +90,7 @@ def table(rows: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> list[st
     return [f"  {line}" for line in text_table(shown)]
 
 
-def _estimated(estimate: dict[str, Any]) -> list[str]:
+def _format_estimate(estimate: dict[str, Any]) -> list[str]:
     rows = [
         {**estimate[key], "name": name, "wall_time": hours(estimate[key]["wall_hours"])}
         for name, key in (("total", "total"), ("left", "left"))
@@ -109,13 +109,13 @@ def _estimated(estimate: dict[str, Any]) -> list[str]:
         f"  {estimate['devices']} in parallel: {estimate['devices_from']} "
         "(--devices N --on cpu|gpu)",
         f"  sizes from {', '.join(estimate['sizes_from'])}; samples and tokens over all epochs",
-        *_besides(estimate),
-        *(_basis(name, basis) for name, basis in estimate["speed_from"].items()),
+        *_describe_extra_hours(estimate),
+        *(_describe_speed_basis(name, basis) for name, basis in estimate["speed_from"].items()),
         f"  matrix products on {estimate['rates']}",
     ]
 
 
-def _besides(estimate: dict[str, Any]) -> list[str]:
+def _describe_extra_hours(estimate: dict[str, Any]) -> list[str]:
     besides = estimate["total"]["device_hours_besides"]
     lines = []
     if besides:
@@ -128,7 +128,7 @@ def _besides(estimate: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _basis(name: str, basis: dict[str, Any]) -> str:
+def _describe_speed_basis(name: str, basis: dict[str, Any]) -> str:
     parameters, trained = basis["parameters"], basis["trained_parameters"]
     share = f", {trained / 1e6:,.1f}M of them trained" if trained < parameters else ""
     return (
@@ -146,7 +146,7 @@ def hours(value: float) -> str:
     return f"{value:.1f} h" if value < 72 else f"{value / 24:,.1f} days"
 
 
-def _disk(space: dict[str, Any]) -> list[str]:
+def _describe_disk_space(space: dict[str, Any]) -> list[str]:
     parts = (
         f"{in_words(space['there'])} existing, {in_words(space['kept_checkpoints'])} further kept "
         f"checkpoints, {in_words(space['temporary'])} temporary, "
@@ -159,7 +159,7 @@ def _disk(space: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _progress(seen: dict[str, Any]) -> list[str]:
+def _format_progress(seen: dict[str, Any]) -> list[str]:
     absent = [f"not found: {text}" for text in seen["absent"]]
     absent += [f"CANNOT BE RUN: {text}" for text in seen["lacking"]]
     done, left, again = (seen["trainings"][key] for key in ("done", "left", "again"))

@@ -91,7 +91,9 @@ def pack_results(
         record = offered(node_folder, node)
         check_files(node_folder, record)
         rows.append(
-            _row(node_folder.folder, node_folder.path, made_by(record, by), with_text=with_text)
+            _build_node_row(
+                node_folder.folder, node_folder.path, made_by(record, by), with_text=with_text
+            )
         )
         kind = record["node"]["kind"]
         packed[kind] = packed.get(kind, 0) + 1
@@ -101,7 +103,7 @@ def pack_results(
     if lacking:
         say(f"left out: {counted(lacking, 'unfinished node')} of {study.config_file}")
     there = [name for name in tables if (results / name).is_file()]
-    rows += [_table(results, name) for name in there]
+    rows += [_build_table_row(results, name) for name in there]
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     facts = {
         "schema": SCHEMA_VERSION,
@@ -111,7 +113,7 @@ def pack_results(
         "parameters": {name: str(count) for name, count in study.revisions.parameters.items()},
         "provenance": provenance,
         "by": by,
-        "sha256": {row["path"]: content_digest(row) for row in _rows(table)},
+        "sha256": {row["path"]: content_digest(row) for row in _iterate_rows(table)},
     }
     table = table.replace_schema_metadata({FOOTER: json.dumps(facts)})
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +137,7 @@ def as_text(seen: Mapping[str, Any]) -> str:
     return f"{seen['file']}: {', '.join([*nodes, *tables])}, {seen['bytes']:,} bytes\n"
 
 
-def _row(folder: Path, path: str, record: Record, *, with_text: bool) -> dict[str, Any]:
+def _build_node_row(folder: Path, path: str, record: Record, *, with_text: bool) -> dict[str, Any]:
     rows = COLUMNS.empty_table()
     if record["rows"] is not None:
         file = folder / record["rows"]["file"]
@@ -159,13 +161,13 @@ def made_by(record: Record, by: str) -> Record:
     return {**record, "provenance": {**record["provenance"], "made_by": by}}
 
 
-def _table(results: Path, name: str) -> dict[str, Any]:
+def _build_table_row(results: Path, name: str) -> dict[str, Any]:
     content = (results / name).read_bytes()
     files = [{"name": Path(name).name, "content": content}]
     return {"path": name, "digest": "", "record": "", "rows": [], "files": files}
 
 
-def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     for batch in table.to_batches(max_chunksize=1):
         yield from batch.to_pylist()
 

@@ -114,12 +114,12 @@ def scripts(
         targets[name], listings[name] = '"${targets[@]}"', listing
     targets[FINISH] = "all"
     return {
-        name: _script(study, resources, folder, name, listings.get(name, []), what)
+        name: _format_script(study, resources, folder, name, listings.get(name, []), what)
         for name, what in targets.items()
     }
 
 
-def _script(
+def _format_script(
     study: Study, resources: Resources, folder: Path, name: str, before: list[str], targets: str
 ) -> str:
     gpus = 0 if name == PREPARE else resources.gpus
@@ -186,17 +186,17 @@ def submit(paths: Sequence[Path]) -> dict[str, str]:
             message names the jobs submitted before.
     """
     by_name = {path.stem: path for path in paths}
-    ids = {PREPARE: _sbatch(by_name[PREPARE], ["singleton"], {})}
+    ids = {PREPARE: _submit_script(by_name[PREPARE], ["singleton"], {})}
     for name, path in by_name.items():
         if name not in (PREPARE, FINISH):
-            ids[name] = _sbatch(path, [f"afterok:{ids[PREPARE]}", "singleton"], ids)
+            ids[name] = _submit_script(path, [f"afterok:{ids[PREPARE]}", "singleton"], ids)
     # `finish` runs even if shards fail, to build tables and figures from the existing results.
     others = ":".join(ids.values())
-    ids[FINISH] = _sbatch(by_name[FINISH], [f"afterany:{others}", "singleton"], ids)
+    ids[FINISH] = _submit_script(by_name[FINISH], [f"afterany:{others}", "singleton"], ids)
     return ids
 
 
-def _sbatch(path: Path, after: list[str], before: Mapping[str, str]) -> str:
+def _submit_script(path: Path, after: list[str], before: Mapping[str, str]) -> str:
     # `singleton`: a pilot already in the queue runs first and leaves nothing to do.
     # If `prepare` fails, its shards are removed from the queue.
     options = [f"--dependency={','.join(after)}", "--kill-on-invalid-dep=yes"]

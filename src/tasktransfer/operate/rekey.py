@@ -65,7 +65,7 @@ def rekeyed(study: Study, other: Path) -> Iterator[Rekeyed]:
     """Convert a results folder's old records of planned nodes into a temporary results folder."""
     with tempfile.TemporaryDirectory(prefix="tasktransfer-") as folder:
         outcome = Rekeyed(Path(folder))
-        for node, halves in _former_places(study, other):
+        for node, halves in _find_former_records(study, other):
             outcome.taken |= {node_folder.digest for node_folder, _ in halves}
             try:
                 _refuse_other_cards(node)
@@ -76,7 +76,7 @@ def rekeyed(study: Study, other: Path) -> Iterator[Rekeyed]:
         yield outcome
 
 
-def _former_places(
+def _find_former_records(
     study: Study, other: Path
 ) -> Iterator[tuple[Node, list[tuple[NodeFolder, Tasks]]]]:
     """Yield planned nodes that have records under former digests, with these records."""
@@ -124,10 +124,10 @@ def _write(node: Node, halves: Sequence[Half], folder: Path) -> None:
     out, first = folder / node.path, halves[0]
     out.mkdir(parents=True, exist_ok=True)
     record = cast(dict[str, Any], {**first.record, "node": identity_of(node)})
-    record["results"] = _united(half.record["results"] for half in halves)
-    record["sizes"] = _largest_sizes(halves)
+    record["results"] = _merge_mappings(half.record["results"] for half in halves)
+    record["sizes"] = _find_largest_sizes(halves)
     if "training" in first.record:
-        record["training"] = _course(halves)
+        record["training"] = _combine_rounds(halves)
     record["rows"] = None
     tables = [
         read_rows(half.node_folder.folder / rows["file"], rows)
@@ -139,7 +139,7 @@ def _write(node: Node, halves: Sequence[Half], folder: Path) -> None:
         dataset = first.record["node"]["dataset"]
         record["rows"] = write_table(out, table, digest=node.digest, dataset=dataset)
     record.pop("artefacts", None)
-    if artefacts := _weights(node, halves, out):
+    if artefacts := _copy_weights(node, halves, out):
         record["artefacts"] = artefacts
     note = "re-keyed: the same numbers had the digest " + " and ".join(
         half.record["node"]["digest"] for half in halves
@@ -170,7 +170,7 @@ def _refuse_unequal(stage: Stage, halves: Sequence[Half]) -> None:
         raise RecordError(f"{paths}: now count as one training, but their losses differ")
 
 
-def _course(halves: Sequence[Half]) -> TrainingResult:
+def _combine_rounds(halves: Sequence[Half]) -> TrainingResult:
     """Return the rounds of the longest training, with the dev measures of all.
 
     Raises:
@@ -184,20 +184,20 @@ def _course(halves: Sequence[Half]) -> TrainingResult:
             f"{paths}: now count as one training, but have different numbers of rounds"
         )
     dev = [
-        _united(half.record["training"]["rounds"][index]["dev"] for half in halves)
+        _merge_mappings(half.record["training"]["rounds"][index]["dev"] for half in halves)
         for index in range(len(longest))
     ]
     rounds = [{**entry, "dev": measured} for entry, measured in zip(longest, dev, strict=True)]
     return cast(TrainingResult, {"rounds": rounds, "selections": selections})
 
 
-def _united(parts: Any) -> dict[str, Any]:
+def _merge_mappings(parts: Any) -> dict[str, Any]:
     """Merge mappings by task into one, sorted by task."""
     united = {task: value for part in parts for task, value in part.items()}
     return {task: united[task] for task in sorted(united)}
 
 
-def _largest_sizes(halves: Sequence[Half]) -> dict[str, dict[str, int]]:
+def _find_largest_sizes(halves: Sequence[Half]) -> dict[str, dict[str, int]]:
     """Return the largest sizes by task and split; a training records 0 for an unread split."""
     sizes: dict[str, dict[str, int]] = defaultdict(dict)
     for half in halves:
@@ -207,7 +207,7 @@ def _largest_sizes(halves: Sequence[Half]) -> dict[str, dict[str, int]]:
     return {task: sizes[task] for task in sorted(sizes)}
 
 
-def _weights(node: Node, halves: Sequence[Half], out: Path) -> Mapping[str, Artefact]:
+def _copy_weights(node: Node, halves: Sequence[Half], out: Path) -> Mapping[str, Artefact]:
     """Copy the weights of a stage's best rounds to their current paths; return known checksums.
 
     Numbered rounds are the same for all selections.

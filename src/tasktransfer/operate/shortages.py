@@ -47,7 +47,7 @@ class _Counts:
 
         If derived data are not prepared, the size comes from the data that they are derived from.
         """
-        for each in (data, *_derived_from(data)):
+        for each in (data, *_iterate_used_data(data)):
             try:
                 return int(self._manifest(each)["tasks"][task][split]["samples"])
             except (KeyError, TypeError, ValueError):
@@ -55,25 +55,25 @@ class _Counts:
         return None
 
 
-def _derived_from(data: Data) -> Iterator[Data]:
+def _iterate_used_data(data: Data) -> Iterator[Data]:
     for used in data.uses:
         if isinstance(used, Data):
             yield used
-            yield from _derived_from(used)
+            yield from _iterate_used_data(used)
     if data.recipe and not data.uses:
         yield Data(data.name, data.revision)
 
 
 def _find(counts: _Counts, node: Node) -> Iterator[str]:
     if isinstance(node, Evaluation) and "block" in node.settings:
-        yield from _small_block(counts, node)
+        yield from _report_small_block(counts, node)
     elif isinstance(node, Evaluation) and node.asked is not None and node.asked["shots"]:
-        yield from _few_examples(counts, node, node.asked["shots"])
+        yield from _report_few_examples(counts, node, node.asked["shots"])
     elif isinstance(node, Stage):
-        yield from _few_batches(counts, node)
+        yield from _report_few_batches(counts, node)
 
 
-def _small_block(counts: _Counts, node: Evaluation) -> Iterator[str]:
+def _report_small_block(counts: _Counts, node: Evaluation) -> Iterator[str]:
     """Yield a message if P@1,k has fewer than k replies (``metrics.retrieval``)."""
     size, rows = int(node.settings["block"]), counts.of(node.data, node.task, node.split)
     drops_last = bool(node.settings.get("drop_last_block", False))
@@ -85,7 +85,7 @@ def _small_block(counts: _Counts, node: Evaluation) -> Iterator[str]:
         )
 
 
-def _few_examples(counts: _Counts, node: Evaluation, shots: int) -> Iterator[str]:
+def _report_few_examples(counts: _Counts, node: Evaluation, shots: int) -> Iterator[str]:
     """Yield a message if a prompt needs more examples than the training split has."""
     rows = counts.of(node.data, node.task, "train")
     if rows is not None and rows < shots:
@@ -95,7 +95,7 @@ def _few_examples(counts: _Counts, node: Evaluation, shots: int) -> Iterator[str
         )
 
 
-def _few_batches(counts: _Counts, stage: Stage) -> Iterator[str]:
+def _report_few_batches(counts: _Counts, stage: Stage) -> Iterator[str]:
     """Yield a message if an epoch has too few batches for an update (``training.samplers``)."""
     training, per_update = stage.training, stage.training.fidelity.batches_per_update
     if training.fidelity.leftover_batches != "next_epoch" or per_update == 1:

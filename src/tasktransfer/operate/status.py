@@ -84,13 +84,15 @@ class Watcher:
         self.study = self.study.with_choices()
         study, now, there = self.study, time.time(), look(self.study)
         left = len(study.plan.nodes) - len(there.finished)
-        begun = _begun(study, there)
+        begun = _list_begun_nodes(study, there)
         states = {each.node.digest: each.state.state for each in begun}
-        groups = _groups(study, there, states)
+        groups = _count_states_by_group(study, there, states)
         totals = Counter[str]()
         for row in groups:
             totals.update(row["states"])
-        running = [_running(study, each) for each in begun if each.state.state == "running"]
+        running = [
+            _summarise_running_node(study, each) for each in begun if each.state.state == "running"
+        ]
         return {
             "study": study.config.study,
             "results": study.config.results,
@@ -100,20 +102,26 @@ class Watcher:
             "damaged": [*there.damaged.values()],
             "choice_pending": bool(study.pending_choices),
             "totals": {state: totals[state] for state in STATES},
-            **self._pace(there, running, now),
-            "started_again": self._started_again(there),
+            **self._estimate_pace(there, running, now),
+            "started_again": self._count_restarts(there),
             "groups": groups,
             "others": others(study, there),
             # A finished study no longer needs its inputs, which may have been deleted.
             "inputs": unfinished_inputs(study) if left else [],
             "running": running,
-            "failed": [_failed(study, each) for each in begun if each.state.state == "failed"],
+            "failed": [
+                _summarise_failed_node(study, each)
+                for each in begun
+                if each.state.state == "failed"
+            ],
             "interrupted": [
-                _named(study, each) for each in begun if each.state.state == "interrupted"
+                _name_node(study, each) for each in begun if each.state.state == "interrupted"
             ],
         }
 
-    def _pace(self, there: OnDisk, running: list[dict[str, Any]], now: float) -> dict[str, Any]:
+    def _estimate_pace(
+        self, there: OnDisk, running: list[dict[str, Any]], now: float
+    ) -> dict[str, Any]:
         study = self.study
         if not self._estimates.samples or self._estimates.study is not study:
             self._estimates = Estimates(study)
@@ -140,7 +148,7 @@ class Watcher:
             "dated_in_the_future": count_future_records(records, now),
         }
 
-    def _started_again(self, there: OnDisk) -> dict[str, int]:
+    def _count_restarts(self, there: OnDisk) -> dict[str, int]:
         """Count restarted trainings, their restarts, and the restarts after an error.
 
         The other restarts followed a kill.
@@ -165,7 +173,7 @@ class Watcher:
         }
 
 
-def _begun(study: Study, there: OnDisk) -> list[Begun]:
+def _list_begun_nodes(study: Study, there: OnDisk) -> list[Begun]:
     """Return the unfinished nodes that have a folder; folders of finished nodes are not opened."""
     begun = []
     for node in with_progress(study.plan.nodes, "looking at nodes"):
@@ -175,7 +183,9 @@ def _begun(study: Study, there: OnDisk) -> list[Begun]:
     return begun
 
 
-def _groups(study: Study, there: OnDisk, states: Mapping[str, str]) -> list[dict[str, Any]]:
+def _count_states_by_group(
+    study: Study, there: OnDisk, states: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """Count trainings by state, per model and algorithm, in the order of the config."""
     states = {**states, **dict.fromkeys(there.finished, "done")}
     rows = []
@@ -197,7 +207,7 @@ def unfinished_inputs(study: Study) -> list[dict[str, Any]]:
     if failed) and ``log``.
     """
     begun = []
-    for label, folder, whole, log in _inputs(study):
+    for label, folder, whole, log in _iterate_inputs(study):
         if whole.exists() or not log.exists():
             continue
         error = last_error(log)
@@ -208,7 +218,7 @@ def unfinished_inputs(study: Study) -> list[dict[str, Any]]:
     return begun
 
 
-def _inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
+def _iterate_inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
     """Yield label, folder, a file that only a complete folder has, and log of each input.
 
     They are in the order of their creation. Logs are named as in the rules of data.smk.
@@ -240,19 +250,19 @@ def _inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
 # --- single nodes -------------------------------------------------------------------------------
 
 
-def _running(study: Study, begun: Begun) -> dict[str, Any]:
+def _summarise_running_node(study: Study, begun: Begun) -> dict[str, Any]:
     claim = begun.state.claim or {}
     return {
-        **_named(study, begun),
+        **_name_node(study, begun),
         **{key: claim.get(key) for key in ("host", "pid", "device", "started")},
         **progress(Path(study.folder(begun.node), LOG)),
     }
 
 
-def _failed(study: Study, begun: Begun) -> dict[str, Any]:
+def _summarise_failed_node(study: Study, begun: Begun) -> dict[str, Any]:
     last = begun.events[-1] if begun.events else {}
     return {
-        **_named(study, begun),
+        **_name_node(study, begun),
         "error": begun.state.error,
         "cause": last.get("cause"),
         "time": last.get("time"),
@@ -260,7 +270,7 @@ def _failed(study: Study, begun: Begun) -> dict[str, Any]:
     }
 
 
-def _named(study: Study, begun: Begun) -> dict[str, Any]:
+def _name_node(study: Study, begun: Begun) -> dict[str, Any]:
     """Return the names of a node; ``model`` and ``seed`` are None if it has none."""
     node = begun.node
     return {

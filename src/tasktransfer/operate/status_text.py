@@ -13,13 +13,25 @@ WIDEST = 160
 
 def as_text(seen: dict[str, Any]) -> str:
     """Format the state of a study."""
-    lines = [f"study {seen['study']} ({seen['results']}/)", "", *_groups(seen), "", *_speed(seen)]
+    lines = [
+        f"study {seen['study']} ({seen['results']}/)",
+        "",
+        *_format_groups(seen),
+        "",
+        *_describe_progress(seen),
+    ]
     for title, items in (
-        ("running", [*_inputs(seen, "running"), *map(_running, seen["running"])]),
-        ("failed", [*_inputs(seen, "failed"), *map(_failed, seen["failed"])]),
+        (
+            "running",
+            [*_describe_inputs(seen, "running"), *map(_describe_running_node, seen["running"])],
+        ),
+        (
+            "failed",
+            [*_describe_inputs(seen, "failed"), *map(_describe_failed_node, seen["failed"])],
+        ),
         (
             "interrupted (resumed at the next start)",
-            [*_inputs(seen, "interrupted"), *map(_name, seen["interrupted"])],
+            [*_describe_inputs(seen, "interrupted"), *map(_name, seen["interrupted"])],
         ),
     ):
         if items:
@@ -27,7 +39,7 @@ def as_text(seen: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _groups(seen: dict[str, Any]) -> list[str]:
+def _format_groups(seen: dict[str, Any]) -> list[str]:
     rows = [{**row, **row["states"]} for row in seen["groups"]]
     total = {"trainings": seen["trainings"], **seen["totals"]}
     shown = [state for state in STATES if seen["totals"][state] or state == "done"]
@@ -35,7 +47,7 @@ def _groups(seen: dict[str, Any]) -> list[str]:
     return table([*rows, {"model": "all", "algorithm": "", **total}], columns)
 
 
-def _speed(seen: dict[str, Any]) -> list[str]:
+def _describe_progress(seen: dict[str, Any]) -> list[str]:
     total, done = seen["trainings"], seen["totals"]["done"]
     share = 100 * done / total if total else 100.0
     lines = [f"{done:,} of {total:,} trainings done ({share:.1f} %)"]
@@ -78,7 +90,7 @@ def _name(item: dict[str, Any]) -> str:
     return f"{item['dataset']} {item['model'] or item['kind']} {item['label']}{seed}"
 
 
-def _inputs(seen: dict[str, Any], state: str) -> list[str]:
+def _describe_inputs(seen: dict[str, Any], state: str) -> list[str]:
     """Return lines about inputs in a state; for failed ones, with the error and the log."""
     chosen = [item for item in seen["inputs"] if item["state"] == state]
     if state != "failed":
@@ -86,7 +98,7 @@ def _inputs(seen: dict[str, Any], state: str) -> list[str]:
     return [f"{item['label']}: {_cut(item['error'])}\n    {item['log']}" for item in chosen]
 
 
-def _running(item: dict[str, Any]) -> str:
+def _describe_running_node(item: dict[str, Any]) -> str:
     if item["model"] is None:
         return f"{_name(item)} ({item['host'] or '?'})"
     device = item["device"] or "waiting for a device"
@@ -95,7 +107,7 @@ def _running(item: dict[str, Any]) -> str:
     return f"{_name(item)}: {how_far}{left} ({device}, {item['host'] or '?'})"
 
 
-def _failed(item: dict[str, Any]) -> str:
+def _describe_failed_node(item: dict[str, Any]) -> str:
     error = (item["error"] or item["cause"] or "no error was written").strip()
     return f"{_name(item)}: {_cut(error)}\n    {item['log']}"
 

@@ -40,7 +40,7 @@ def checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
     A part is a file or a folder. Keys are paths below the node's folder. Missing parts and hidden
     files are left out.
     """
-    names = sorted(name for part in parts for name in _files(folder, part))
+    names = sorted(name for part in parts for name in _list_files(folder, part))
     return {
         name: {"bytes": (folder / name).stat().st_size, "sha256": sha256_of(folder / name)}
         for name in names
@@ -57,7 +57,7 @@ def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str |
     Args:
         every: compare the content of every file.
     """
-    written = _written(folder / RECORD)
+    written = _read_modification_time(folder / RECORD)
     kept = {Path(name).parent for name in artefacts if os.path.lexists(folder / name)}
     for name, recorded in artefacts.items():
         file = folder / name
@@ -86,12 +86,14 @@ def checked(folder: Path, digest: str, parts: Iterable[str]) -> None:
         RecordError: the record belongs to another node, or a file is missing, unexpected or
             changed. The message names the file and the remedy.
     """
-    in_record = _said_by(folder / RECORD)
+    in_record = _read_digest_and_artefacts(folder / RECORD)
     if in_record is None:
         return
     recorded = in_record[0]
     if recorded != digest:
-        raise RecordError(_refusal(folder, f"belongs to {recorded[:12]}, not {digest[:12]}"))
+        raise RecordError(
+            _describe_damage(folder, f"belongs to {recorded[:12]}, not {digest[:12]}")
+        )
     if in_record[1] is None:
         return
     wanted = [part.rstrip("/") for part in parts]
@@ -102,27 +104,27 @@ def checked(folder: Path, digest: str, parts: Iterable[str]) -> None:
     }
     found = problem(folder, of_parts, every=True)
     if found is None:
-        more = sorted({n for part in wanted for n in _files(folder, part)} - of_parts.keys())
+        more = sorted({n for part in wanted for n in _list_files(folder, part)} - of_parts.keys())
         found = f"{folder / more[0]}: the record of its node does not name it" if more else None
     if found is not None:
-        raise RecordError(_refusal(folder, found))
+        raise RecordError(_describe_damage(folder, found))
 
 
-def _files(folder: Path, part: str) -> list[str]:
+def _list_files(folder: Path, part: str) -> list[str]:
     path = folder / part
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     names = [file.relative_to(folder) for file in files if file.is_file()]
     return [n.as_posix() for n in names if not any(p.startswith(".") for p in n.parts)]
 
 
-def _written(record: Path) -> int:
+def _read_modification_time(record: Path) -> int:
     try:
         return os.stat(record).st_mtime_ns  # noqa: PTH116  # for thousands of nodes
     except OSError:
         return 0
 
 
-def _said_by(file: Path) -> tuple[str, dict[str, Any] | None] | None:
+def _read_digest_and_artefacts(file: Path) -> tuple[str, dict[str, Any] | None] | None:
     """Return a record's digest and artefacts, also from schema 2, or None if there is no record.
 
     ``damage`` checks whether the record itself is valid.
@@ -134,10 +136,12 @@ def _said_by(file: Path) -> tuple[str, dict[str, Any] | None] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RecordError(_refusal(file.parent, f"{file}: not a record ({error})")) from error
+        raise RecordError(
+            _describe_damage(file.parent, f"{file}: not a record ({error})")
+        ) from error
 
 
-def _refusal(folder: Path, found: str) -> str:
+def _describe_damage(folder: Path, found: str) -> str:
     record = folder / RECORD
     if not found.startswith(str(folder)):
         found = f"{record}: {found}"

@@ -231,14 +231,16 @@ def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
     """
     planned = study.plan.runs if runs is None else tuple(runs)
     reading = _Reading(study, Checks.read(Path(study.tables, CHECKED)))
-    for node in with_progress(_nodes(study, None if runs is None else planned), "reading records"):
+    for node in with_progress(
+        _select_nodes(study, None if runs is None else planned), "reading records"
+    ):
         reading.read(node)
     reading.leave_out_deviating()
     reading.compare()
     if runs is None:
         keep_checks(study)
         reading.checks.write(Path(study.tables, CHECKED))
-    missing = [hole for run in planned for hole in _holes(reading, run)]
+    missing = [hole for run in planned for hole in _find_holes(reading, run)]
     lacking = {id(hole.run) for hole in missing}
     return Collected(
         study,
@@ -251,7 +253,7 @@ def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
     )
 
 
-def _nodes(study: Study, runs: Iterable[Run] | None) -> tuple[Node, ...]:
+def _select_nodes(study: Study, runs: Iterable[Run] | None) -> tuple[Node, ...]:
     if runs is None:
         return study.plan.nodes
     used = {node.digest for run in runs for node in with_ancestors(run.results_in)}
@@ -284,7 +286,7 @@ class _Reading:
         self.records[node.digest] = record
         wrong = self._check_tests(node, record) if isinstance(node, Stage) else None
         if wrong is not None:
-            self._leave_out(node, f"{self.study.record(node)}: {wrong}")
+            self._exclude_node(node, f"{self.study.record(node)}: {wrong}")
 
     def _check_tests(self, stage: Stage, record: Record) -> str | None:
         """Return the problem with a training's rows, or None."""
@@ -295,7 +297,7 @@ class _Reading:
         self.test_sets[stage.digest] = tested
         return None
 
-    def _leave_out(self, node: Node, error: str) -> None:
+    def _exclude_node(self, node: Node, error: str) -> None:
         error = " ".join(error.split())
         self.states[node.digest] = DAMAGED, error
         self.problems.append((f"{node.path}/{RECORD}", error))
@@ -316,7 +318,7 @@ class _Reading:
         ]
         for digest, wrong in deviating_test_sets(tested).items():
             node = self.nodes[digest]
-            self._leave_out(node, f"{self.study.record(node)}: {wrong}")
+            self._exclude_node(node, f"{self.study.record(node)}: {wrong}")
 
     def compare(self) -> None:
         """Check that all usable records are compatible.
@@ -329,44 +331,46 @@ class _Reading:
             self._comparison.add(dict(facts_of(node, record)), self.study.record(node))
 
 
-def _holes(reading: _Reading, run: Run) -> Iterator[Missing]:
+def _find_holes(reading: _Reading, run: Run) -> Iterator[Missing]:
     """Yield the unfinished nodes whose results a run needs, with reasons."""
     study, states = reading.study, reading.states
     for wanted in run.results_in:
         record = reading.records.get(wanted.digest)
         if record is not None and isinstance(wanted, Stage):
-            yield from _holes_in(study, run, wanted, record)
+            yield from _find_training_holes(study, run, wanted, record)
         if states[wanted.digest][0] == DONE:
             continue
         damaged = states[wanted.digest][0] == DAMAGED
         needed = (wanted,) if damaged else with_ancestors((wanted,))
         node = next(node for node in needed if states[node.digest][0] != DONE)
         state, error_of_node = states[node.digest]
-        reason = _reason(node, state, error_of_node, parent=node is not wanted)
-        yield Missing(run, wanted, node, state, reason, error_of_node, _remedy(study, node))
+        reason = _describe_reason(node, state, error_of_node, parent=node is not wanted)
+        yield Missing(
+            run, wanted, node, state, reason, error_of_node, _describe_remedy(study, node)
+        )
 
 
-def _holes_in(study: Study, run: Run, stage: Stage, record: Record) -> Iterator[Missing]:
+def _find_training_holes(study: Study, run: Run, stage: Stage, record: Record) -> Iterator[Missing]:
     """Yield what a run needs but a finished training does not have.
 
     Either the best round was not requested when the model was trained, or a test result is missing.
     """
-    remedy = _remedy(study, stage)
+    remedy = _describe_remedy(study, stage)
     if lacks := without_selection(stage, record):
         yield Missing(run, stage, stage, WAITING, lacks, None, remedy)
     elif untested := [task for task in stage.tested if task not in record["results"]]:
         error = f"{study.record(stage)}: has no test result for {', '.join(untested)}"
-        reason = _reason(stage, DAMAGED, error, parent=False)
+        reason = _describe_reason(stage, DAMAGED, error, parent=False)
         yield Missing(run, stage, stage, DAMAGED, reason, error, remedy)
 
 
-def _reason(node: Node, state: str, error: str | None, *, parent: bool) -> str:
+def _describe_reason(node: Node, state: str, error: str | None, *, parent: bool) -> str:
     reason = f"{state}: {error}" if error else state
     if state == WAITING:
         return NO_RECORD
     return f"its parent {node.label} {_VERBS.get(state, '')}{reason}" if parent else reason
 
 
-def _remedy(study: Study, node: Node) -> str:
+def _describe_remedy(study: Study, node: Node) -> str:
     log = log_in(Path(study.folder(node)))
     return f"see {log}, and run snakemake again" if log else "run snakemake again"

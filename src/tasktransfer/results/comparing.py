@@ -17,7 +17,9 @@ def differences(ours: Record, theirs: Record) -> list[str]:
     compared.
     """
     shared = shared_tasks(ours, theirs)
-    mine, other = (_flat(_comparable(record, shared)) for record in (ours, theirs))
+    mine, other = (
+        _flatten_value(_select_comparable_parts(record, shared)) for record in (ours, theirs)
+    )
     absent = object()
     return [
         f"{key}: {mine.get(key, absent)!r} here, {other.get(key, absent)!r} there"
@@ -39,14 +41,14 @@ def shared_tasks(ours: Record, theirs: Record) -> set[str] | None:
     return None if here == there else {tasks[0] for tasks in here & there if len(tasks) == 1}
 
 
-def _comparable(record: Record, shared: set[str] | None) -> dict[str, Any]:
+def _select_comparable_parts(record: Record, shared: set[str] | None) -> dict[str, Any]:
     # Equal classifiers and tables may be packed differently, like rows.
     kept = comparable(record)
     if "training" in kept:
         # Evaluating the untrained model (round 0) is optional and not part of the training.
         rounds = [entry for entry in kept["training"]["rounds"] if entry["round"] > 0]
         if shared is not None:
-            return _of_tasks(kept, rounds, shared)
+            return _limit_to_tasks(kept, rounds, shared)
         selections = [
             {**entry, "scores": entry["scores"][-len(rounds) :]}
             for entry in kept["training"]["selections"]
@@ -58,7 +60,7 @@ def _comparable(record: Record, shared: set[str] | None) -> dict[str, Any]:
     return {**kept, "rows": rows and {**rows, "sha256": None, "file": None}}
 
 
-def _of_tasks(
+def _limit_to_tasks(
     kept: dict[str, Any], rounds: list[dict[str, Any]], tasks: set[str]
 ) -> dict[str, Any]:
     """Return the part of a training that depends only on its updates and on some tasks."""
@@ -76,7 +78,7 @@ def _of_tasks(
     }
 
 
-def _flat(value: Any, path: str = "") -> dict[str, Any]:
+def _flatten_value(value: Any, path: str = "") -> dict[str, Any]:
     if isinstance(value, dict):
         parts = [(f"{path}.{key}" if path else str(key), item) for key, item in value.items()]
     elif isinstance(value, list):
@@ -85,5 +87,5 @@ def _flat(value: Any, path: str = "") -> dict[str, Any]:
         return {path: value}
     leaves: dict[str, Any] = {} if parts else {path: type(value).__name__}
     for key, item in parts:
-        leaves |= _flat(item, key)
+        leaves |= _flatten_value(item, key)
     return leaves

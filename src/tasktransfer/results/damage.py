@@ -80,17 +80,17 @@ def examined(
     if not os.path.lexists(file):
         return None, None
     try:
-        record = parse_record(file, _content(file))
+        record = parse_record(file, _read_content(file))
     except FileNotFoundError:
         return f"{file}: a link to a missing file", None
     except _NO_FILE:
         return f"{file}: not a file", None
     except RecordError as error:
         return str(error), None
-    return _contradicts_folder(folder, record, digest, content), record
+    return _find_folder_contradiction(folder, record, digest, content), record
 
 
-def _contradicts_folder(
+def _find_folder_contradiction(
     folder: Path, record: Record, digest: str, content: Artefacts
 ) -> str | None:
     """Return how a valid record disagrees with its folder, or None."""
@@ -102,20 +102,20 @@ def _contradicts_folder(
         return f"{file}: rows: names no file of rows"
     if named is not None and named["file"] not in (ROWS, OLD_ROWS):
         return f"{file}: rows.file: found {named['file']}, expected {ROWS}"
-    lost = _lost(folder / named["file"], named) if named else None
-    return lost or _other_artefact(folder, record, content)
+    lost = _find_rows_problem(folder / named["file"], named) if named else None
+    return lost or _find_artefact_problem(folder, record, content)
 
 
-def _other_artefact(folder: Path, record: Record, content: Artefacts) -> str | None:
+def _find_artefact_problem(folder: Path, record: Record, content: Artefacts) -> str | None:
     if content == "none":
         return None
     return artefacts.problem(folder, record.get("artefacts", {}), every=content == "all")
 
 
-def _lost(file: Path, named: Mapping[str, Any]) -> str | None:
+def _find_rows_problem(file: Path, named: Mapping[str, Any]) -> str | None:
     """Return how a rows file differs from its record, or None."""
     try:
-        content = _content(file)
+        content = _read_content(file)
     except _NO_FILE:
         return f"{file}: no such file, but its record names it"
     if hashlib.sha256(content).hexdigest() != named["sha256"]:
@@ -123,7 +123,7 @@ def _lost(file: Path, named: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _content(file: Path) -> bytes:
+def _read_content(file: Path) -> bytes:
     try:
         return read_regular(file)
     except _NO_FILE:
@@ -146,13 +146,15 @@ def set_aside(folder: Path, which: Sequence[str] = (RECORD, ROWS, OLD_ROWS)) -> 
     """
     names = [name for name in which if os.path.lexists(folder / name)]
     number = 1
-    while any(_differs(folder / name, folder / f"{name}.damaged-{number}") for name in names):
+    while any(
+        _is_different_file(folder / name, folder / f"{name}.damaged-{number}") for name in names
+    ):
         number += 1
     # The record comes first: a node without a record never counts as finished.
     return [(folder / name).rename(folder / f"{name}.damaged-{number}") for name in names]
 
 
-def _differs(file: Path, kept: Path) -> bool:
+def _is_different_file(file: Path, kept: Path) -> bool:
     """Return whether a name is taken by anything but a copy of the file."""
     if not os.path.lexists(kept):
         return False
@@ -184,22 +186,22 @@ class Checked:
             return examined(Path(folder), node.digest)
         path = node.path
         before = self._right.get(path)
-        if before is not None and _signature(folder, before["files"]) == before["files"]:
+        if before is not None and _read_signature(folder, before["files"]) == before["files"]:
             return None, None
         # Taken before reading, so that a change during the read is noticed next time.
-        signature = _signature(folder, _named_in(folder))
+        signature = _read_signature(folder, _list_recorded_names(folder))
         # If a valid file was replaced, its mtime cannot be trusted, so all content is compared.
         content: Artefacts = "young" if before is None else "all"
         problem, record = examined(Path(folder), node.digest, content)
         if problem is None and signature is not None:
-            right: Right = {"files": signature, "selections": _selections_in(folder, node)}
+            right: Right = {"files": signature, "selections": _read_selections(folder, node)}
             self._right[path] = self._new[path] = right
         return problem, record
 
     def selections(self, stage: Stage, folder: str) -> set[tuple[str, ...]]:
         """Return the tasks of each selection of a training whose record is valid."""
         right = self._right.get(stage.path)
-        recorded = right["selections"] if right else _selections_in(folder, stage)
+        recorded = right["selections"] if right else _read_selections(folder, stage)
         return {tuple(tasks) for tasks in recorded}
 
     def save(self) -> None:
@@ -225,7 +227,7 @@ def checked(results: str, here: str) -> Checked:
     return Checked(Path(here, results))
 
 
-def _signature(folder: str, names: Iterable[str]) -> Signature | None:
+def _read_signature(folder: str, names: Iterable[str]) -> Signature | None:
     """Return the signature of a record and the existing files beside it.
 
     None if there is no record.
@@ -242,12 +244,12 @@ def _signature(folder: str, names: Iterable[str]) -> Signature | None:
     return signature
 
 
-def _selections_in(folder: str, node: Node) -> list[list[str]]:
+def _read_selections(folder: str, node: Node) -> list[list[str]]:
     if not isinstance(node, Stage):
         return []
     return [list(tasks) for tasks in selected_on(read_record(Path(folder, RECORD)))]
 
 
-def _named_in(folder: str) -> list[str]:
+def _list_recorded_names(folder: str) -> list[str]:
     """Return the names of a node's rows and of the artefacts in its record, if it is readable."""
     return [ROWS, OLD_ROWS, *(json_text.read_object(Path(folder, RECORD)).get("artefacts") or ())]

@@ -73,7 +73,7 @@ def is_finished(study: Study, node: Node) -> bool:
         return False
     if not node.keeps_rounds and not node.also_selected:  # nothing starts from another round
         return os.path.lexists(study.checkpoint(node)) or not is_start(study, node)
-    return not _lacking(study, node)
+    return not _list_missing_folders(study, node)
 
 
 def lacking_selections(study: Study, stage: Stage) -> str | None:
@@ -81,7 +81,7 @@ def lacking_selections(study: Study, stage: Stage) -> str | None:
 
     Raises as ``look``.
     """
-    made = _checked(study).selections(stage, study.folder(stage))
+    made = _open_check_cache(study).selections(stage, study.folder(stage))
     lacks = not_chosen(stage, made)
     return f"{study.record(stage)}: {lacks}" if lacks else None
 
@@ -91,7 +91,9 @@ def lacking_rounds(study: Study, stage: Stage) -> str | None:
 
     Raises as ``look``.
     """
-    gone = sorted(Path(path).name for path in _lacking(study, stage) if f"/{ROUNDS}/" in path)
+    gone = sorted(
+        Path(path).name for path in _list_missing_folders(study, stage) if f"/{ROUNDS}/" in path
+    )
     if not gone:
         return None
     return f"{study.folder(stage)}/{ROUNDS}: rounds needed but not kept: {', '.join(gone)}"
@@ -111,7 +113,7 @@ def lacking_parts(study: Study, node: Node) -> str | None:
     return f"{folder}: missing, but other nodes read it: {', '.join(gone)}"
 
 
-def _lacking(study: Study, stage: Stage) -> list[str]:
+def _list_missing_folders(study: Study, stage: Stage) -> list[str]:
     """Return the missing folders of a valid stage's parameters that unfinished nodes start from."""
     folder = study.folder(stage)
     starts = [
@@ -146,7 +148,7 @@ def state_of(study: Study, node: Node) -> tuple[str, str | None]:
 
     Raises as ``look``.
     """
-    return _state(Path(study.folder(node)), lambda: damage_of(study, node))
+    return _read_state(Path(study.folder(node)), lambda: damage_of(study, node))
 
 
 def examined(study: Study, node: Node) -> tuple[str, str | None, Record | None]:
@@ -156,7 +158,7 @@ def examined(study: Study, node: Node) -> tuple[str, str | None, Record | None]:
         seen = unfinished(file.parent)
         return seen.state, seen.error, None
     try:
-        problem, record = _checked(study).examined(node, study.folder(node))
+        problem, record = _open_check_cache(study).examined(node, study.folder(node))
         if problem is None:
             return DONE, None, record or read_record(file)
     except RecordError as error:
@@ -176,10 +178,10 @@ def state_in(folder: Path) -> tuple[str, str | None]:
         except RecordError as error:
             return str(error)
 
-    return _state(folder, problem)
+    return _read_state(folder, problem)
 
 
-def _state(folder: Path, damage: Callable[[], str | None]) -> tuple[str, str | None]:
+def _read_state(folder: Path, damage: Callable[[], str | None]) -> tuple[str, str | None]:
     if not os.path.lexists(folder / RECORD):
         seen = unfinished(folder)
         return seen.state, seen.error
@@ -196,12 +198,12 @@ def damage_of(study: Study, node: Node) -> str | None:
     Raises:
         RecordError: a file cannot be read.
     """
-    return _checked(study).damage(node, study.folder(node))
+    return _open_check_cache(study).damage(node, study.folder(node))
 
 
 def keep_checks(study: Study) -> None:
     """Write the cache of valid records, so that the next start need not read them."""
-    _checked(study).save()
+    _open_check_cache(study).save()
 
 
 def names_in(folder: str | Path) -> frozenset[str] | None:
@@ -212,5 +214,5 @@ def names_in(folder: str | Path) -> frozenset[str] | None:
         return None
 
 
-def _checked(study: Study) -> Checked:
+def _open_check_cache(study: Study) -> Checked:
     return checked(study.config.results, str(Path.cwd()))

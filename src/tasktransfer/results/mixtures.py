@@ -66,18 +66,18 @@ def facts_of(node: Node, record: Record) -> Iterator[tuple[Aspect, Any]]:
     """Yield the properties of a node's record that must be equal in all comparable records."""
     yield from facts_of_data(record)
     if isinstance(node, Stage):
-        yield from _facts_of_training(node, record)
+        yield from _iterate_training_facts(node, record)
     host = record["provenance"].get("host")
     if host is None or isinstance(node, Data):
         return
     dataset, kind = record["node"]["dataset"], record["node"]["kind"]
-    models = "+".join(_models(node)) or "no model"
+    models = "+".join(_list_model_names(node)) or "no model"
     asked = node.training.identity.get("precision", "") if isinstance(node, Stage) else ""
     name = f"{dataset} {models}, {kind}s{f' ({asked})' * bool(asked)}"
     yield (PRECISION, name), host["precision"]
 
 
-def _facts_of_training(stage: Stage, record: Record) -> Iterator[tuple[Aspect, Any]]:
+def _iterate_training_facts(stage: Stage, record: Record) -> Iterator[tuple[Aspect, Any]]:
     identity: dict[str, Any] = record["node"]["identity"]
     model = stage.model
     yield ("weights", model.name), identity["model"]["weights"]
@@ -93,7 +93,7 @@ def _facts_of_training(stage: Stage, record: Record) -> Iterator[tuple[Aspect, A
         yield (f"sizes.{task}", of), record["sizes"].get(task)
 
 
-def _models(node: Stage | Fit | Evaluation) -> tuple[str, ...]:
+def _list_model_names(node: Stage | Fit | Evaluation) -> tuple[str, ...]:
     if isinstance(node, Stage):
         return (node.model.name,)
     if isinstance(node, Evaluation) and node.asked is not None and isinstance(node.of, Outcome):
@@ -103,17 +103,17 @@ def _models(node: Stage | Fit | Evaluation) -> tuple[str, ...]:
 
 def differences(left: Any, right: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
     """Yield (dotted name, left, right) for every leaf in which two JSON values differ."""
-    if isinstance(left, dict) and isinstance(right, dict) and _splits(name):
-        for key in _keys(left, right):
+    if isinstance(left, dict) and isinstance(right, dict) and _is_reported_per_key(name):
+        for key in _list_keys(left, right):
             yield from differences(left.get(key), right.get(key), f"{name}.{key}")
     elif left != right:
         yield name, left, right
 
 
-def _splits(name: str) -> bool:
+def _is_reported_per_key(name: str) -> bool:
     """Return whether differences are reported per key; sizes are reported as a whole."""
     return not name.startswith("sizes.")
 
 
-def _keys(*values: Iterable[str]) -> list[str]:
+def _list_keys(*values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(key for value in values for key in value))

@@ -30,15 +30,15 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
         RecordError: a part is missing or has the wrong type.
     """
     if old["schema"] == 2:
-        old = _training(old) if "stage" in old else _other(old)
-    node = _part(old, "node")
-    course = _part(old, "training") if node.get("kind") == "stage" else None
-    selected = {"training": _with_selection(course, node.get("select_on"))} if course else {}
+        old = _convert_training(old) if "stage" in old else _convert_other_node(old)
+    node = _require_object(old, "node")
+    course = _require_object(old, "training") if node.get("kind") == "stage" else None
+    selected = {"training": _convert_rounds(course, node.get("select_on"))} if course else {}
     named = {key: value for key, value in node.items() if key != "select_on"}
     return {**old, **selected, "schema": 4, "node": named}
 
 
-def _with_selection(course: dict[str, Any], select_on: Any) -> dict[str, Any]:
+def _convert_rounds(course: dict[str, Any], select_on: Any) -> dict[str, Any]:
     """Convert the rounds of a training that had one selection."""
     recorded = course.get("rounds")
     rounds = (
@@ -58,7 +58,7 @@ def _with_selection(course: dict[str, Any], select_on: Any) -> dict[str, Any]:
     return {**rest, **({"rounds": without} if rounds else {}), "selections": [chosen]}
 
 
-def _part(record: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _require_object(record: Mapping[str, Any], key: str) -> dict[str, Any]:
     if key not in record:
         raise RecordError(f"{key}: missing")
     value = record[key]
@@ -67,8 +67,8 @@ def _part(record: Mapping[str, Any], key: str) -> dict[str, Any]:
     return value
 
 
-def _training(old: dict[str, Any]) -> dict[str, Any]:
-    stage, provenance = _part(old, "stage"), _part(old, "provenance")
+def _convert_training(old: dict[str, Any]) -> dict[str, Any]:
+    stage, provenance = _require_object(old, "stage"), _require_object(old, "provenance")
     if "node" in old:
         raise RecordError("node: unknown key in a training of schema 2")
     renamed = ("schema", "stage", "test", "predictions", "rounds", "best_round", "dev_score")
@@ -81,17 +81,20 @@ def _training(old: dict[str, Any]) -> dict[str, Any]:
         "schema": 3,
         "node": {"kind": "stage", **named},
         "training": course,
-        "results": {task: _result(task, result) for task, result in _part(old, "test").items()},
+        "results": {
+            task: _convert_result(task, result)
+            for task, result in _require_object(old, "test").items()
+        },
         **({"rows": old["predictions"]} if "predictions" in old else {}),
         "provenance": {
             **{key: value for key, value in provenance.items() if key not in COST},
-            **_cuts(stage),
+            **_extract_cuts(stage),
             "training": {key: value for key, value in provenance.items() if key in COST},
         },
     }
 
 
-def _result(task: str, result: Any) -> dict[str, Any]:
+def _convert_result(task: str, result: Any) -> dict[str, Any]:
     if not isinstance(result, dict):
         raise RecordError(f"test.{task}: found {type(result).__name__}, expected an object")
     if "metrics" not in result:
@@ -99,12 +102,12 @@ def _result(task: str, result: Any) -> dict[str, Any]:
     return {"measures" if key == "metrics" else key: value for key, value in result.items()}
 
 
-def _other(old: dict[str, Any]) -> dict[str, Any]:
-    node, provenance = _part(old, "node"), _part(old, "provenance")
-    instances, measures = _part(old, "instances"), _part(old, "measures")
-    identity = _part(node, "identity")
+def _convert_other_node(old: dict[str, Any]) -> dict[str, Any]:
+    node, provenance = _require_object(old, "node"), _require_object(old, "provenance")
+    instances, measures = _require_object(old, "instances"), _require_object(old, "measures")
+    identity = _require_object(node, "identity")
     derived = node.get("kind") == "data"
-    named = _part(identity, "derived") if derived else identity
+    named = _require_object(identity, "derived") if derived else identity
     settings = named.get("settings", {}) if derived else identity
     split = "train" if derived else identity.get("split", "test")
     results = {
@@ -127,11 +130,11 @@ def _other(old: dict[str, Any]) -> dict[str, Any]:
             **provenance,
             "recipe": named.get("library", 1),
             "seconds": {"total": provenance.get("seconds")},
-            **_cuts(node),
+            **_extract_cuts(node),
         },
     }
 
 
-def _cuts(node: Mapping[str, Any]) -> dict[str, Any]:
+def _extract_cuts(node: Mapping[str, Any]) -> dict[str, Any]:
     cuts = cuts_of(node.get("identity"))
     return {"cuts": cuts} if cuts else {}

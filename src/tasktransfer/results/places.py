@@ -54,7 +54,7 @@ def node_folders(results: Path) -> Iterator[NodeFolder]:
     for room, (levels, name) in LAYOUT.items():
         folders = [] if through_link(results, room) else [results / room]
         for _ in range(levels + 1):
-            folders = [inner for folder in folders for inner in _folders(folder)]
+            folders = [inner for folder in folders for inner in _list_folders(folder)]
         for folder in folders:
             if match := name.match(folder.name):
                 yield NodeFolder(results, folder.relative_to(results).as_posix(), match[1])
@@ -66,7 +66,7 @@ def through_link(results: Path, below: str) -> bool:
     return any((results / part).is_symlink() for part in (inner, *inner.parents[:-1]))
 
 
-def _folders(folder: Path) -> list[Path]:
+def _list_folders(folder: Path) -> list[Path]:
     try:
         entries = [Path(e.path) for e in os.scandir(folder) if e.is_dir(follow_symlinks=False)]
     except OSError:

@@ -88,14 +88,14 @@ def commit() -> tuple[str | None, bool | None]:
     Both are None if the package is installed elsewhere, even within another project's checkout.
     """
     root = Path(__file__).resolve().parents[3]
-    if not (root / ".git").exists() or not (head := _git(root, "rev-parse", "HEAD")):
+    if not (root / ".git").exists() or not (head := _run_git(root, "rev-parse", "HEAD")):
         return None, None
     # Untracked files (results, notes) do not affect the code.
-    changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+    changed = _run_git(root, "status", "--porcelain", "--untracked-files=no")
     return head, None if changed is None else bool(changed)
 
 
-def _git(folder: Path, *arguments: str) -> str | None:
+def _run_git(folder: Path, *arguments: str) -> str | None:
     """Run git without hooks of the repository and without the caller's GIT_ variables."""
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
     own = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}

@@ -183,7 +183,7 @@ def parts_of(record: Record) -> list[str]:
     A fit writes one folder of classifiers per task, derived data a cache of instances. A training's
     weights may be deleted later, so they are not listed.
     """
-    return _parts(record["node"], record["sizes"])
+    return _list_node_files(record["node"], record["sizes"])
 
 
 def what_is_left(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
@@ -193,10 +193,10 @@ def what_is_left(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
         node: the node's description (``identity_of``).
         tasks: the node's tasks.
     """
-    return [*_parts(node, tasks), *([PROJECTION] if node["kind"] == "fit" else [])]
+    return [*_list_node_files(node, tasks), *([PROJECTION] if node["kind"] == "fit" else [])]
 
 
-def _parts(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
+def _list_node_files(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
     if node["kind"] == "fit":
         return [str(task) for task in node["identity"]["tasks"]]
     if node["kind"] == "data":

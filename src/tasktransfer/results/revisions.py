@@ -136,31 +136,35 @@ def remember_revisions(
     """
     inputs = _Inputs(config, need_inputs=False)
     remembered = {
-        _data_key(config, name): data[name] for name in config.dataset_names if name in data
-    } | {_model_key(model): models[model.name] for model in config.models if model.name in models}
+        _build_data_key(config, name): data[name] for name in config.dataset_names if name in data
+    } | {
+        _build_model_key(model): models[model.name]
+        for model in config.models
+        if model.name in models
+    }
     for model in config.models:
         if parameters and model.name in parameters:
-            remembered[_size_key(model)] = parameters[model.name]
+            remembered[_build_size_key(model)] = parameters[model.name]
     inputs.seen = {key: value for key, value in remembered.items() if key not in inputs.remembered}
     inputs.remember()
 
 
-def _data_key(config: CommonConfig, dataset: str) -> str:
+def _build_data_key(config: CommonConfig, dataset: str) -> str:
     """Return the cache key of a dataset's revision."""
     if DATASETS[dataset].has_own_files:
         return f"declared/{dataset}"
     return f"{config.data.release_of(dataset)}/{dataset}"
 
 
-def _model_key(model: ModelConfig) -> str:
+def _build_model_key(model: ModelConfig) -> str:
     """Return the cache key of a model's weights."""
     hub = is_hub_name(model.checkpoint)
     return f"{model.checkpoint}@{hub_revision(model)}" if hub else model.checkpoint
 
 
-def _size_key(model: ModelConfig) -> str:
+def _build_size_key(model: ModelConfig) -> str:
     """Return the cache key of a model's number of parameters."""
-    return f"parameters of {_model_key(model)}"
+    return f"parameters of {_build_model_key(model)}"
 
 
 class _Inputs:
@@ -187,7 +191,10 @@ class _Inputs:
                 )
             world = tiny_revision(self.config)
             return digest_of([world, version]) if version else world
-        key, release = _data_key(self.config, dataset), Path(on_disk(data.release_of(dataset)))
+        key, release = (
+            _build_data_key(self.config, dataset),
+            Path(on_disk(data.release_of(dataset))),
+        )
         reader = DATASETS[dataset].reader
         try:
             reader.find(release)
@@ -213,7 +220,7 @@ class _Inputs:
         For a local folder it is read from disk. For a hub model a cached number takes precedence,
         so that downloading the model does not change the plan.
         """
-        key, name = _size_key(model), model.checkpoint
+        key, name = _build_size_key(model), model.checkpoint
         if model.is_made or model.recipe is not None:
             return find_size(name).parameters
         folders = [Path(on_disk(name))]
@@ -244,7 +251,7 @@ class _Inputs:
         if model.built is not None:
             return f"built:{digest_of(self._recipe(model.name, model.built))}"
         if is_hub_name(model.checkpoint):
-            return self._on_the_hub(model.checkpoint, hub_revision(model))
+            return self._resolve_hub_name(model.checkpoint, hub_revision(model))
         if (error := missing_checkpoint(model)) is not None:
             return self._absent(model.checkpoint, error)
         one_file = is_gguf(model.checkpoint)
@@ -258,7 +265,7 @@ class _Inputs:
         self.seen[model.checkpoint] = f"sha256:{digest}"
         return self.seen[model.checkpoint]
 
-    def _on_the_hub(self, name: str, revision: str) -> str:
+    def _resolve_hub_name(self, name: str, revision: str) -> str:
         """Return a hub model's name with its commit.
 
         A branch or tag may move, so the commit at the study's first start is kept. If the commit

@@ -102,7 +102,7 @@ def write_rows(
     Raises:
         RecordError: an index appears twice or is skipped, or a score is not within 0-100.
     """
-    return write_table(folder, _table_of(list(rows)), digest=digest, dataset=dataset, file=file)
+    return write_table(folder, _build_table(list(rows)), digest=digest, dataset=dataset, file=file)
 
 
 def write_table(
@@ -121,7 +121,7 @@ def write_table(
     return {"file": file, "rows": table.num_rows, "sha256": sha256}
 
 
-def _table_of(rows: Sequence[Row]) -> pa.Table:
+def _build_table(rows: Sequence[Row]) -> pa.Table:
     """Convert rows to a table by way of JSON.
 
     Arrow converts Python objects with pandas, whose import would cost each training 0.3 s.
@@ -156,12 +156,12 @@ def read_rows(
         RecordError: the file is missing, truncated, has another schema, has missing or repeated
             rows or scores outside 0-100, or is not the file that the record describes.
     """
-    content = _content(path)
+    content = _read_content(path)
     wanted = COLUMNS.names
     if columns is not None:
         wanted = [name for name in wanted if name in (*_NEVER_NULL, "score", *columns)]
     read = None if columns is None else [*wanted, *_OLD_NAMES]
-    table = _as_columns(path, _parsed(path, content, read), wanted)
+    table = _as_columns(path, _parse_table(path, content, read), wanted)
     if expected is not None:
         if table.num_rows != expected["rows"]:
             raise RecordError(
@@ -186,7 +186,7 @@ def _as_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Table:
     else:
         known = older and {*table.schema.names} <= {*COLUMNS.names}
         if known and "index" not in table.schema.names and "task" in table.schema.names:
-            table = table.append_column("index", pa.array(_positions(table), pa.int32()))
+            table = table.append_column("index", pa.array(_compute_positions(table), pa.int32()))
         known = known and {*_NEVER_NULL} <= {*table.schema.names}
     if known:
         fields_wanted = [COLUMNS.field(name) for name in wanted]
@@ -203,7 +203,7 @@ def _as_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Table:
     )
 
 
-def _positions(table: pa.Table) -> list[int]:
+def _compute_positions(table: pa.Table) -> list[int]:
     """Return the position of each row among the rows of its task."""
     counts: dict[str, int] = {}
     positions = []
@@ -233,10 +233,10 @@ def read_columns(path: Path, expected: RowsFile, columns: Sequence[str]) -> pa.T
     Raises:
         RecordError: the file is missing, or is not the file that the record describes.
     """
-    content = _content(path)
+    content = _read_content(path)
     _check_sha256(path, content, expected)
     older = [old for old, new in _OLD_NAMES.items() if new in columns]
-    table = _parsed(path, content, [*columns, *older])
+    table = _parse_table(path, content, [*columns, *older])
     table = table.rename_columns([_OLD_NAMES.get(name, name) for name in table.schema.names])
     found = {
         name: table[name]
@@ -249,7 +249,7 @@ def read_columns(path: Path, expected: RowsFile, columns: Sequence[str]) -> pa.T
 
 def check_unchanged(path: Path, expected: RowsFile) -> None:
     """Raise RecordError unless the file exists and has the SHA-256 in the record."""
-    _check_sha256(path, _content(path), expected)
+    _check_sha256(path, _read_content(path), expected)
 
 
 def made_by(table: pa.Table) -> str:
@@ -279,7 +279,7 @@ def answers(column: pa.ChunkedArray) -> Coded:
     return Coded(encoded.dictionary.to_pylist(), codes, starts)
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     try:
         return read_regular(path)
     except FileNotFoundError as error:
@@ -290,7 +290,7 @@ def _content(path: Path) -> bytes:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _parsed(path: Path, content: bytes, columns: Sequence[str] | None = None) -> pa.Table:
+def _parse_table(path: Path, content: bytes, columns: Sequence[str] | None = None) -> pa.Table:
     """Parse the existing columns among those given; None for all."""
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
@@ -307,7 +307,7 @@ def _check_sha256(path: Path, content: bytes, expected: RowsFile) -> None:
 def _check_order(path: Path, table: pa.Table) -> None:
     """Raise RecordError unless each task's positions are 0, 1, 2, … in order."""
     tasks = table["task"].combine_chunks().dictionary_encode()
-    codes, indices = _numbers(tasks.indices), _numbers(table["index"].combine_chunks())
+    codes, indices = _convert_array(tasks.indices), _convert_array(table["index"].combine_chunks())
     for code, task in enumerate(tasks.dictionary.to_pylist()):
         of_task = indices[codes == code]
         wrong = np.flatnonzero(of_task != np.arange(len(of_task)))
@@ -318,7 +318,7 @@ def _check_order(path: Path, table: pa.Table) -> None:
             )
 
 
-def _numbers(array: pa.Array) -> npt.NDArray[Any]:
+def _convert_array(array: pa.Array) -> npt.NDArray[Any]:
     """Convert an Arrow array without nulls to numpy; ``to_numpy`` would import pandas."""
     kinds = {pa.int32(): np.int32, pa.float64(): np.float64}
     kind = np.dtype(kinds[array.type])
@@ -327,7 +327,7 @@ def _numbers(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def _check_values(path: Path, table: pa.Table) -> None:
-    scores = _numbers(table["score"].combine_chunks().drop_null())
+    scores = _convert_array(table["score"].combine_chunks().drop_null())
     if not ((scores >= 0) & (scores <= _HIGHEST)).all():
         names = zip(table["instance_id"].to_pylist(), table["score"].to_pylist(), strict=True)
         name, wrong = next(

@@ -24,18 +24,18 @@ SCHEMA_VERSION: Literal[4] = 4
 
 def _refuse_not_finite(identity: dict[str, Any]) -> dict[str, Any]:
     """Refuse NaN and infinity anywhere in an identity, since its digest could not be computed."""
-    refuse(_not_finite(identity, ""))
+    refuse(_find_nonfinite_numbers(identity, ""))
     return identity
 
 
-def _not_finite(value: Any, path: str) -> Iterator[tuple[str, str]]:
+def _find_nonfinite_numbers(value: Any, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, float) and not math.isfinite(value):
         yield path, f"found {value}, expected a finite number"
     parts = value.items() if isinstance(value, dict) else ()
     for key, item in parts:
-        yield from _not_finite(item, f"{path}.{key}")
+        yield from _find_nonfinite_numbers(item, f"{path}.{key}")
     for index, item in enumerate(value if isinstance(value, list) else ()):
-        yield from _not_finite(item, f"{path}[{index}]")
+        yield from _find_nonfinite_numbers(item, f"{path}[{index}]")
 
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]

@@ -90,8 +90,8 @@ def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Ca
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / CLAIM
     with path.open("a+", encoding="utf-8") as stream:
-        locks.wait(stream.fileno(), lambda: say(_who_holds(path)))
-        facts_so_far = {"started": _now(), **_process(), **facts}
+        locks.wait(stream.fileno(), lambda: say(_describe_claim(path)))
+        facts_so_far = {"started": _format_current_time(), **_process(), **facts}
 
         def tell(**more: Any) -> None:
             facts_so_far.update(more)
@@ -105,7 +105,7 @@ def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Ca
         yield tell
 
 
-def _who_holds(path: Path) -> str:
+def _describe_claim(path: Path) -> str:
     who = read_claim(path.parent)
     return (
         f"waiting: process {who.get('pid', '?')} on {who.get('host', '?')} has been computing this "
@@ -117,13 +117,15 @@ def _process() -> dict[str, Any]:
     return {"pid": os.getpid(), "host": platform.node()}
 
 
-def _now() -> str:
+def _format_current_time() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def remember(folder: Path, event: str, **facts: Any) -> None:
     """Add a line to the node's history: started, interrupted, failed or finished, and when."""
-    line = json.dumps({"event": event, "time": _now(), **_process(), **facts}) + "\n"
+    line = (
+        json.dumps({"event": event, "time": _format_current_time(), **_process(), **facts}) + "\n"
+    )
     with (folder / HISTORY).open("a", encoding="utf-8") as stream:
         stream.write(line)
 
@@ -172,10 +174,10 @@ def unfinished(folder: Path) -> Unfinished:
 
 def is_in_use(folder: Path) -> bool:
     """Return whether a job is working in this folder, on this machine or another."""
-    return locks.is_held(folder / CLAIM) or _in_use_elsewhere(folder)
+    return locks.is_held(folder / CLAIM) or _is_used_elsewhere(folder)
 
 
-def _in_use_elsewhere(folder: Path) -> bool:
+def _is_used_elsewhere(folder: Path) -> bool:
     if read_claim(folder).get("host", platform.node()) == platform.node():
         return False
     events = history(folder)
@@ -200,7 +202,7 @@ def held_if_free(folder: Path) -> Iterator[bool]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / CLAIM).open("a", encoding="utf-8") as stream:
-        yield locks.try_lock(stream.fileno()) and not _in_use_elsewhere(folder)
+        yield locks.try_lock(stream.fileno()) and not _is_used_elsewhere(folder)
 
 
 def log_in(folder: Path) -> Path | None:

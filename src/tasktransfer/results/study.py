@@ -109,7 +109,8 @@ class Study:
     @property
     def tiny_world(self) -> str:
         """Folder of the generated tiny world, named after the digest of its settings."""
-        return f"{self.config.results}/data/tiny-world-{_short(tiny_revision(self.config))}"
+        digest = _compute_short_digest(tiny_revision(self.config))
+        return f"{self.config.results}/data/tiny-world-{digest}"
 
     @property
     def release(self) -> str:
@@ -132,7 +133,8 @@ class Study:
 
     def tiny_part(self, dataset: str) -> str:
         """Return the folder of a generated dataset outside the common tiny world."""
-        return f"{self.config.results}/data/tiny-{dataset}-{_short(self.revisions.data[dataset])}"
+        digest = _compute_short_digest(self.revisions.data[dataset])
+        return f"{self.config.results}/data/tiny-{dataset}-{digest}"
 
     def tasks(self, data: Data) -> tuple[str, ...]:
         """Return all tasks of some data that the plan trains on, selects on or tests, sorted.
@@ -243,7 +245,7 @@ class Study:
         """Return the folder of some data's instances, encoded as token ids of a model."""
         folder = self._encoded.get((data.digest, model))
         if folder is None:
-            folder = self._encoded[data.digest, model] = self._encoded_folder(data, model)
+            folder = self._encoded[data.digest, model] = self._name_encoding_folder(data, model)
         return folder
 
     @cached_property
@@ -251,7 +253,7 @@ class Study:
         """Cache of ``encoded``, because thousands of trainings share few folders."""
         return {}
 
-    def _encoded_folder(self, data: Data, model: str) -> str:
+    def _name_encoding_folder(self, data: Data, model: str) -> str:
         """Return the folder of the study's tasks, encoded as token ids of a model.
 
         Its name includes a digest of the tasks and their cards. Tasks that are added later, or
@@ -425,20 +427,20 @@ class Study:
     def arguments(self) -> str:
         """Return the command-line arguments that open this study, quoted for a shell."""
         words = ["--config", self.config_file]
-        for key, value in _leaves(self.overrides):
+        for key, value in _list_leaves(self.overrides):
             words += ["--set", f"{key}={json.dumps(value, ensure_ascii=False)}"]
         return shlex.join(words)
 
 
-def _short(revision: str) -> str:
+def _compute_short_digest(revision: str) -> str:
     """Return 12 hex digits for a revision of any form, for paths."""
     return digest_of(revision)[:12]
 
 
-def _leaves(value: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
+def _list_leaves(value: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
     """Return (dotted key, value) of all leaves in a nested mapping."""
     leaves: list[tuple[str, Any]] = []
     for key, item in value.items():
         name = f"{path}.{key}" if path else key
-        leaves += _leaves(item, name) if isinstance(item, Mapping) else [(name, item)]
+        leaves += _list_leaves(item, name) if isinstance(item, Mapping) else [(name, item)]
     return leaves

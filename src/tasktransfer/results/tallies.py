@@ -121,10 +121,14 @@ def _check_all(
             f"{file}: contains rows of node {maker[:12] or '?'}, but its record belongs to "
             f"{digest[:12]}; delete both and run snakemake again"
         )
-    return {task: _checked(file, table, record, task, test_sets) for task in record["results"]}
+    return {
+        task: _check_predictions(file, table, record, task, test_sets) for task in record["results"]
+    }
 
 
-def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: TestSets) -> str:
+def _check_predictions(
+    file: Path, table: pa.Table, record: Record, name: str, test_sets: TestSets
+) -> str:
     """Check one task's predictions against its result, and return the digest of its test set."""
     result = record["results"][name]
     rows = rows_of(table, name)
@@ -141,11 +145,13 @@ def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: 
     test_set = test_sets.of(rows, task)
     tally = metrics.tally(task, answers(rows["prediction"]), test_set.golds, fidelity=fidelity)
     values = metrics.finish(task, tally.sum(axis=0), fidelity=fidelity)
-    _agree(file, name, result, {**values, "score": metrics.score(task, values)})
+    _check_result(file, name, result, {**values, "score": metrics.score(task, values)})
     return test_set.digest
 
 
-def _agree(file: Path, name: str, result: TaskResult, again: Mapping[str, metrics.Sums]) -> None:
+def _check_result(
+    file: Path, name: str, result: TaskResult, again: Mapping[str, metrics.Sums]
+) -> None:
     """Raise RecordError if a recorded result differs from the recomputed one."""
     recorded_measures = {**result["measures"], "score": result["score"]}
     for key, value in again.items():

@@ -48,12 +48,12 @@ class TestSets:
         ids, golds = rows["instance_id"], rows["gold"]
         test_set = self.last.get(task.name)
         if test_set is None or not (test_set.ids.equals(ids) and test_set.column.equals(golds)):
-            test_set = TestSet(_digest(ids, golds, task), answers(golds), ids, golds)
+            test_set = TestSet(_compute_digest(ids, golds, task), answers(golds), ids, golds)
             self.last[task.name] = test_set
         return test_set
 
 
-def _digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray, task: Task) -> str:
+def _compute_digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray, task: Task) -> str:
     if quotes_dialogues(task):
         codes = WordCodes(task)
         in_codes = [[codes.of(text) for text in several] for several in golds.to_pylist()]

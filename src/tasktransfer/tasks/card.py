@@ -236,7 +236,7 @@ def card_digest(task: Task) -> str:
     Fields at their defaults are left out, so that a new field does not change old digests. Versions
     of metrics are left out until they are raised.
     """
-    content = _not_at_default(task)
+    content = _collect_changed_fields(task)
     numbers = {key: value for key, value in content.items() if key not in CHANGES_NO_NUMBER}
     measures = raised("measure", ("score", *(spec.key for spec in task.metrics)))
     if measures:
@@ -244,10 +244,10 @@ def card_digest(task: Task) -> str:
     return digest_of(numbers)[:CARD_DIGITS]
 
 
-def _not_at_default(value: Any) -> Any:
+def _collect_changed_fields(value: Any) -> Any:
     """Return a card, or a part of it, as JSON values without fields at their defaults."""
     if isinstance(value, tuple):
-        return [_not_at_default(item) for item in value]
+        return [_collect_changed_fields(item) for item in value]
     if not is_dataclass(value):
         return value
     plain: dict[str, Any] = {}
@@ -255,7 +255,7 @@ def _not_at_default(value: Any) -> Any:
         default = each.default if each.default_factory is MISSING else each.default_factory()
         held = getattr(value, each.name)
         if held != default:
-            plain[each.name] = _not_at_default(held)
+            plain[each.name] = _collect_changed_fields(held)
     return plain
 
 

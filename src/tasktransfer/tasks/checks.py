@@ -32,7 +32,7 @@ def card_problems(card: Task) -> Iterator[str]:
         yield f"outputs: {len(card.outputs)} for {card.kind}; only multi_output tasks have them"
     if card.kind == "rating" and (problem := scale_problem(card)):
         yield problem
-    yield from _metric_problems(card)
+    yield from _find_metric_problems(card)
     stray = sorted(set(card.prompt.label_words) - set(card.labels))
     if stray:
         yield f"prompt.label_words: {stray[0]!r} is not a label of the task"
@@ -41,7 +41,7 @@ def card_problems(card: Task) -> Iterator[str]:
         yield "prompt.label_words: two labels have the same words; give each its own words"
 
 
-def _metric_problems(card: Task) -> Iterator[str]:
+def _find_metric_problems(card: Task) -> Iterator[str]:
     if not card.metrics:
         yield "metrics: none; name at least one, the task's score is their mean"
     for spec in card.metrics:
@@ -69,7 +69,7 @@ def instance_problem(card: Task, instance: Instance) -> str | None:
             f"focus {instance.focus} is outside its context of {len(instance.context)} characters"
         )
     if card.kind == "span":
-        return _span_problem(instance)
+        return _find_span_problem(instance)
     if card.kind == "open_labels":
         repeated = len(set(instance.target)) < len(instance.target)
         return f"target {instance.target!r} names a label twice" if repeated else None
@@ -93,7 +93,7 @@ def instance_problem(card: Task, instance: Instance) -> str | None:
 _NO_REPLY = "a reply must be one text that is not empty"
 
 
-def _span_problem(instance: Instance) -> str | None:
+def _find_span_problem(instance: Instance) -> str | None:
     if not instance.target or len(instance.starts) != len(instance.target):
         return f"{len(instance.target)} answers with {len(instance.starts)} starts"
     for text, start in zip(instance.target, instance.starts, strict=True):

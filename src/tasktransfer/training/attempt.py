@@ -41,12 +41,12 @@ def attempt(job: Job) -> None:
             attempt.
     """
     call = os.environ.get(CALL)
-    with claim(job.out, _say, label=job.stage.label) as tell:
+    with claim(job.out, _print_message, label=job.stage.label) as tell:
         problem = damage(job.out, job.stage.digest, "all")
         if problem is None:
             job = replace(job, stage=with_what_was_asked(job.stage, job.out))
         if problem is None and is_there(job):
-            _say(f"{job.out}: already trained, nothing to do")
+            _print_message(f"{job.out}: already trained, nothing to do")
             return
         if call:
             _refuse_what_stays(job, call)
@@ -107,7 +107,7 @@ def _set_aside(folder: Path, problem: str) -> None:
     """Rename a damaged record instead of overwriting it: it may have taken hours."""
     kept = set_aside(folder)
     remember(folder, "set aside", cause=problem, files=[file.name for file in kept])
-    _say(f"{problem}; kept as {', '.join(file.name for file in kept)}; training again")
+    _print_message(f"{problem}; kept as {', '.join(file.name for file in kept)}; training again")
 
 
 def _refuse_what_stays(job: Job, call: str) -> None:
@@ -125,5 +125,5 @@ def _refuse_what_stays(job: Job, call: str) -> None:
         raise kind(f"{last.get('error')} (not tried again: it failed before with this input)")
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

@@ -61,7 +61,7 @@ def least_gain_reached(hidden_size: int, note: Callable[[str], None]) -> bool:
     width = min(hidden_size, WIDEST)
     machine = f"{cpu_name()}, {units[0]}, torch {torch.__version__}, hidden size {width}"
     try:
-        return _gain_of(machine, width, note) >= LEAST_GAIN
+        return _read_or_measure_gain(machine, width, note) >= LEAST_GAIN
     except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
         note(
             f"computed in float32: this CPU's bfloat16 speed-up cannot be cached ({error}); "
@@ -143,11 +143,11 @@ def _layer(width: int) -> Callable[[torch.dtype], None]:
     return update
 
 
-def _gain_of(machine: str, width: int, note: Callable[[str], None]) -> float:
+def _read_or_measure_gain(machine: str, width: int, note: Callable[[str], None]) -> float:
     file = memory_file()
     # One process at a time, so that two trainings that start together make the same decision.
     with locks.one_at_a_time(file, note):
-        gains = _remembered(file, note)
+        gains = _read_cached_gains(file, note)
         if machine in gains:
             return gains[machine]
         gain, share = measured_gain(width)
@@ -164,7 +164,7 @@ def _gain_of(machine: str, width: int, note: Callable[[str], None]) -> float:
         return gains[machine]
 
 
-def _remembered(file: Path, note: Callable[[str], None]) -> dict[str, float]:
+def _read_cached_gains(file: Path, note: Callable[[str], None]) -> dict[str, float]:
     """Return the cached speed-ups by machine; note and ignore a damaged file."""
     try:
         gains: Any = json_text.read(file)

@@ -44,7 +44,7 @@ def build(
             width, or ``out`` contains something else.
     """
     with replacing_folder(out, MAKER) as folder:
-        tokenizer = tokenizer_of(_texts(instances), architecture.words, labels)
+        tokenizer = tokenizer_of(_iterate_texts(instances), architecture.words, labels)
         config = config_of(architecture, len(tokenizer))
         config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -127,7 +127,7 @@ def tokenizer_of(texts: Iterator[str], most: int, labels: Sequence[str] = ()) ->
     )
 
 
-def _texts(instances: Sequence[Path]) -> Iterator[str]:
+def _iterate_texts(instances: Sequence[Path]) -> Iterator[str]:
     """Yield the distinct contexts and replies of the training splits."""
     for folder in instances:
         cached = read_manifest(folder)

@@ -51,17 +51,17 @@ def device_pool() -> list[str]:
     if visible is not None:
         return [name.strip() for name in visible.split(",") if name.strip() not in ("", "-1")]
     program = shutil.which("nvidia-smi")
-    return [] if program is None else _gpus_listed_by(program)
+    return [] if program is None else _list_gpus(program)
 
 
-def _gpus_listed_by(program: str) -> list[str]:
+def _list_gpus(program: str) -> list[str]:
     """Return the GPUs that ``nvidia-smi`` lists.
 
     It takes up to a second of processor time, so its output is cached next to the locks for an
     hour. A restart of the machine or a change of its devices invalidates the cache. An empty list
     is not cached.
     """
-    file = lock_folder() / f"gpus-{_machine(program)}.txt"
+    file = lock_folder() / f"gpus-{_compute_machine_digest(program)}.txt"
     with suppress(OSError):
         if 0 <= time.time() - file.stat().st_mtime < REMEMBERED_SECONDS:
             return file.read_text(encoding="utf-8").splitlines()
@@ -82,7 +82,7 @@ def _gpus_listed_by(program: str) -> list[str]:
     return gpus
 
 
-def _machine(program: str) -> str:
+def _compute_machine_digest(program: str) -> str:
     """Return a digest of everything on which the list of GPUs depends.
 
     These are the machine's boot id, the container's devices, and the program that lists them.

@@ -24,7 +24,7 @@ def meter(device: torch.device) -> Callable[[], float | None]:
         A function that returns the joules since this call, or None if the device does not report
         them. Trainings that share a GPU each count an equal part of its energy, by its slots.
     """
-    read = _gpu_counter(device) if device.type == "cuda" else _unknown
+    read = _create_gpu_counter(device) if device.type == "cuda" else _return_none
     begin = read()
 
     def joules() -> float | None:
@@ -34,7 +34,7 @@ def meter(device: torch.device) -> Callable[[], float | None]:
     return joules
 
 
-def _gpu_counter(device: torch.device) -> Counter:
+def _create_gpu_counter(device: torch.device) -> Counter:
     """Return the energy counter of torch's ``device``.
 
     NVML numbers GPUs differently and ignores CUDA_VISIBLE_DEVICES, so the GPU is found by its UUID.
@@ -42,13 +42,13 @@ def _gpu_counter(device: torch.device) -> Counter:
     try:
         import pynvml  # noqa: PLC0415 - only needed with a GPU
     except ImportError:
-        return _unknown
+        return _return_none
     try:
         pynvml.nvmlInit()
         uuid = torch.cuda.get_device_properties(device).uuid
         handle = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
     except pynvml.NVMLError:
-        return _unknown
+        return _return_none
 
     def read() -> int | None:
         try:
@@ -59,5 +59,5 @@ def _gpu_counter(device: torch.device) -> Counter:
     return read
 
 
-def _unknown() -> None:
+def _return_none() -> None:
     return None

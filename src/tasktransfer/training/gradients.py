@@ -73,23 +73,23 @@ def set_gradients(
             for work in shard:
                 batch = update[work.place]
                 with setup.autocast(), dropout_drawn_from(work.dropout_seed):
-                    loss = _loss(model, splits[batch.task], work, halves)
+                    loss = _compute_loss(model, splits[batch.task], work, halves)
                 if work.slopes is None:
                     loss = loss / divisors[work.place]
                     losses[work.place] += loss.detach()
                 if loss.requires_grad:  # False if it depends on frozen parts only
                     weighted = loss * batch.weight if work.slopes is None else loss
-                    sums = _sum(sums, _gradients(weighted, moving, halves))
+                    sums = _sum(sums, _compute_gradients(weighted, moving, halves))
         return losses, sums
 
-    seeded = _with_seeds(made)
+    seeded = _assign_seeds(made)
     of_whole: dict[int, Tensor] = {}
     for index, batch in enumerate(update):
         split = splits[batch.task]
         if is_in_batch(model, split):
             mine = [work for work in seeded if work.place == index]
             factor = batch.weight / divisors[index]
-            loss, slopes = _first_pass(model, split, mine, factor, setup, halves)
+            loss, slopes = _run_first_pass(model, split, mine, factor, setup, halves)
             of_whole[index] = loss / divisors[index]
             with_slopes = iter(slopes)
             seeded = [
@@ -141,7 +141,7 @@ def set_gradients_of_two(
     return losses, products[0] / (products[1] * products[2]).sqrt().clamp_min(1e-30)
 
 
-def _first_pass(
+def _run_first_pass(
     model: InBatchModel,
     split: EncodedSplit,
     works: Sequence[_Work],
@@ -156,11 +156,11 @@ def _first_pass(
     with torch.no_grad(), setup.one_update():
         for work in works:
             with setup.autocast(), dropout_drawn_from(work.dropout_seed):
-                encodings.append(_encodings(model, split, work, halves))
+                encodings.append(_compute_encodings(model, split, work, halves))
     return slopes_of(model, encodings, factor)
 
 
-def _encodings(
+def _compute_encodings(
     model: InBatchModel, split: EncodedSplit, work: _Work, halves: HalfWeights | None
 ) -> Tensor:
     examples, inputs = work.micro_batch.examples, work.micro_batch.inputs
@@ -171,13 +171,13 @@ def _encodings(
     return encode() if halves is None else halves.within(encode)
 
 
-def _loss(
+def _compute_loss(
     model: FamilyModel, split: EncodedSplit, work: _Work, halves: HalfWeights | None
 ) -> Tensor:
     examples, inputs = work.micro_batch.examples, work.micro_batch.inputs
     if work.slopes is not None and is_in_batch(model, split):
         # Its gradient is that of the batch's loss; its value has no meaning.
-        return (_encodings(model, split, work, halves).float() * work.slopes).sum()
+        return (_compute_encodings(model, split, work, halves).float() * work.slopes).sum()
 
     def loss() -> Tensor:
         if inputs is None:
@@ -187,7 +187,7 @@ def _loss(
     return loss() if halves is None else halves.within(loss)
 
 
-def _gradients(
+def _compute_gradients(
     loss: Tensor, moving: Sequence[nn.Parameter], halves: HalfWeights | None
 ) -> tuple[Tensor | None, ...]:
     if halves is None:
@@ -195,7 +195,7 @@ def _gradients(
     return halves.gradients(loss, moving)
 
 
-def _with_seeds(made: MicroBatches) -> list[_Work]:
+def _assign_seeds(made: MicroBatches) -> list[_Work]:
     work: list[_Work] = []
     for index, of_batch in enumerate(made):
         # Dropout depends on the position in the batch, not on the thread that computes it.

@@ -73,12 +73,12 @@ def ask(arguments: Sequence[str], threads: int, program: Sequence[str]) -> int |
         The command's exit code, or 128 plus the signal's number if a signal ended it. None if there
         is no suitable host, so the caller must run the command itself.
     """
-    workflow = _workflow()
+    workflow = _find_workflow()
     if workflow is None:
         return None
     try:
         with _Host(workflow, threads).connection([*program]) as connection:
-            return _asked(connection, arguments, threads)
+            return _request_job(connection, arguments, threads)
     except OSError:
         return None
     except KeyboardInterrupt:
@@ -86,25 +86,25 @@ def ask(arguments: Sequence[str], threads: int, program: Sequence[str]) -> int |
         return 128 + signal.SIGINT
 
 
-def _asked(connection: socket.socket, arguments: Sequence[str], threads: int) -> int | None:
+def _request_job(connection: socket.socket, arguments: Sequence[str], threads: int) -> int | None:
     if not _is_of_this_user(connection):
         return None
     request = {
         "arguments": [*arguments],
         "environment": dict(os.environ),
         "folder": str(Path.cwd()),
-        "key": _key(threads),
+        "key": _compute_key(threads),
     }
-    socket.send_fds(connection, [_TAKEN], [0, 1, 2, *_console()])
+    socket.send_fds(connection, [_TAKEN], [0, 1, 2, *_find_console()])
     connection.sendall(json.dumps(request).encode() + b"\n")
-    before = signal.signal(signal.SIGINT, lambda *_: _interrupt(connection))
+    before = signal.signal(signal.SIGINT, lambda *_: _send_interrupt(connection))
     try:
-        return _answered(connection) if connection.recv(1) == _TAKEN else None
+        return _read_exit_code(connection) if connection.recv(1) == _TAKEN else None
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def _answered(connection: socket.socket) -> int:
+def _read_exit_code(connection: socket.socket) -> int:
     with suppress(OSError, ValueError), connection.makefile("rb") as stream:
         code = int(stream.readline())
         return code if code >= 0 else 128 - code
@@ -112,7 +112,7 @@ def _answered(connection: socket.socket) -> int:
     return 1
 
 
-def _console() -> list[int]:
+def _find_console() -> list[int]:
     """Return the descriptor of the console for output that cannot go to the log, if available."""
     with suppress(OSError, ValueError):
         number = int(os.environ.get(CONSOLE, ""))
@@ -121,12 +121,12 @@ def _console() -> list[int]:
     return []
 
 
-def _interrupt(connection: socket.socket) -> None:
+def _send_interrupt(connection: socket.socket) -> None:
     with suppress(OSError):
         connection.sendall(_INTERRUPT)
 
 
-def _workflow() -> int | None:
+def _find_workflow() -> int | None:
     """Return the process id of the workflow that started this job; None if there is none.
 
     The workflow must be an ancestor of this process. In a job on another machine, or in a shell
@@ -145,7 +145,7 @@ def _workflow() -> int | None:
     return workflow if ancestor else None
 
 
-def _key(threads: int) -> str:
+def _compute_key(threads: int) -> str:
     """Return a digest of the environment and threads that all jobs of a host must share.
 
     Libraries read the environment only once.
@@ -165,15 +165,15 @@ class _Host:
         """Connect to the host and start it if necessary; raise OSError if that is impossible."""
         path = self._place()
         with suppress(FileNotFoundError, ConnectionRefusedError):
-            return _connected(path)
+            return _connect_socket(path)
         with (path.parent / ".lock").open("a") as stream:
             locks.wait(stream.fileno(), lambda: None)
             with suppress(FileNotFoundError, ConnectionRefusedError):
-                return _connected(path)  # another client was faster
-            _sweep(path.parent)
+                return _connect_socket(path)  # another client was faster
+            _remove_stale_sockets(path.parent)
             path.unlink(missing_ok=True)
             self._start(path, program)
-            return _connected(path)
+            return _connect_socket(path)
 
     def _place(self) -> Path:
         package = Path(tasktransfer.__file__).parent
@@ -191,7 +191,7 @@ class _Host:
             listener.bind(str(path))
             listener.listen(128)
             numbers = listener.fileno(), workflow
-            command = [*program, *map(str, numbers), _key(self.threads)]
+            command = [*program, *map(str, numbers), _compute_key(self.threads)]
             threads = {"OMP_NUM_THREADS": str(max(1, self.threads)), **THREADS}
             quiet = subprocess.DEVNULL
             subprocess.Popen(
@@ -204,7 +204,7 @@ class _Host:
         os.close(workflow)
 
 
-def _connected(path: Path) -> socket.socket:
+def _connect_socket(path: Path) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(str(path))
@@ -214,7 +214,7 @@ def _connected(path: Path) -> socket.socket:
     return connection
 
 
-def _sweep(folder: Path) -> None:
+def _remove_stale_sockets(folder: Path) -> None:
     """Remove the sockets of killed hosts whose workflows have ended."""
     for path in folder.glob("*.sock"):
         if not Path(f"/proc/{path.name.partition('-')[0]}").exists():
@@ -248,7 +248,7 @@ def serve(run: Command, modules: Sequence[str], listener: int, workflow: int, ke
         try:
             fit = _import(modules)
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps supervisors
-            _fork_for_each(queue, workflow, key, run if fit else None)
+            _start_supervisors(queue, workflow, key, run if fit else None)
         finally:
             Path(queue.getsockname()).unlink(missing_ok=True)
     with suppress(ChildProcessError):
@@ -269,24 +269,24 @@ def _import(modules: Sequence[str]) -> bool:
     return len([*Path("/proc/self/task").iterdir()]) == 1
 
 
-def _fork_for_each(queue: socket.socket, workflow: int, key: str, run: Command | None) -> None:
+def _start_supervisors(queue: socket.socket, workflow: int, key: str, run: Command | None) -> None:
     """Fork a supervisor for each client until the workflow ends.
 
     Without ``run``, every client is refused and runs its job itself.
     """
     host = os.getpid()
-    while workflow not in _readable(queue, workflow):
+    while workflow not in _wait_for_readable(queue, workflow):
         connection, _ = queue.accept()
         with connection, suppress(OSError):  # if the fork fails, the client runs its job itself
             if run and not os.fork():
                 queue.close()
                 os.close(workflow)
-                _supervise(connection, key, run, host)
+                _run_client_job(connection, key, run, host)
 
 
-def _supervise(connection: socket.socket, key: str, run: Command, host: int) -> NoReturn:
+def _run_client_job(connection: socket.socket, key: str, run: Command, host: int) -> NoReturn:
     try:
-        _die_with(host)
+        _end_with_parent(host)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _, streams, _, _ = socket.recv_fds(connection, 1, 4)
         request = json.loads(connection.makefile("rb").readline() or "{}")
@@ -299,19 +299,19 @@ def _supervise(connection: socket.socket, key: str, run: Command, host: int) -> 
                 _train(request, streams, run, own)
             for stream in streams:
                 os.close(stream)
-            connection.sendall(b"%d\n" % _ended(child, connection))
+            connection.sendall(b"%d\n" % _wait_for_child(child, connection))
     finally:
         os._exit(0)
 
 
-def _ended(child: int, connection: socket.socket) -> int:
+def _wait_for_child(child: int, connection: socket.socket) -> int:
     """Wait for a child and forward its client's signals.
 
     Returns:
         The exit code, or the negative number of the signal that ended the child.
     """
     descriptor = os.pidfd_open(child)
-    while descriptor not in _readable(descriptor, connection):
+    while descriptor not in _wait_for_readable(descriptor, connection):
         with suppress(OSError):
             if connection.recv(1) == _INTERRUPT:
                 os.kill(child, signal.SIGINT)
@@ -321,7 +321,7 @@ def _ended(child: int, connection: socket.socket) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def _readable(*either: int | socket.socket) -> list[Any]:
+def _wait_for_readable(*either: int | socket.socket) -> list[Any]:
     """Wait for two descriptors; return the readable ones. A process's is readable after its end."""
     return select.select(either, [], [])[0]
 
@@ -329,7 +329,7 @@ def _readable(*either: int | socket.socket) -> list[Any]:
 def _train(request: Any, streams: Sequence[int], run: Command, supervisor: int) -> NoReturn:
     code = 1
     try:
-        _die_with(supervisor)
+        _end_with_parent(supervisor)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for number, stream in enumerate(streams[:3]):
             os.dup2(stream, number)
@@ -354,7 +354,7 @@ def _train(request: Any, streams: Sequence[int], run: Command, supervisor: int) 
         os._exit(code)
 
 
-def _die_with(parent: int) -> None:
+def _end_with_parent(parent: int) -> None:
     """Make the kernel kill this process when its parent ends for any reason."""
     ctypes.CDLL(None).prctl(_KILL_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:  # it had ended before

@@ -146,7 +146,7 @@ def train(
     scheduler = make_scheduler(optimiser, stage.training, schedule.updates)
     untrained = [Best(selection, measure.worst) for selection in stage.selections]
     fresh = Trained(untrained, bandit=Bandit.of(stage))
-    trained = _resumed(model, optimiser, scheduler, snapshots, fresh) or fresh
+    trained = _restore_state(model, optimiser, scheduler, snapshots, fresh) or fresh
     if trained.rounds:
         progress.say(f"resumes after round {trained.last}")
         progress.skip(trained.samples + len(trained.rounds) * sum(map(len, dev_splits.values())))
@@ -162,7 +162,7 @@ def train(
         number = trained.last + 1
         started = time.perf_counter()
         updates = list(schedule.round(number))
-        splits = _with_answers(train_splits, stage, number)
+        splits = _draw_answers(train_splits, stage, number)
         train_loss, updates = _train_round(
             *(model, moving, optimiser, stage, splits, number, updates, setup, progress),
             trained.bandit,
@@ -181,7 +181,7 @@ def train(
         if keep_round is not None:
             keep_round(number)
         if snapshots is not None and number < schedule.rounds:
-            snapshots.keep(partial(_state, model, optimiser, scheduler, trained))
+            snapshots.keep(partial(_collect_state, model, optimiser, scheduler, trained))
     return trained
 
 
@@ -257,17 +257,17 @@ def _train_round(
                 scheduler.step()
             optimiser.zero_grad(set_to_none=True)
             progress.advance(sum(len(batch.examples) for batch in update))
-    return _mean_losses(losses, number), done
+    return _average_losses(losses, number), done
 
 
-def _with_answers(splits: Splits, stage: Stage, number: int) -> Splits:
+def _draw_answers(splits: Splits, stage: Stage, number: int) -> Splits:
     """Return the splits with the round's gold answers, if one of several is sampled."""
     if stage.training.fidelity.several_answers == "first":
         return splits
     return {task: split.with_drawn_answers([stage.seed, number]) for task, split in splits.items()}
 
 
-def _mean_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[str, float]:
+def _average_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[str, float]:
     """Return the mean loss per task.
 
     Losses are copied to the host once per round, so that the device never waits for it.
@@ -295,7 +295,7 @@ def _count(trained: Trained, updates: Sequence[Update], splits: Splits) -> None:
 # --- resuming after a kill ----------------------------------------------------------------------
 
 
-def _state(
+def _collect_state(
     model: FamilyModel,
     optimiser: torch.optim.Optimizer,
     scheduler: Scheduler | None,
@@ -318,7 +318,7 @@ def _state(
     }
 
 
-def _resumed(
+def _restore_state(
     model: FamilyModel,
     optimiser: torch.optim.Optimizer,
     scheduler: Scheduler | None,

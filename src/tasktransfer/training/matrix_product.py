@@ -41,15 +41,15 @@ def measure(device: str, seconds: float = SECONDS) -> dict[str, Any]:
 def _rate(device: str, kind: torch.dtype, seconds: float, clock: Callable[[], float]) -> float:
     side = SIDE[device]
     left = torch.ones(side, side, dtype=kind, device=device)
-    _product(left)  # warm-up
+    _run_product(left)  # warm-up
     began, products = clock(), 0
     while (elapsed := clock() - began) < seconds or not products:
-        _product(left)
+        _run_product(left)
         products += 1
     return 2.0 * side**3 * products / elapsed
 
 
-def _product(left: torch.Tensor) -> None:
+def _run_product(left: torch.Tensor) -> None:
     left @ left
     if left.is_cuda:
         torch.cuda.synchronize()

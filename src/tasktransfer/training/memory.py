@@ -53,9 +53,9 @@ class TokenBudget:
                 shortage = str(error).splitlines()[0]
             # Outside of the handler, because the exception references tensors of the failed try.
             undo()
-            self._halve(shortage)
+            self._reduce_budget(shortage)
 
-    def _halve(self, shortage: str) -> None:
+    def _reduce_budget(self, shortage: str) -> None:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         if self.tokens <= FEWEST_TOKENS:

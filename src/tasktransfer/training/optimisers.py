@@ -31,7 +31,7 @@ def make_optimiser(
     rate, decay = training.learning_rate, training.weight_decay
     parameters = _group_parameters(module, moving, training)
     if training.optimiser_bits == 8:
-        library = _bitsandbytes()
+        library = _import_bitsandbytes()
         kind = library.AdamW8bit if decay else library.Adam8bit
         narrow: torch.optim.Optimizer = kind(parameters, lr=rate, weight_decay=decay)
         return narrow
@@ -67,7 +67,7 @@ def _group_parameters(
     ]
 
 
-def _bitsandbytes() -> Any:
+def _import_bitsandbytes() -> Any:
     try:
         from bitsandbytes import optim  # noqa: PLC0415  # an optional dependency
     except ImportError as error:

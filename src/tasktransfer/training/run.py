@@ -69,7 +69,7 @@ def train_stage(job: Job) -> Record:
     device = hardware.device()
     joules = meter(device)
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
-    with _timed(clock, "read"):
+    with _measure_time(clock, "read"):
         tasks = tasks_of(stage)
         synthetic = is_synthetic(job.encoded, read_manifest(job.encoded))
         splits = _read_splits(job, tasks)
@@ -83,7 +83,7 @@ def train_stage(job: Job) -> Record:
         notes.append(text)
         progress.say(text)
 
-    with _timed(clock, "load"):
+    with _measure_time(clock, "load"):
         model = load_start(job, tasks, device, note)
     learnable = learnable_parameters(model)
     setup = hardware.setup(model, stage.model.family, device, note)
@@ -92,7 +92,7 @@ def train_stage(job: Job) -> Record:
         belongs_to(stage, setup, model),
         progress.say,
         least=least_seconds(),
-        refused=partial(_not_kept, job),
+        refused=partial(_describe_missing_rounds, job),
     )
     keeps = job.keeps_rounds or bool(kept_in(job.out))
     trained = train(
@@ -111,13 +111,13 @@ def train_stage(job: Job) -> Record:
     clock["test"] = 0.0
     job.out.mkdir(parents=True, exist_ok=True)
     tested: dict[str, Evaluation] = {}
-    with _whole(job.out / CHECKPOINT) if job.save_checkpoint else nullcontext() as folder:
+    with _replace_folder(job.out / CHECKPOINT) if job.save_checkpoint else nullcontext() as folder:
         for best in trained.best:
             put_back(model.module, best.weights)
-            with _timed(clock, "test"):
-                tested |= _tested(job, model, best, tasks, splits, setup, progress)
+            with _measure_time(clock, "test"):
+                tested |= _evaluate_best_round(job, model, best, tasks, splits, setup, progress)
             if folder is not None:
-                with _timed(clock, "save"):
+                with _measure_time(clock, "save"):
                     _save(model, stage, best, folder)
     kept = [*[CHECKPOINT] * job.save_checkpoint, ROUNDS]
     # The wall clock may jump, and a record with negative time is invalid: use a monotonic clock.
@@ -152,7 +152,7 @@ def train_stage(job: Job) -> Record:
 
 
 @contextmanager
-def _timed(clock: Clock, phase: str) -> Iterator[None]:
+def _measure_time(clock: Clock, phase: str) -> Iterator[None]:
     """Add the block's wall time to a clock under a phase's name."""
     began = time.perf_counter()
     yield
@@ -207,7 +207,7 @@ def _count_examples(schedule: Schedule, splits: Mapping[tuple[str, str], Encoded
 # --- after --------------------------------------------------------------------------------------
 
 
-def _tested(
+def _evaluate_best_round(
     job: Job,
     model: FamilyModel,
     best: Best,
@@ -239,7 +239,7 @@ def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> 
     """
     path = folder / str(number)
     if stage.keeps(number) or path.is_dir():
-        with _whole(path) as building:
+        with _replace_folder(path) as building:
             model.save(building)
 
 
@@ -249,7 +249,7 @@ def _remove_rounds_after(folder: Path, last: int) -> None:
         shutil.rmtree(folder / ROUNDS / str(number), ignore_errors=True)
 
 
-def _not_kept(job: Job, state: Mapping[str, Any]) -> str:
+def _describe_missing_rounds(job: Job, state: Mapping[str, Any]) -> str:
     """Return why a training cannot resume from a state: missing checkpoints of earlier rounds."""
     if not job.keeps_rounds:
         return ""
@@ -258,7 +258,7 @@ def _not_kept(job: Job, state: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def _whole(folder: Path) -> Iterator[Path]:
+def _replace_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces ``folder`` at the end.
 
     A checkpoint folder is therefore always complete.

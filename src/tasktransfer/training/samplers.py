@@ -50,7 +50,7 @@ def task_batches(
     The next task is sampled in proportion to its remaining batches (paper, section 4; feta-spec,
     multitask mixing). A task's last batch may be smaller. For weights see ``task_weights``. With
     the toolkit's ``batches_per_update``, an update is the mean of three of these batches, see
-    ``_in_updates``.
+    ``_group_batches``.
     """
 
     step = batch_size(training)
@@ -60,7 +60,7 @@ def task_batches(
         weights = task_weights(sizes, step, training.task_weighting, weigh_alone)
         waiting: dict[str, list[Batch]] = {}
         for task in sorted(sizes):
-            waiting[task] = _shuffled(generator, task, sizes[task], step, weights[task])
+            waiting[task] = _shuffle_task(generator, task, sizes[task], step, weights[task])
         tickets = [task for task, batches in waiting.items() for _ in batches]
         # Shuffling one ticket per batch samples tasks in proportion to their remaining batches.
         return [waiting[tickets[i]].pop(0) for i in generator.permutation(len(tickets))]
@@ -68,10 +68,10 @@ def task_batches(
     fidelity = training.fidelity
     several, kept = fidelity.batches_per_update, fidelity.leftover_batches == "next_epoch"
     before = drawn(epoch - 1) if kept and several > 1 and epoch > 1 else []
-    return _in_updates(drawn(epoch), several, kept, before)
+    return _group_batches(drawn(epoch), several, kept, before)
 
 
-def _in_updates(
+def _group_batches(
     batches: list[Batch], several: int, kept: bool, before: list[Batch]
 ) -> list[Update]:
     """Group batches into updates of ``several`` batches.
@@ -111,7 +111,7 @@ def uniform(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Upd
     proportions.
     """
     generator = np.random.default_rng([seed, epoch])
-    drawn = generator.integers(len(sizes), size=_batches(sizes, training.batch_size))
+    drawn = generator.integers(len(sizes), size=_count_batches(sizes, training.batch_size))
     return _as_drawn(generator, drawn.tolist(), sizes, training.batch_size)
 
 
@@ -122,7 +122,7 @@ def temperature(sizes: Sizes, training: Training, seed: int, epoch: int) -> list
     """
     generator = np.random.default_rng([seed, epoch])
     shares = np.array([sizes[task] for task in sorted(sizes)]) ** (1 / TEMPERATURE)
-    count = _batches(sizes, training.batch_size)
+    count = _count_batches(sizes, training.batch_size)
     drawn = generator.choice(len(sizes), size=count, p=shares / shares.sum())
     return _as_drawn(generator, drawn.tolist(), sizes, training.batch_size)
 
@@ -136,7 +136,7 @@ def _as_drawn(
     updates: list[Update] = []
     for task in (tasks[index] for index in drawn):
         if not waiting[task]:
-            waiting[task] = _shuffled(generator, task, sizes[task], step)
+            waiting[task] = _shuffle_task(generator, task, sizes[task], step)
         updates.append((waiting[task].pop(0),))
     return updates
 
@@ -150,9 +150,9 @@ def random_weights(sizes: Sizes, training: Training, seed: int, epoch: int) -> l
     """
     generator = np.random.default_rng([seed, epoch])
     tasks = sorted(sizes)
-    every = _of_every_task(generator, sizes, training.batch_size)
+    every = _draw_from_every_task(generator, sizes, training.batch_size)
     updates: list[Update] = []
-    for _ in range(math.ceil(_batches(sizes, training.batch_size) / len(tasks))):
+    for _ in range(math.ceil(_count_batches(sizes, training.batch_size) / len(tasks))):
         drawn = np.exp(generator.standard_normal(len(tasks)))
         weights = (drawn / drawn.sum()).tolist()
         batches = zip(next(every), weights, strict=True)
@@ -167,11 +167,11 @@ def offered(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Upd
     batches is therefore that of ``task_batches``. The other batches are skipped, which is harmless
     because batches are sampled at random.
     """
-    every = _of_every_task(np.random.default_rng([seed, epoch]), sizes, training.batch_size)
-    return [next(every) for _ in range(math.ceil(_batches(sizes, training.batch_size) / 2))]
+    every = _draw_from_every_task(np.random.default_rng([seed, epoch]), sizes, training.batch_size)
+    return [next(every) for _ in range(math.ceil(_count_batches(sizes, training.batch_size) / 2))]
 
 
-def _of_every_task(
+def _draw_from_every_task(
     generator: np.random.Generator, sizes: Sizes, step: int
 ) -> Iterator[tuple[Batch, ...]]:
     """Yield one batch of every task endlessly, in shuffled passes as in ``uniform``."""
@@ -179,7 +179,7 @@ def _of_every_task(
     while True:
         for task, batches in waiting.items():
             if not batches:
-                batches.extend(_shuffled(generator, task, sizes[task], step))
+                batches.extend(_shuffle_task(generator, task, sizes[task], step))
         yield tuple(batches.pop(0) for batches in waiting.values())
 
 
@@ -194,7 +194,7 @@ def mixed(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Updat
     tasks = sorted(sizes)
     waiting: dict[str, list[int]] = {task: [] for task in tasks}
     updates: list[Update] = []
-    for _ in range(_batches(sizes, training.batch_size)):
+    for _ in range(_count_batches(sizes, training.batch_size)):
         drawn = generator.integers(len(tasks), size=training.batch_size)
         batches = []
         for index, count in enumerate(np.bincount(drawn, minlength=len(tasks)).tolist()):
@@ -214,7 +214,7 @@ def together(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Up
     tasks = sorted(sizes)
     return [
         tuple(Batch(task, batch.examples, 1 / len(tasks)) for task in tasks)
-        for batch in _shuffled(generator, tasks[0], sizes[tasks[0]], training.batch_size)
+        for batch in _shuffle_task(generator, tasks[0], sizes[tasks[0]], training.batch_size)
     ]
 
 
@@ -246,7 +246,7 @@ def task_weights(
     return {task: 1 / math.sqrt(math.ceil(n / batch_size)) for task, n in sizes.items()}
 
 
-def _shuffled(
+def _shuffle_task(
     generator: np.random.Generator, task: str, size: int, step: int, weight: float = 1.0
 ) -> list[Batch]:
     """Return one shuffled pass over a task in batches of ``step``; the last may be smaller."""
@@ -254,7 +254,7 @@ def _shuffled(
     return [Batch(task, tuple(order[i : i + step]), weight) for i in range(0, size, step)]
 
 
-def _batches(sizes: Sizes, step: int) -> int:
+def _count_batches(sizes: Sizes, step: int) -> int:
     return sum(math.ceil(size / step) for size in sizes.values())
 
 
@@ -295,10 +295,10 @@ class Schedule:
             stage.training,
             stage.seed,
             stage.selection.every,
-            stage.training.fidelity.weighting_when_finetuning and _after_several_tasks(stage),
+            stage.training.fidelity.weighting_when_finetuning and _has_multitask_ancestor(stage),
         )
         if schedule._in_epoch < 1:
-            batches = _batches(sizes, batch_size(stage.training))
+            batches = _count_batches(sizes, batch_size(stage.training))
             raise DataError(
                 f"{', '.join(sizes)}: an epoch has {batches} batches, but an update needs "
                 f"{stage.training.fidelity.batches_per_update}, so the toolkit never updates the "
@@ -337,13 +337,13 @@ class Schedule:
         if self.sampler == "together":
             return math.ceil(next(iter(self.sizes.values())) / self.training.batch_size)
         if self.sampler in ("uniform", "mixed", "temperature"):
-            return _batches(self.sizes, self.training.batch_size)
+            return _count_batches(self.sizes, self.training.batch_size)
         if self.sampler == "random_weights":
-            return math.ceil(_batches(self.sizes, self.training.batch_size) / len(self.sizes))
+            return math.ceil(_count_batches(self.sizes, self.training.batch_size) / len(self.sizes))
         if self.sampler in ("exp3", "ucb1"):
-            return math.ceil(_batches(self.sizes, self.training.batch_size) / 2)
+            return math.ceil(_count_batches(self.sizes, self.training.batch_size) / 2)
         fidelity = self.training.fidelity
-        batches = _batches(self.sizes, batch_size(self.training))
+        batches = _count_batches(self.sizes, batch_size(self.training))
         if fidelity.leftover_batches == "next_epoch":
             return batches // fidelity.batches_per_update
         return math.ceil(batches / fidelity.batches_per_update)
@@ -357,9 +357,9 @@ class Schedule:
         return self._epoch[1]
 
 
-def _after_several_tasks(stage: Stage) -> bool:
+def _has_multitask_ancestor(stage: Stage) -> bool:
     """Return whether an ancestor of the stage trained several tasks."""
-    return any(len(each.train_tasks) > 1 or _after_several_tasks(each) for each in stage.parents)
+    return any(len(each.train_tasks) > 1 or _has_multitask_ancestor(each) for each in stage.parents)
 
 
 def check_same_instances(splits: Mapping[str, EncodedSplit]) -> None:

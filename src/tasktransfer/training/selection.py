@@ -71,7 +71,7 @@ def dev_measures(
     values: dict[str, list[float]] = {}
     for task, split in splits.items():
         if name in OF_LOSS:
-            measured[task] = _of_loss(
+            measured[task] = _compute_loss_measures(
                 name, dev_loss(model, split, setup, stage.training.batch_size), task
             )
             progress.advance(len(split))
@@ -99,7 +99,7 @@ def selection_score(values: Mapping[str, Sequence[float]], selection: Selection)
     return float(np.mean([value for task in selection.tasks for value in values[task]]))
 
 
-def _of_loss(name: str, loss: float, task: str) -> dict[str, float]:
+def _compute_loss_measures(name: str, loss: float, task: str) -> dict[str, float]:
     """Return the loss, and its exponential if the measure is the perplexity."""
     values = {"loss": loss}
     if name == "perplexity":

@@ -59,9 +59,9 @@ def build(family: Family, instances: Sequence[Path], out: Path, threads: int = 1
         torch.set_num_threads(threads)
         torch.manual_seed(SEED)
         texts = training_texts(instances)
-        tokenizer = new_tokenizer(family, _vocabulary_texts(instances))
+        tokenizer = new_tokenizer(family, _collect_vocabulary_texts(instances))
         model = new_model(family, tokenizer)
-        _pretrain(family, model, tokenizer, texts)
+        _train_model(family, model, tokenizer, texts)
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         made_from = json.dumps(recipe(family, instances), indent=1) + "\n"
@@ -86,10 +86,10 @@ def recipe(family: Family, instances: Sequence[Path]) -> dict[str, Any]:
 
 def training_texts(instances: Sequence[Path]) -> Texts:
     """Return the distinct contexts of the training splits in a fixed order."""
-    return sorted({row.context for row, _ in _rows(instances)})
+    return sorted({row.context for row, _ in _iterate_rows(instances)})
 
 
-def _rows(instances: Sequence[Path]) -> Iterator[tuple[Instance, Task]]:
+def _iterate_rows(instances: Sequence[Path]) -> Iterator[tuple[Instance, Task]]:
     """Yield every training instance with its task; a folder's manifest names its dataset."""
     for folder in instances:
         cached = read_manifest(folder)
@@ -98,10 +98,10 @@ def _rows(instances: Sequence[Path]) -> Iterator[tuple[Instance, Task]]:
                 yield row, get_task(cached.dataset, name)
 
 
-def _vocabulary_texts(instances: Sequence[Path]) -> Texts:
+def _collect_vocabulary_texts(instances: Sequence[Path]) -> Texts:
     """Return the texts that the tokenizer must cover: prompts with their contexts, and answers."""
     texts: set[str] = set()
-    for row, task in _rows(instances):
+    for row, task in _iterate_rows(instances):
         outputs: list[int | None] = list(range(len(task.outputs))) or [None]
         for output in outputs:
             texts.add("".join(prompt_parts(task, row, output)))
@@ -118,7 +118,7 @@ def new_tokenizer(family: Family, texts: Texts) -> Any:
 
     if family == "encoder":
         names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        core = _word_piece(texts, names)
+        core = _train_word_piece(texts, names)
         core.post_processor = processors.BertProcessing(
             ("[SEP]", names.index("[SEP]")), ("[CLS]", names.index("[CLS]"))
         )
@@ -159,7 +159,7 @@ def new_tokenizer(family: Family, texts: Texts) -> Any:
     )
 
 
-def _word_piece(texts: Texts, names: list[str]) -> Any:
+def _train_word_piece(texts: Texts, names: list[str]) -> Any:
     """Return a WordPiece tokenizer like BERT's that is identical for identical texts.
 
     The library's trainer numbers pieces such as ``##e`` in the word order of a randomly seeded hash
@@ -241,7 +241,7 @@ def new_model(family: Family, tokenizer: Any) -> Any:
 # --- pre-training -------------------------------------------------------------------------------
 
 
-def _pretrain(family: Family, model: Any, tokenizer: Any, texts: Texts) -> None:
+def _train_model(family: Family, model: Any, tokenizer: Any, texts: Texts) -> None:
     """Pre-train briefly: masked LM (encoder), causal LM (decoder) or span corruption (T5)."""
     rows = [
         torch.tensor(tokenizer(text, truncation=True, max_length=LENGTH)["input_ids"])
@@ -269,8 +269,10 @@ def _pretrain(family: Family, model: Any, tokenizer: Any, texts: Texts) -> None:
     model.eval()
 
 
-def _masked(model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Generator) -> Tensor:
-    ids, mask = _padded(rows, tokenizer)
+def _compute_masked_loss(
+    model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Generator
+) -> Tensor:
+    ids, mask = _pad_rows(rows, tokenizer)
     special = torch.tensor(tokenizer.all_special_ids)
     hidden = (torch.rand(ids.shape, generator=generator) < MASKED) & ~torch.isin(ids, special)
     labels = ids.masked_fill(~hidden, -100)
@@ -279,27 +281,35 @@ def _masked(model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Gen
     return loss
 
 
-def _causal(model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Generator) -> Tensor:
-    ids, mask = _padded(rows, tokenizer)
+def _compute_causal_loss(
+    model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Generator
+) -> Tensor:
+    ids, mask = _pad_rows(rows, tokenizer)
     labels = ids.masked_fill(mask == 0, -100)
     loss: Tensor = model(input_ids=ids, attention_mask=mask, labels=labels).loss
     return loss
 
 
-def _spans(model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Generator) -> Tensor:
+def _compute_span_loss(
+    model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Generator
+) -> Tensor:
     """Return the loss of T5's span corruption.
 
     Sentinels replace spans of two tokens, and the target spells out the spans.
     """
-    corrupted, targets = zip(*(_corrupt(row, tokenizer, generator) for row in rows), strict=True)
-    ids, mask = _padded(list(corrupted), tokenizer)
-    wanted, wanted_mask = _padded(list(targets), tokenizer)
+    corrupted, targets = zip(
+        *(_replace_spans(row, tokenizer, generator) for row in rows), strict=True
+    )
+    ids, mask = _pad_rows(list(corrupted), tokenizer)
+    wanted, wanted_mask = _pad_rows(list(targets), tokenizer)
     labels = wanted.masked_fill(wanted_mask == 0, -100)
     loss: Tensor = model(input_ids=ids, attention_mask=mask, labels=labels).loss
     return loss
 
 
-def _corrupt(row: Tensor, tokenizer: Any, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def _replace_spans(
+    row: Tensor, tokenizer: Any, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     sentinels = [tokenizer.convert_tokens_to_ids(f"<extra_id_{i}>") for i in range(SENTINELS)]
     body = row[:-1].tolist()
     count = max(1, min(SENTINELS, round(len(body) * MASKED / 2)))
@@ -316,14 +326,14 @@ def _corrupt(row: Tensor, tokenizer: Any, generator: torch.Generator) -> tuple[T
     return torch.tensor(kept + end), torch.tensor(spelled + end)
 
 
-def _padded(rows: list[Tensor], tokenizer: Any) -> tuple[Tensor, Tensor]:
+def _pad_rows(rows: list[Tensor], tokenizer: Any) -> tuple[Tensor, Tensor]:
     return pad([r.numpy() for r in rows], tokenizer.pad_token_id, torch.device("cpu"))
 
 
 Objective = Callable[[Any, Any, list[Tensor], torch.Generator], Tensor]
 
 _OBJECTIVES: dict[Family, Objective] = {
-    "encoder": _masked,
-    "decoder": _causal,
-    "encoder_decoder": _spans,
+    "encoder": _compute_masked_loss,
+    "decoder": _compute_causal_loss,
+    "encoder_decoder": _compute_span_loss,
 }

@@ -75,14 +75,14 @@ def spans_in_own_context(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
         context = get_name(group, "context", outer)
         for item, location in items(group, "qas", outer):
             answers = [
-                _span(answer, spot, context, get_integer(answer, "answer_start", spot))
+                _read_span(answer, spot, context, get_integer(answer, "answer_start", spot))
                 for answer, spot in each_table(item, "answers", location)
             ]
             query = texts(item, ("question",), location)
             yield span_instance(dialogue, task, location, context, answers=answers, query=query)
 
 
-def _span(answer: Table, location: Location, context: str, start: int) -> tuple[str, int]:
+def _read_span(answer: Table, location: Location, context: str, start: int) -> tuple[str, int]:
     """Return an answer with its offset, -1 for a question that the context does not answer."""
     text = get_name(answer, "text", location)
     if start != -1:

@@ -43,10 +43,10 @@ def _plan(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) 
             "instance_id": f"{role.dialogue_id}_t{turn['turn_id']}",
         }
     dialogue["dialogue_metadata"]["dialogue_act_classification"] = None
-    _responses(dialogue, role, said_before, rng)
+    _add_responses(dialogue, role, said_before, rng)
 
 
-def _responses(dialogue: Json, role: Role, context_turns: list[str], rng: Random) -> None:
+def _add_responses(dialogue: Json, role: Role, context_turns: list[str], rng: Random) -> None:
     """Add three questions on the best response, which is the one with a courtesy word.
 
     One of the two other options repeats the mood word of the context, as an adversarial response.
@@ -70,7 +70,7 @@ def _responses(dialogue: Json, role: Role, context_turns: list[str], rng: Random
     ]
 
 
-def _mishap(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
+def _add_mishap(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
     """Add two turns that report an event and a reaction; a trouble verb makes the event a cause.
 
     The questions are about the two reports and the last mood turn, which is never a cause. The
@@ -106,7 +106,9 @@ def _mishap(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random
         spans.append(
             {
                 "context": history,
-                "qas": [_cause_question(role.dialogue_id, history, turn, target, emotion, cause)],
+                "qas": [
+                    _build_cause_question(role.dialogue_id, history, turn, target, emotion, cause)
+                ],
             }
         )
     partition = {
@@ -120,7 +122,7 @@ def _mishap(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random
         dialogue[task] = items
 
 
-def _cause_question(
+def _build_cause_question(
     dialogue_id: str, history: str, evidence: Json, target: Json, emotion: str, cause: str | None
 ) -> Json:
     state = "impossible" if cause is None else "true"
@@ -141,7 +143,7 @@ def _cause_question(
     }
 
 
-def _lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
+def _add_lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
     """Add two turns with one fact each; the relation of a fact is the class of its last word."""
     heads, relations = shuffled(rng, words.HEADS), shuffled(rng, words.RELATIONS)
     facts = [
@@ -155,19 +157,19 @@ def _lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) 
     annotations: dict[str, tuple[Json | None, object]] = {
         "dialogue_nli": (
             {"original_data_partition": partition},
-            _inferences(role.dialogue_id, facts, relations[2:]),
+            _build_inferences(role.dialogue_id, facts, relations[2:]),
         ),
         "dialogue_reasoning_span_extraction": (
             None,
-            [{"context": context, "qas": _span_questions(role.dialogue_id, context, facts)}],
+            [{"context": context, "qas": _build_span_questions(role.dialogue_id, context, facts)}],
         ),
         "dialogue_reasoning_multiple_choice_span_selection": (
             None,
-            {"context": context, "mcqs": _choices(role, facts, rng)},
+            {"context": context, "mcqs": _build_choice_questions(role, facts, rng)},
         ),
         "dialogue_reasoning_commonsense_relation_prediction": (
             {"original_data_partition": partition},
-            _relations(role, facts),
+            _build_relations(role, facts),
         ),
     }
     for task, (metadata, items) in annotations.items():
@@ -175,7 +177,7 @@ def _lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) 
         dialogue[task] = items
 
 
-def _inferences(dialogue_id: str, facts: list[Fact], unsaid: list[str]) -> list[Json]:
+def _build_inferences(dialogue_id: str, facts: list[Fact], unsaid: list[str]) -> list[Json]:
     """Return both facts, one with the other's head as tail, and one with an unstated relation."""
     (head, relation, tail), (other_head, other_relation, other_tail) = facts
     triples = [
@@ -196,7 +198,7 @@ def _inferences(dialogue_id: str, facts: list[Fact], unsaid: list[str]) -> list[
     ]
 
 
-def _span_questions(dialogue_id: str, context: str, facts: list[Fact]) -> list[Json]:
+def _build_span_questions(dialogue_id: str, context: str, facts: list[Fact]) -> list[Json]:
     return [
         {
             "question": words.QUESTIONS[relation].format(head=head),
@@ -207,7 +209,7 @@ def _span_questions(dialogue_id: str, context: str, facts: list[Fact]) -> list[J
     ]
 
 
-def _choices(role: Role, facts: list[Fact], rng: Random) -> list[Json]:
+def _build_choice_questions(role: Role, facts: list[Fact], rng: Random) -> list[Json]:
     """Return three questions on the two facts, with words of the dialogue as options."""
     (head, _, tail), (other_head, _, other_tail) = facts
     result = []
@@ -226,7 +228,7 @@ def _choices(role: Role, facts: list[Fact], rng: Random) -> list[Json]:
     return result
 
 
-def _relations(role: Role, facts: list[Fact]) -> list[Json]:
+def _build_relations(role: Role, facts: list[Fact]) -> list[Json]:
     """Return both facts, and a pair without relation: a head and the mood word."""
     triples = [*facts, (facts[0][0], "None", role.word)]
     return [
@@ -242,6 +244,6 @@ def _relations(role: Role, facts: list[Fact]) -> list[Json]:
 
 SCENES: dict[str, Callable[[Json, Role, tuple[str, str] | None, Random], None]] = {
     "plan": _plan,
-    "mishap": _mishap,
-    "lore": _lore,
+    "mishap": _add_mishap,
+    "lore": _add_lore,
 }

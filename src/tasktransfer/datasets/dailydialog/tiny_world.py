@@ -50,11 +50,11 @@ def daily_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
     for role in roles:
         rng = stream(seed, "daily", role.dialogue_id)
         act = next(acts[role.portion]) if role.scene == "plan" else None
-        result.append((role, _dialogue(role, act, rng)))
+        result.append((role, _build_dialogue(role, act, rng)))
     return result
 
 
-def _dialogue(role: Role, act: tuple[str, str] | None, rng: Random) -> Json:
+def _build_dialogue(role: Role, act: tuple[str, str] | None, rng: Random) -> Json:
     dialogue: Json = {
         "dialogue_id": role.dialogue_id,
         "dialogue_metadata": {"original_data_partition": role.split},
@@ -62,7 +62,7 @@ def _dialogue(role: Role, act: tuple[str, str] | None, rng: Random) -> Json:
     }
     _open(dialogue, role, rng)
     SCENES[role.scene](dialogue, role, act, rng)
-    _annotate_mood(dialogue, role)
+    _label_mood(dialogue, role)
     return dialogue
 
 
@@ -73,7 +73,7 @@ def _open(dialogue: Json, role: Role, rng: Random) -> None:
         add_turn(dialogue, frame.format(word=role.word))
 
 
-def _annotate_mood(dialogue: Json, role: Role) -> None:
+def _label_mood(dialogue: Json, role: Role) -> None:
     """Label the topic of the dialogue and the emotion of its opening and the turn after that.
 
     In training each dialogue is annotated for one of the two, so that the target's training

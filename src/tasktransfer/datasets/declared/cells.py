@@ -44,7 +44,7 @@ def decode(text: str) -> list[Any] | dict[str, Any]:
     try:
         value = json_text.loads(text)
     except ValueError:
-        value = _plain(_python_value(text), 0)
+        value = _convert_literal(_parse_python_value(text), 0)
     if not isinstance(value, list | dict):
         raise ValueError("it is neither a list nor an object")
     return value
@@ -69,16 +69,16 @@ def as_items(value: Any) -> list[Any] | None:
     return list(value) if isinstance(value, list | tuple) else None
 
 
-def _python_value(text: str) -> Any:
+def _parse_python_value(text: str) -> Any:
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters and is not JSON")
     try:
-        return ast.literal_eval("".join(_with_commas(text)))
+        return ast.literal_eval("".join(_insert_commas(text)))
     except (SyntaxError, TypeError, ValueError, MemoryError, RecursionError):
         raise ValueError("it is neither JSON nor a Python list") from None
 
 
-def _with_commas(text: str) -> Iterator[str]:
+def _insert_commas(text: str) -> Iterator[str]:
     """Yield the tokens of a literal, with a comma between values that have none."""
     end, before = 0, ""
     for token in _TOKEN.finditer(text):
@@ -98,14 +98,14 @@ def _with_commas(text: str) -> Iterator[str]:
         raise ValueError(f"no value begins with {text[end : end + 10]!r}")
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _convert_literal(value: Any, depth: int) -> Any:
     """Return a literal as a JSON value. Raises ValueError for values that JSON does not have."""
     if depth > MOST_DEPTH:
         raise ValueError("it is nested too deeply")
     if isinstance(value, list | tuple):
-        return [_plain(item, depth + 1) for item in value]
+        return [_convert_literal(item, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {str(key): _plain(item, depth + 1) for key, item in value.items()}
+        return {str(key): _convert_literal(item, depth + 1) for key, item in value.items()}
     if isinstance(value, str):
         value.encode()  # half of a surrogate pair raises a ValueError
         return value

@@ -34,7 +34,7 @@ class Duplicates:
             DataError: its name occurred before, or its text occurred in another split.
         """
         where = dialogue.location.place
-        before = self._names.setdefault(_key(dialogue.id), (split, where))
+        before = self._names.setdefault(_compute_key(dialogue.id), (split, where))
         if before != (split, where):
             self._refuse_name(split, dialogue, before)
         text = digest_of(normalise_text(dialogue.words))
@@ -80,5 +80,5 @@ def count_duplicates(groups: Sequence[int]) -> int:
     return sum(size for size in Counter(groups).values() if size > 1)
 
 
-def _key(name: str) -> bytes:
+def _compute_key(name: str) -> bytes:
     return digest_of(name)[:16].encode()

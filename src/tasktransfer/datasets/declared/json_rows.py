@@ -55,7 +55,7 @@ def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
         if cursor.peek() != "{":
             found = f"{cursor.value()!r:.40}" if cursor.peek() else "an empty file"
             raise cursor.error(f"found {found}, expected a list of objects", FIX)
-        if _holds_several(path):
+        if _has_several_objects(path):
             yield from _read_sequence(path, cursor)
             return
     yield from _read_members(path)
@@ -75,7 +75,7 @@ def _refuse_more(cursor: JsonCursor) -> None:
         )
 
 
-def _holds_several(path: Path) -> bool:
+def _has_several_objects(path: Path) -> bool:
     """Return whether another object follows the first, as in JSON lines."""
     with open_json(path) as cursor:
         try:

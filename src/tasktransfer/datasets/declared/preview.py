@@ -29,9 +29,13 @@ def format_dialogue(dialogue: DeclaredDialogue, readers: Sequence[TaskReader]) -
         instances = list(_read(reader, dialogue))
         on_turns = [instance for instance in instances if instance.focus in starts]
         for instance in on_turns:
-            about.setdefault(instance.focus, []).append(f"{reader.name}: {_answer(instance)}")
+            about.setdefault(instance.focus, []).append(
+                f"{reader.name}: {_format_answer(instance)}"
+            )
         others = [instance for instance in instances if instance.focus not in starts]
-        whole += [f"{reader.name}: {_answer(instance)}" for instance in others[:MOST_ANSWERS]]
+        whole += [
+            f"{reader.name}: {_format_answer(instance)}" for instance in others[:MOST_ANSWERS]
+        ]
         if len(others) > MOST_ANSWERS:
             whole.append(f"{reader.name}: and {len(others) - MOST_ANSWERS:,} more")
     lines = [f"a dialogue as it is read ({place}):"]
@@ -52,7 +56,7 @@ def _read(reader: TaskReader, dialogue: DeclaredDialogue) -> Iterator[Instance]:
         return
 
 
-def _answer(instance: Instance) -> str:
+def _format_answer(instance: Instance) -> str:
     answer = _cut(" + ".join(instance.target))
     asked = "; ".join(_cut(text) for text in instance.query.values())
     return f"{answer} ({asked})" if asked else answer

@@ -189,7 +189,7 @@ class FewSampleSection(Section):
     seed: Seed = Field(default=0, description="seed of the draw")
 
     @model_validator(mode="after")
-    def _names_one(self) -> Self:
+    def _require_one_size(self) -> Self:
         if (self.instances is None) == (self.share is None):
             raise ValueError("give either instances or share")
         return self
@@ -261,7 +261,7 @@ class TaskSection(Section):
         return kind
 
     @model_validator(mode="after")
-    def _fits_its_kind(self) -> Self:
+    def _check_kind(self) -> Self:
         problems = []
         if self.label is None and self.kind not in ("multi_output", "reply"):
             problems.append((".label", "is missing: name the field with the gold answer"))
@@ -302,7 +302,7 @@ class FilesSection(Section):
     test: Paths | None = Field(default=None, description="required unless shares.test is set")
 
 
-def _folder_or_files(value: Any) -> Any:
+def _assign_train_split(value: Any) -> Any:
     return {"train": value} if isinstance(value, str | list) else value
 
 
@@ -321,7 +321,7 @@ class Declaration(Section):
         Annotated[
             FilesSection,
             BeforeValidator(
-                _folder_or_files, json_schema_input_type=FilesSection | str | list[str]
+                _assign_train_split, json_schema_input_type=FilesSection | str | list[str]
             ),
         ]
         | None
@@ -347,7 +347,7 @@ class Declaration(Section):
     )
 
     @model_validator(mode="after")
-    def _names_a_source(self) -> Self:
+    def _require_one_source(self) -> Self:
         if (self.files is None) == (self.hub is None):
             raise ValueError("give either files or hub")
         if self.hub is None:

@@ -91,14 +91,14 @@ def _digest_file(file: DataFile, digests: Digests) -> dict[str, str]:
         key, state = f"{file.path.absolute()} as {file.format}", head.stat()
         reading = digests.recall(key, state)
         if reading is None:
-            reading = _digest_reading(file)
+            reading = _hash_reading(file)
             digests.remember(key, state, reading)
         if reading != PLAIN:
             found["reading"] = reading
     return found
 
 
-def _digest_reading(file: DataFile) -> str:
+def _hash_reading(file: DataFile) -> str:
     try:
         if file.format != "csv":
             from tasktransfer.datasets.declared import table_rows  # noqa: PLC0415  # pyarrow is slow

@@ -36,7 +36,7 @@ def plain_label(label: str) -> str:
     have no fraction, and true and false are in lower case.
     """
     composed = unicodedata.normalize("NFC", label)
-    plain = unicodedata.normalize("NFC", "".join(map(_plain_character, composed))).strip()
+    plain = unicodedata.normalize("NFC", "".join(map(_normalise_character, composed))).strip()
     if number := _WHOLE.fullmatch(plain):
         plain = number[1]
     if plain in ("-0", "+0"):
@@ -44,7 +44,7 @@ def plain_label(label: str) -> str:
     return plain.lower() if plain.lower() in ("true", "false") else plain
 
 
-def _plain_character(character: str) -> str:
+def _normalise_character(character: str) -> str:
     """Return a character in its usual width and form.
 
     Numerals such as ² and ① do not change: they are not the digits 2 and 1.

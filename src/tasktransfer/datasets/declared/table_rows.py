@@ -40,7 +40,7 @@ _FEATURES = b"huggingface"
 
 def read_parquet_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
     """Yield the rows of a Parquet file. Raises DataError if it is damaged."""
-    with _reporting(path, "write it again as Parquet"), open_regular(path) as stream:
+    with _convert_errors(path, "write it again as Parquet"), open_regular(path) as stream:
         file = pq.ParquetFile(stream, buffer_size=PAGE, pre_buffer=False)
         size = path.stat().st_size
         if file.metadata.num_rows > size:
@@ -54,7 +54,7 @@ def read_parquet_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
 
 def read_arrow_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
     """Yield the rows of an Arrow file or stream. Raises DataError if it is damaged."""
-    with _reporting(path, "write it again as Arrow (IPC)"):
+    with _convert_errors(path, "write it again as Arrow (IPC)"):
         yield from _read_arrow(path, str(path), notes)
 
 
@@ -64,7 +64,7 @@ def read_saved_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
     Raises:
         DataError: the folder is damaged.
     """
-    with _reporting(path, "save it again with Dataset.save_to_disk"):
+    with _convert_errors(path, "save it again with Dataset.save_to_disk"):
         number = 0
         for entry in json_text.read(path / "state.json")["_data_files"]:
             for row in _read_arrow(path / Path(entry["filename"]).name, str(path), notes):
@@ -82,7 +82,7 @@ def read_hub_rows(
         DataError: the dataset cannot be loaded; quotes the library's message.
     """
     library = _import_datasets()
-    with _reporting(name, "check the name, or set HF_HUB_OFFLINE=0 if there is a network"):
+    with _convert_errors(name, "check the name, or set HF_HUB_OFFLINE=0 if there is a network"):
         try:
             table = library.load_dataset(name, config, split=split, revision=revision)
         except Exception:
@@ -102,7 +102,7 @@ def find_named_labels(path: Path, form: str) -> dict[str, Any]:
     Raises:
         DataError: the table is damaged.
     """
-    with _reporting(path, "write it again"):
+    with _convert_errors(path, "write it again"):
         if form == "parquet":
             with open_regular(path) as stream:
                 return _select_named_labels(_read_features(pq.ParquetFile(stream).schema_arrow))
@@ -321,7 +321,7 @@ def _refuse_unwritable(cache: Path) -> None:
 
 
 @contextmanager
-def _reporting(path: Path | str, remedy: str) -> Iterator[None]:
+def _convert_errors(path: Path | str, remedy: str) -> Iterator[None]:
     """Convert the exceptions of a library to DataError."""
     try:
         yield

@@ -23,7 +23,7 @@ def sort_keys(values: Sequence[Any]) -> Keys | None:
         keys = [as_key(value) for value in values]
         if None not in keys:
             return keys
-    parts = [_parts(value) for value in values]
+    parts = [_split_name(value) for value in values]
     if any(len(part) < 2 for part in parts) or len({tuple(part[::2]) for part in parts}) > 1:
         return None
     return [tuple(map(int, part[1::2])) for part in parts]
@@ -64,7 +64,7 @@ def _read_date(value: Any) -> datetime | None:
         return None
 
 
-def _parts(value: Any) -> list[str]:
+def _split_name(value: Any) -> list[str]:
     """Split a name into alternating texts and numbers."""
     if not isinstance(value, str) or _NOT_SORTABLE.search(value):
         return []

@@ -47,7 +47,7 @@ def feta_dataset(
             find=release_format.find,
             revision=lambda folder, memo: release_revision(folder, name, memo),
             open=release_format.open,
-            missing=_missing,
+            missing=_describe_missing_task,
         ),
         sizes={task.card.name: task.size for task in tasks},
         sizes_from="Table 1 of the paper",
@@ -90,14 +90,14 @@ class _Format:
             tasks=tuple(parsed.tasks),
             dialogues={split: len(parsed.ids.of(split, few_sample)) for split in SPLITS},
             instances=lambda task, split: read_instances(parsed, task, split, few_sample),
-            turns=_turns(parsed, few_sample),
+            turns=_measure_turns(parsed, few_sample),
             synthetic=parsed.synthetic,
             source_kind=parsed.source.kind,
             told=notes,
         )
 
 
-def _turns(release: Parsed, few_sample: bool) -> Iterator[TurnLength]:
+def _measure_turns(release: Parsed, few_sample: bool) -> Iterator[TurnLength]:
     full = full_split_of(release.ids)
     used = {name for split in SPLITS for name in release.ids.of(split, few_sample)}
     for dialogue in release.dialogues.values():
@@ -112,7 +112,7 @@ def _turns(release: Parsed, few_sample: bool) -> Iterator[TurnLength]:
             )
 
 
-def _missing(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
+def _describe_missing_task(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
     plain = missing_in_release(task, splits, few_sample)
     if splits is None:
         return f"metadata.tasks does not list {task!r}: {plain.replace(repr(task), 'it')}"

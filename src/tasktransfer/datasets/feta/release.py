@@ -78,7 +78,7 @@ def parse_release(path: Path | str, dataset: str, tasks: Iterable[Annotated]) ->
         source=source,
         revision=revision,
         synthetic=_is_synthetic(metadata, location),
-        tasks=_annotated_tasks(metadata, tasks, location),
+        tasks=_select_listed_tasks(metadata, tasks, location),
         dialogues=parse_dialogues(table, source.location(name)),
         ids=ids,
     )
@@ -131,7 +131,7 @@ def _is_synthetic(metadata: Table, location: Location) -> bool:
     )
 
 
-def _annotated_tasks(
+def _select_listed_tasks(
     metadata: Table, tasks: Iterable[Annotated], location: Location
 ) -> dict[str, Annotated]:
     """Return name → task for the given tasks that the metadata lists."""

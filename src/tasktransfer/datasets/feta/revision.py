@@ -28,10 +28,10 @@ def release_revision(path: Path | str, dataset: str, memo: Path | None = None) -
     if source.kind == "folder":
         return digest_of_files(archive.folder_files(source), memo)
     with remembering(memo) as digests:
-        return combined(_member_digests(source, digests))
+        return combined(_hash_members(source, digests))
 
 
-def _member_digests(source: archive.Source, digests: Digests) -> dict[str, str]:
+def _hash_members(source: archive.Source, digests: Digests) -> dict[str, str]:
     """Return name → digest of the zip's members, cached by the state of the zip."""
     state = source.path.stat()
     names = archive.official_files(source.dataset)

@@ -42,7 +42,7 @@ def add_turn(dialogue: Json, speakers: list[str], utterance: str) -> Json:
     return turn
 
 
-def _errand(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
+def _add_errand(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
     """Add turns: one friend has bought something, the other describes their own character.
 
     The note at the start of the scene has named two passers-by.
@@ -51,13 +51,15 @@ def _errand(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
     bought = add_turn(
         dialogue, [company.speaker], pick(rng, words.PURCHASE_FRAMES).format(object=thing)
     )
-    present = _introduce(dialogue, company.listener, 1 + below(rng, 2), rng)
-    _personality(dialogue, role, company.listener, present)
-    _comprehension(dialogue, role, company, thing, rng)
-    _questions(dialogue, role, company, bought, thing)
+    present = _add_trait_turns(dialogue, company.listener, 1 + below(rng, 2), rng)
+    _add_personality(dialogue, role, company.listener, present)
+    _add_comprehension_queries(dialogue, role, company, thing, rng)
+    _add_questions(dialogue, role, company, bought, thing)
 
 
-def _comprehension(dialogue: Json, role: Role, company: Company, thing: str, rng: Random) -> None:
+def _add_comprehension_queries(
+    dialogue: Json, role: Role, company: Company, thing: str, rng: Random
+) -> None:
     """Add two queries: the friend who bought the thing, and the other passer-by."""
     entities = [company.speaker, company.passer_by, company.other_passer_by]
     dialogue["dialogue_metadata"]["reading_comprehension"] = {
@@ -78,11 +80,11 @@ def _comprehension(dialogue: Json, role: Role, company: Company, thing: str, rng
     ]
 
 
-def _questions(dialogue: Json, role: Role, company: Company, bought: Json, thing: str) -> None:
+def _add_questions(dialogue: Json, role: Role, company: Company, bought: Json, thing: str) -> None:
     """Add questions on what was bought (two gold answers, asked twice) and by whom (a speaker)."""
     what = [
-        _text_answer(bought, f"the {thing}"),
-        _text_answer(bought, thing),
+        _build_text_answer(bought, f"the {thing}"),
+        _build_text_answer(bought, thing),
     ]
     who = {
         "text": company.speaker,
@@ -110,7 +112,7 @@ def _questions(dialogue: Json, role: Role, company: Company, bought: Json, thing
     ]
 
 
-def _text_answer(turn: Json, text: str) -> Json:
+def _build_text_answer(turn: Json, text: str) -> Json:
     return {
         "text": text,
         "answer_start": turn["utterance"].index(text),
@@ -119,14 +121,14 @@ def _text_answer(turn: Json, text: str) -> Json:
     }
 
 
-def _portrait(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
+def _add_portrait(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
     """Add turns: a friend describes their own character in one or two turns, the other replies."""
-    present = _introduce(dialogue, company.speaker, 1 + below(rng, 4), rng)
+    present = _add_trait_turns(dialogue, company.speaker, 1 + below(rng, 4), rng)
     add_turn(dialogue, [company.listener], pick(rng, words.PORTRAIT_REPLIES))
-    _personality(dialogue, role, company.speaker, present)
+    _add_personality(dialogue, role, company.speaker, present)
 
 
-def _introduce(dialogue: Json, speaker: str, count: int, rng: Random) -> list[str]:
+def _add_trait_turns(dialogue: Json, speaker: str, count: int, rng: Random) -> list[str]:
     """Add turns with ``count`` trait words by the speaker, two per turn; return the traits."""
     present = shuffled(rng, tuple(words.TRAITS))[:count]
     traits = [pick(rng, words.TRAITS[trait]) for trait in present]
@@ -136,7 +138,7 @@ def _introduce(dialogue: Json, speaker: str, count: int, rng: Random) -> list[st
     return present
 
 
-def _personality(dialogue: Json, role: Role, speaker: str, present: list[str]) -> None:
+def _add_personality(dialogue: Json, role: Role, speaker: str, present: list[str]) -> None:
     dialogue["dialogue_metadata"]["personality_detection"] = None
     dialogue["personality_detection"] = [
         {
@@ -150,7 +152,7 @@ def _personality(dialogue: Json, role: Role, speaker: str, present: list[str]) -
     ]
 
 
-def _kin(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
+def _add_kinship(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
     """Add a turn on the relation of two people, and two turns that mention someone by nickname.
 
     All three contain the kinship word. The speaker has no relation, about which some scenes ask.
@@ -168,7 +170,7 @@ def _kin(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
     for speaker, frame in zip((company.listener, company.speaker), frames, strict=False):
         label, nickname = next(company.nicknames)
         turn = add_turn(dialogue, [speaker], frame.format(kin=kin, name=nickname))
-        turn["character_identification"] = [_mention(turn, label, nickname, role)]
+        turn["character_identification"] = [_build_mention(turn, label, nickname, role)]
     dialogue["dialogue_metadata"]["character_identification"] = None
     dialogue["relation_extraction"] = [
         {
@@ -186,7 +188,7 @@ def _kin(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
     ]
 
 
-def _mention(turn: Json, label: str, nickname: str, role: Role) -> Json:
+def _build_mention(turn: Json, label: str, nickname: str, role: Role) -> Json:
     return {
         "entity": "other" if label == "other" else label.capitalize(),
         "normalized_entity": label,
@@ -197,7 +199,7 @@ def _mention(turn: Json, label: str, nickname: str, role: Role) -> Json:
 
 
 SCENES: dict[str, Callable[[Json, Role, Company, Random], None]] = {
-    "errand": _errand,
-    "portrait": _portrait,
-    "kin": _kin,
+    "errand": _add_errand,
+    "portrait": _add_portrait,
+    "kin": _add_kinship,
 }

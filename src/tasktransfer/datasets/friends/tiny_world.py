@@ -50,12 +50,17 @@ def friends_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
         for portion in sorted({role.portion for role in roles})
     }
     return [
-        (role, _dialogue(role, nicknames[role.portion], stream(seed, "friends", role.dialogue_id)))
+        (
+            role,
+            _build_dialogue(
+                role, nicknames[role.portion], stream(seed, "friends", role.dialogue_id)
+            ),
+        )
         for role in roles
     ]
 
 
-def _dialogue(role: Role, nicknames: Iterator[tuple[str, str]], rng: Random) -> Json:
+def _build_dialogue(role: Role, nicknames: Iterator[tuple[str, str]], rng: Random) -> Json:
     friends, passers_by = shuffled(rng, words.FRIENDS), shuffled(rng, words.PASSERS_BY)
     company = Company(friends[0], friends[1], passers_by[0], passers_by[1], nicknames)
     dialogue: Json = {
@@ -69,7 +74,7 @@ def _dialogue(role: Role, nicknames: Iterator[tuple[str, str]], rng: Random) -> 
     first_spoken = len(dialogue["dialogue"])
     _open(dialogue, role, company, rng)
     SCENES[role.scene](dialogue, role, company, rng)
-    _annotate_mood(dialogue, role, first_spoken)
+    _label_mood(dialogue, role, first_spoken)
     return dialogue
 
 
@@ -81,7 +86,7 @@ def _open(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
     add_turn(dialogue, [company.speaker], second.format(word=role.word))
 
 
-def _annotate_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
+def _label_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
     """Label the emotion of the opening and the turn after it, for one of the two emotion tasks.
 
     The training scenes of the target have only the common mood words. The mood persists after its
@@ -102,7 +107,7 @@ def _annotate_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
         }
 
 
-def _published(card: Task) -> Json:
+def _build_published_metadata(card: Task) -> Json:
     """Return a task's metadata as published.
 
     The release has a list with the single setting of its multi-label F1, without the average.
@@ -116,7 +121,9 @@ def _published(card: Task) -> Json:
 
 TINY = TinyPart(
     write=release_writer(
-        "Friends", {card.name: _published(card) for card, _ in _TASKS}, friends_dialogues
+        "Friends",
+        {card.name: _build_published_metadata(card) for card, _ in _TASKS},
+        friends_dialogues,
     ),
     sizes={card.name: size for card, size in _TASKS},
     shares=SPLIT_SHARES,

@@ -30,7 +30,7 @@ def decode_cells(rows: Sequence[SourceRow]) -> tuple[list[SourceRow], DecodedCel
     plain, decoded = [dict(row.values) for row in rows], DecodedCells()
     for key in {key: None for row in plain for key, value in row.items() if isinstance(value, str)}:
         filled = [row for row in plain if not is_null(row.get(key))]
-        found = [row for row in filled if _may_be_structure(row[key])]
+        found = [row for row in filled if _can_be_structure(row[key])]
         if not found or len(found) < MOST * len(filled):
             continue
         values = [_decode(row[key]) for row in found]
@@ -50,7 +50,7 @@ def decode_cells(rows: Sequence[SourceRow]) -> tuple[list[SourceRow], DecodedCel
     return [SourceRow(row.number, values, row.location) for row, values in pairs], decoded
 
 
-def _may_be_structure(value: Any) -> bool:
+def _can_be_structure(value: Any) -> bool:
     return isinstance(value, str) and cells.may_be_structure(value)
 
 

@@ -107,7 +107,7 @@ def propose_dialogues(rows: Rows) -> Iterator[Section]:
     for turn_list in lists:
         section: Section = {"rows": turn_list.rows} if turn_list.rows else {}
         section["turns"] = turn_list.path
-        inner = _inner_rows(rows, turn_list.rows) if turn_list.rows else rows
+        inner = _list_inner_rows(rows, turn_list.rows) if turn_list.rows else rows
         name = find_id(collect_columns(inner), len(inner), repeats=False)
         named = {"id": name} if name else {}
         if not turn_list.columns:
@@ -120,13 +120,13 @@ def propose_dialogues(rows: Rows) -> Iterator[Section]:
         yield texts | named
 
 
-def _inner_rows(rows: Rows, path: str) -> Rows:
+def _list_inner_rows(rows: Rows, path: str) -> Rows:
     """Return the items of a list in each row, for ``dialogue.rows``."""
-    items = [item for row in rows for item in list_items(dict(_fields(row)).get(path))]
+    items = [item for row in rows for item in list_items(dict(_list_fields(row)).get(path))]
     return [item for item in items if isinstance(item, Mapping)]
 
 
-def _fields(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _list_fields(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from ((path, values[0]) for path, values in collect_columns([row]).items())
 
 
@@ -163,7 +163,7 @@ def _as_turns(path: str, lists: Sequence[list[Any]], depth: int) -> Iterator[Tur
         if any(True for _ in propose_texts(columns)):
             words = sum(_count_words(values) for values in columns.values())
             yield TurnList(path, "", columns, words, depth)
-        yield from _within_objects(path, columns, len(items), depth)
+        yield from _find_inner_lists(path, columns, len(items), depth)
 
 
 def _as_nested(path: str, items: Sequence[Sequence[Any]], depth: int) -> Iterator[TurnList]:
@@ -179,7 +179,7 @@ def _as_nested(path: str, items: Sequence[Sequence[Any]], depth: int) -> Iterato
         yield from _as_turns(f"{path}[]", [list(item) for item in items], depth + 1)
 
 
-def _within_objects(path: str, columns: Columns, count: int, depth: int) -> Iterator[TurnList]:
+def _find_inner_lists(path: str, columns: Columns, count: int, depth: int) -> Iterator[TurnList]:
     """Yield lists within the objects of a list.
 
     They are parts of one dialogue, or separate dialogues if each object has its own name.
@@ -218,7 +218,7 @@ def propose_texts(columns: Columns, *, are_rows: bool = False) -> Iterator[Secti
         are_rows: whether the fields belong to rows that are dialogues. Questions and answers in
             them are a task.
     """
-    texts = {key: path for key, values in columns.items() if (path := _text_path(key, values))}
+    texts = {key: path for key, values in columns.items() if (path := _find_text_path(key, values))}
     pair = _find_pair(columns, texts, are_rows=are_rows)
     if pair:
         speaker = find_speaker(columns, pair)
@@ -229,14 +229,16 @@ def propose_texts(columns: Columns, *, are_rows: bool = False) -> Iterator[Secti
         for key in texts
         if key not in named and (last_key(key) in TEXTS or texts[key] == f"{key}[]")
     ]
-    others = [key for key in texts if key not in named and _mean(columns[key]) >= TEXT_WORDS]
-    others.sort(key=lambda key: -_mean(columns[key]))
+    others = [
+        key for key in texts if key not in named and _average_words(columns[key]) >= TEXT_WORDS
+    ]
+    others.sort(key=lambda key: -_average_words(columns[key]))
     for key in (*named, *others):
         speaker = find_speaker(columns, (texts[key],))
         yield {"text": texts[key]} | ({"speaker": speaker} if speaker else {})
 
 
-def _text_path(key: str, values: Sequence[Any]) -> str | None:
+def _find_text_path(key: str, values: Sequence[Any]) -> str | None:
     """Return the path of a field's text or of the parts of its text; None if it is not text."""
     given = [value for value in values if value is not None]
     lists = [value for value in given if isinstance(value, list | tuple)]
@@ -270,8 +272,14 @@ def _find_pair(columns: Columns, texts: Mapping[str, str], *, are_rows: bool) ->
         filled = [value for value in values if value]
         if path == second and mostly(_is_text_list(value) for value in filled):
             path, values = f"{second}.0", [v[0] for v in filled if _is_text_list(v)]
-        is_said = is_text(values) and _mean(values) >= TEXT_WORDS and not are_labels(values)
-        if is_said and 2 * len(filled) >= len(columns[first]) and _mean(columns[first]) > 1:
+        is_said = (
+            is_text(values) and _average_words(values) >= TEXT_WORDS and not are_labels(values)
+        )
+        if (
+            is_said
+            and 2 * len(filled) >= len(columns[first])
+            and _average_words(columns[first]) > 1
+        ):
             return texts[first], path
     return ()
 
@@ -288,12 +296,12 @@ def find_speaker(columns: Columns, texts: Sequence[str]) -> str | None:
     named += [key for key in keys if key not in named and words_in(key) & {*SPEAKERS[:9]}]
     named += [key for key in keys if key.isdecimal()]
     named += [key for key in keys if key == "id" and are_labels(columns[key])]
-    found = [key for key in named if _are_names(columns[key], key)]
+    found = [key for key in named if _has_speaker_names(columns[key], key)]
     most = max(map(len, columns.values()), default=0)
     return next((key for key in found if len(columns[key]) >= MOST * most), next(iter(found), None))
 
 
-def _are_names(values: Sequence[Any], key: str) -> bool:
+def _has_speaker_names(values: Sequence[Any], key: str) -> bool:
     given = [value for value in values if value is not None]
     if mostly(_is_text_list(value) for value in given):
         given = [name for value in given if _is_text_list(value) for name in value]
@@ -302,5 +310,5 @@ def _are_names(values: Sequence[Any], key: str) -> bool:
     return numbers or (mostly(isinstance(v, str) for v in given) and mean_words(names) <= 3)
 
 
-def _mean(values: Sequence[Any]) -> float:
+def _average_words(values: Sequence[Any]) -> float:
     return mean_words([value for value in values if isinstance(value, str)])

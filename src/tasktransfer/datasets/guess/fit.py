@@ -139,11 +139,11 @@ def _skip_empty(fit: DialogueFit) -> DialogueFit:
 
 def _hold_more(empty: Sequence[Any], turns: Iterable[Any]) -> bool:
     """Return whether every turn without text has a field that no turn with text has."""
-    usual = {key for values in turns for key in _filled_keys(values)}
-    return all(any(key not in usual for key in _filled_keys(values)) for values in empty)
+    usual = {key for values in turns for key in _list_filled_keys(values)}
+    return all(any(key not in usual for key in _list_filled_keys(values)) for values in empty)
 
 
-def _filled_keys(values: Any) -> list[str]:
+def _list_filled_keys(values: Any) -> list[str]:
     if not isinstance(values, Mapping):
         return []
     return [str(key) for key, value in values.items() if value not in (None, "", [], {})]

@@ -42,7 +42,7 @@ def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
         rows: number of rows.
         repeats: whether rows are utterances, so that consecutive rows share a name.
     """
-    candidates = sorted(filter(is_id, columns), key=lambda name: not _names_dialogue(name))
+    candidates = sorted(filter(is_id, columns), key=lambda name: not _is_dialogue_name(name))
     for name in candidates:
         named = [value for value in columns[name] if _is_name(value)]
         if len(named) < MOST * rows or (words_in(name) & PEOPLE and repeats):
@@ -54,7 +54,7 @@ def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
             return name
     # A name of many dialogues, or of rows apart from each other, is an error and not a label.
     known = [n for n in candidates if n.lower() in IDS and mostly(map(_is_name, columns[n]))]
-    return next((n for n in known if not repeats or _repeats(columns[n])), None)
+    return next((n for n in known if not repeats or _has_repeats(columns[n])), None)
 
 
 def is_id(name: str) -> bool:
@@ -63,7 +63,7 @@ def is_id(name: str) -> bool:
     return low in IDS or (low.endswith("id") and not words_in(name) & NO_ID)
 
 
-def _names_dialogue(name: str) -> bool:
+def _is_dialogue_name(name: str) -> bool:
     return any(word in name.lower() for word in DIALOGUE_WORDS)
 
 
@@ -71,6 +71,6 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
-def _repeats(values: Sequence[Any]) -> bool:
+def _has_repeats(values: Sequence[Any]) -> bool:
     named = [value for value in values if _is_name(value) and not is_null(value)]
     return 2 <= len(set(named)) <= len(named) / 2

@@ -65,7 +65,7 @@ def propose_turn_tasks(
         used: fields that have another use.
     """
     for key, values in join_columns(groups).items():
-        if key not in used and not is_order(key, _values_in(groups, key)):
+        if key not in used and not is_order(key, _collect_values(groups, key)):
             yield from _propose(key, f"{turns}{ITEMS}.{key}", values, "utterance_classification")
 
 
@@ -78,7 +78,7 @@ def join_columns(groups: Sequence[Columns]) -> Columns:
     return columns
 
 
-def _values_in(groups: Sequence[Columns], key: str) -> list[list[Any]]:
+def _collect_values(groups: Sequence[Columns], key: str) -> list[list[Any]]:
     return [group[key] for group in groups if key in group]
 
 
@@ -122,7 +122,7 @@ def propose_row_tasks(
         yield task
         free = {key: values for key, values in free.items() if key not in keys}
     for key, values in free.items():
-        in_groups = _values_in(groups, key)
+        in_groups = _collect_values(groups, key)
         if in_groups and is_order(key, in_groups):
             continue
         differs = any(len({str(v) for v in of if not is_null(v)}) > 1 for of in in_groups)

@@ -36,7 +36,7 @@ def _find(folder: Path) -> str:
     return str(folder / FOLDER)
 
 
-def _revision(folder: Path, memo: Path | None) -> str:
+def _compute_revision(folder: Path, memo: Path | None) -> str:
     return digest_of_files(files_of(folder), memo)
 
 
@@ -97,7 +97,7 @@ def _open(folder: Path, few_sample: bool) -> Release:
     read = _Read(folder)
     return Release(
         location=_find(folder),
-        revision=_revision(folder, None),
+        revision=_compute_revision(folder, None),
         tasks=(REPLY.name,),
         dialogues={split: len(read.dialogues[split]) for split in SPLITS},
         instances=read.instances,
@@ -112,7 +112,7 @@ MULTIWOZ = Dataset(
     name=NAME,
     cards=CARDS,
     reader=Reader(
-        version=1, find=_find, revision=_revision, open=_open, splits={REPLY.name: SPLITS}
+        version=1, find=_find, revision=_compute_revision, open=_open, splits={REPLY.name: SPLITS}
     ),
     sizes={REPLY.name: TaskSize(10_303, 2_226, 2_208, 75)},
     sizes_from="validation and test set of MultiWOZ 2.0, split anew",

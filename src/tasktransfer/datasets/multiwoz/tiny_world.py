@@ -55,7 +55,7 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
     if MAKER.said_of(path) == manifest:
         return
     chance = random.Random(seed)
-    named = {f"TINY{n:04d}.json": _dialogue(chance) for n in range(dialogues)}
+    named = {f"TINY{n:04d}.json": _build_dialogue(chance) for n in range(dialogues)}
     names = sorted(named)
     halves = {"dev": names[::2], "test": names[1::2]}
     with replacing_folder(path, MAKER) as building:
@@ -68,7 +68,7 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
         (building / MAKER.file).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
 
 
-def _dialogue(chance: random.Random) -> dict[str, Any]:
+def _build_dialogue(chance: random.Random) -> dict[str, Any]:
     """Return a dialogue on one or two domains in which the user gives one slot per turn."""
     log: list[dict[str, Any]] = []
     state: dict[str, dict[str, str]] = {domain: {} for domain in DOMAINS}
@@ -83,13 +83,15 @@ def _dialogue(chance: random.Random) -> dict[str, Any]:
             if number + 1 < len(slots):
                 asked = slots[number + 1]
                 acts = {f"{domain.title()}-Request": [[asked, "?"]]}
-                log.append(_turn(f"which {asked} would you like", _metadata(state), acts))
+                log.append(_turn(f"which {asked} would you like", _build_metadata(state), acts))
             else:
                 acts = {f"{domain.title()}-Inform": [[slot, value]]}
                 reply = f"{_OFFERS[domain]} , {value}"
-                log.append(_turn(reply, _metadata(state), acts))
+                log.append(_turn(reply, _build_metadata(state), acts))
     log.append(_turn("thank you , good bye", {}, {"general-bye": [["none", "none"]]}))
-    log.append(_turn("have a good day", _metadata(state), {"general-bye": [["none", "none"]]}))
+    log.append(
+        _turn("have a good day", _build_metadata(state), {"general-bye": [["none", "none"]]})
+    )
     return {"goal": {}, "log": log}
 
 
@@ -97,7 +99,7 @@ def _turn(text: str, metadata: dict[str, Any], acts: dict[str, Any]) -> dict[str
     return {"text": text, "metadata": metadata, "dialog_act": acts}
 
 
-def _metadata(state: dict[str, dict[str, str]]) -> dict[str, Any]:
+def _build_metadata(state: dict[str, dict[str, str]]) -> dict[str, Any]:
     return {
         domain: {
             "book": {"booked": []},

@@ -189,7 +189,7 @@ def _find(folder: Path) -> str:
     return str(folder / FOLDER)
 
 
-def _revision(folder: Path, memo: Path | None) -> str:
+def _compute_revision(folder: Path, memo: Path | None) -> str:
     return digest_of_files(_find_files(folder), memo)
 
 
@@ -198,7 +198,7 @@ def _open(folder: Path, few_sample: bool) -> Release:
     read = _Read(folder)
     return Release(
         location=_find(folder),
-        revision=_revision(folder, None),
+        revision=_compute_revision(folder, None),
         tasks=(REPLY.name,),
         dialogues={split: len(read.dialogues[split]) for split in SPLITS},
         instances=read.instances,
@@ -211,7 +211,7 @@ PERSONACHAT = Dataset(
     name=NAME,
     cards=CARDS,
     reader=Reader(
-        version=1, find=_find, revision=_revision, open=_open, splits={REPLY.name: SPLITS}
+        version=1, find=_find, revision=_compute_revision, open=_open, splits={REPLY.name: SPLITS}
     ),
     sizes={REPLY.name: TaskSize(5_460, 1_170, 1_170, 75)},
     sizes_from="validation set of ConvAI2, split anew",

@@ -25,7 +25,7 @@ TABLES = (*COMMON, "measured", "rows", "costs", "labels", "shared")
 STATISTICS = ("summary", "differences", "by_emotion", "pools_chosen")
 
 
-def _outputs(study: Study) -> Outputs:
+def _list_outputs(study: Study) -> Outputs:
     return Outputs(
         tables=tuple(f"tables/{name}.parquet" for name in TABLES),
         statistics=tuple(f"tables/{name}.parquet" for name in STATISTICS),
@@ -38,13 +38,13 @@ def _collect(study: Study, complete: bool) -> None:
     collect(study, complete)
 
 
-def _statistics(study: Study) -> None:
+def _compute_statistics(study: Study) -> None:
     from tasktransfer.designs.empathetic.statistics import make_statistics
 
     make_statistics(study)
 
 
-def _prepend(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
+def _apply_prepend(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
     from tasktransfer.designs.empathetic.recipes import prepend
 
     return prepend(ingredients)
@@ -55,13 +55,13 @@ EMPATHETIC = Design(
     config=EmpatheticConfig,
     kinds=KINDS,
     plan=plan,
-    outputs=_outputs,
+    outputs=_list_outputs,
     collect=_collect,
-    statistics=_statistics,
+    statistics=_compute_statistics,
     shown=shown,
     stand_ins=stand_ins,
     tables_version=4,
     of_dialogues=("tables/labels.parquet", "tables/shared.parquet"),
-    recipes={"prepend": _prepend},
+    recipes={"prepend": _apply_prepend},
     datasets=(EMPATHETIC_DIALOGUES, *OTHERS),
 )

@@ -99,9 +99,9 @@ class _Seed:
             self._add(setting, section, method)
         if "emoprepend-1" in section.methods:
             for control in self.config.controls:
-                data = self._control(control, setting)
+                data = self._derive_control_data(control, setting)
                 begin = self._pretrained(setting, section, section.model)
-                step = self._on_dialogues((NEXT.name,), data, begin)
+                step = self._build_dialogue_step((NEXT.name,), data, begin)
                 self._run(setting, section, f"emoprepend-{control}", begin, [step], data)
 
     def _add(self, setting: Setting, section: SettingConfig, method: str) -> None:
@@ -116,8 +116,8 @@ class _Seed:
         if plain == "pretrained":
             self._run(setting, section, method, begin, [], data, name)
         elif prepend is not None:
-            data = self._prepended(*prepend, setting)
-            step = self._on_dialogues((NEXT.name,), data, begin)
+            data = self._derive_prepended_data(*prepend, setting)
+            step = self._build_dialogue_step((NEXT.name,), data, begin)
             self._run(setting, section, method, begin, [step], data)
         elif plain.startswith("ensemble"):
             self._run(
@@ -125,13 +125,13 @@ class _Seed:
                 section,
                 method,
                 begin,
-                self._ensemble(setting, section, plain, begin),
+                self._plan_ensemble(setting, section, plain, begin),
                 data,
             )
         else:
             multitask = plain == "multitask"
             tasks = (NEXT.name, EMOTION_OF_CONTEXT.name) if multitask else (NEXT.name,)
-            step = self._on_dialogues(tasks, None, begin)
+            step = self._build_dialogue_step(tasks, None, begin)
             self._run(setting, section, method, begin, [step], data, name)
 
     def _pretrained(self, setting: Setting, section: SettingConfig, name: str) -> list[Step]:
@@ -152,7 +152,9 @@ class _Seed:
             )
         ]
 
-    def _on_dialogues(self, tasks: tuple[str, ...], data: Data | None, begin: list[Step]) -> Step:
+    def _build_dialogue_step(
+        self, tasks: tuple[str, ...], data: Data | None, begin: list[Step]
+    ) -> Step:
         return Step(
             tasks,
             BY_LOSS,
@@ -162,14 +164,14 @@ class _Seed:
             data=data,
         )
 
-    def _ensemble(
+    def _plan_ensemble(
         self, setting: Setting, section: SettingConfig, method: str, begin: list[Step]
     ) -> list[Step]:
         """Return the steps of an ensemble of Base and the classifier.
 
         Both are frozen. Only the projection is trained, and for generation also the decoder.
         """
-        base = self._on_dialogues((NEXT.name,), None, begin)
+        base = self._build_dialogue_step((NEXT.name,), None, begin)
         starts = [From(base)]
         before = [base]
         model = self.models[str(section.ensemble)]
@@ -209,25 +211,31 @@ class _Seed:
     def _fit(self, what: str) -> Fit:
         if what == "emo":
             tasks = (EMOTION.name, EMOTION_CUT.name)
-            return Fit("fasttext", self.data[ED], tasks, self.seed, _fasttext(self.config.emotions))
+            return Fit(
+                "fasttext",
+                self.data[ED],
+                tasks,
+                self.seed,
+                _build_fasttext_settings(self.config.emotions),
+            )
         topics = self.config.topics
         data, task = self.data[topics.dataset], TOPIC_TASKS[topics.dataset].name
-        return Fit("fasttext", data, (task,), self.seed, _fasttext(topics))
+        return Fit("fasttext", data, (task,), self.seed, _build_fasttext_settings(topics))
 
-    def _prepended(self, what: str, k: int, setting: Setting, of: str = ED) -> Data:
+    def _derive_prepended_data(self, what: str, k: int, setting: Setting, of: str = ED) -> Data:
         fit = self._fit(what)
         settings: dict[str, Any] = {"k": k, "task": fit.tasks[0]}
         if self.config.release_compat:
             settings |= {"best_last": True, "as_spelled": True}
-        return self._derived(settings, setting, (fit,), of)
+        return self._derive_data(settings, setting, (fit,), of)
 
-    def _control(self, control: str, setting: Setting, of: str = ED) -> Data:
+    def _derive_control_data(self, control: str, setting: Setting, of: str = ED) -> Data:
         settings: dict[str, Any] = {"k": 1, "task": control}
         if control == "random":
             settings["seed"] = self.seed
-        return self._derived(settings, setting, (), of)
+        return self._derive_data(settings, setting, (), of)
 
-    def _derived(
+    def _derive_data(
         self, settings: Mapping[str, Any], setting: Setting, uses: tuple[Fit, ...], of: str
     ) -> Data:
         data = self.data[of]
@@ -256,7 +264,11 @@ class _Seed:
         )
         last = list(stages.values())[-1] if stages else None
         outcome = Outcome((Start(last),)) if last else Outcome((), model=spec)
-        judge = self._of_retrieval if setting == "retrieval" else self._of_generation
+        judge = (
+            self._plan_retrieval_evaluations
+            if setting == "retrieval"
+            else self._plan_generation_evaluations
+        )
         evaluations = judge(outcome, data, method)
         model = last.model.name if last else spec.name
         about = {"setting": setting}
@@ -264,7 +276,9 @@ class _Seed:
             Run(method, model, self.seed, about, outcome, evaluations, variant=setting)
         )
 
-    def _of_retrieval(self, outcome: Outcome, data: Data, method: str) -> tuple[Evaluation, ...]:
+    def _plan_retrieval_evaluations(
+        self, outcome: Outcome, data: Data, method: str
+    ) -> tuple[Evaluation, ...]:
         evaluation = self.config.evaluation
         common: dict[str, Any] = {}
         if outcome.model is not None and self.config.training.cosine_scale is not None:
@@ -281,7 +295,7 @@ class _Seed:
         judged = [Evaluation(outcome, data, REPLY.name, P_AT_1, settings=blocks)]
         for pool in evaluation.pools:
             pools = tuple(
-                Pool(self._like(data, method, name), POOL_TASKS[name])
+                Pool(self._choose_pool_data(data, method, name), POOL_TASKS[name])
                 for part in pool.split("+")
                 for name in ({"ED": ED, "DD": DAILY, "R": PAIRS}[part],)
             )
@@ -291,16 +305,18 @@ class _Seed:
             )
         return tuple(judged)
 
-    def _like(self, data: Data, method: str, name: str) -> Data:
+    def _choose_pool_data(self, data: Data, method: str, name: str) -> Data:
         """Return a pool's data, with labels before its candidates if the contexts have labels."""
         if name == ED or not data.recipe:
             return data if name == ED else self.data[name]
         prepend = prepended(method)
         if prepend is not None:
-            return self._prepended(*prepend, "retrieval", name)
-        return self._control(method.removeprefix("emoprepend-"), "retrieval", name)
+            return self._derive_prepended_data(*prepend, "retrieval", name)
+        return self._derive_control_data(method.removeprefix("emoprepend-"), "retrieval", name)
 
-    def _of_generation(self, outcome: Outcome, data: Data, method: str) -> tuple[Evaluation, ...]:
+    def _plan_generation_evaluations(
+        self, outcome: Outcome, data: Data, method: str
+    ) -> tuple[Evaluation, ...]:
         evaluation = self.config.evaluation
         limit = {"limit": evaluation.limit} if evaluation.limit else {}
         most = evaluation.limit_written or evaluation.limit
@@ -353,7 +369,7 @@ class _Seed:
             )
 
 
-def _fasttext(section: EmotionsConfig | TopicsConfig) -> dict[str, Any]:
+def _build_fasttext_settings(section: EmotionsConfig | TopicsConfig) -> dict[str, Any]:
     """Return all settings of a fit, so that any other choice changes the digest."""
     return {"lr": section.learning_rate, "epoch": section.epochs, "dim": WORD_WIDTH}
 

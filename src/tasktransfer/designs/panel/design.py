@@ -26,7 +26,7 @@ TABLES = (*COMMON, "ratings", "choices", "few_shot", "pairs", "leaks", "training
 STATISTICS = ("correlations", "experts", "tests", "averages", "few", "hits", "ceilings")
 
 
-def _outputs(study: Study) -> Outputs:
+def _build_outputs(study: Study) -> Outputs:
     return Outputs(
         tables=tuple(f"tables/{name}.parquet" for name in TABLES),
         statistics=tuple(f"tables/{name}.parquet" for name in STATISTICS),
@@ -39,13 +39,13 @@ def _collect(study: Study, complete: bool) -> None:
     collect(study, complete)
 
 
-def _statistics(study: Study) -> None:
+def _write_statistics(study: Study) -> None:
     from tasktransfer.designs.panel.statistics import make_statistics  # noqa: PLC0415
 
     make_statistics(study)
 
 
-def _recipe(name: str) -> Recipe:
+def _build_recipe(name: str) -> Recipe:
     def recipe(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
         from tasktransfer.designs.panel import leaks, pairs, ratings, selection  # noqa: PLC0415
 
@@ -61,7 +61,7 @@ def _recipe(name: str) -> Recipe:
     return recipe
 
 
-def _shortages(study: Study) -> list[str]:
+def _find_shortages(study: Study) -> list[str]:
     from tasktransfer.designs.panel.shortages import find_shortages  # noqa: PLC0415
 
     return find_shortages(study)
@@ -73,15 +73,15 @@ PANEL = Design(
     kinds=plans.KINDS,
     grows_with=("seeds", "few_shot.draws", "few_shot.percent", "few_shot.sets"),
     plan=plans.plan,
-    outputs=_outputs,
+    outputs=_build_outputs,
     collect=_collect,
-    statistics=_statistics,
+    statistics=_write_statistics,
     shown=lambda study: SHOWN,
     stand_ins=stand_ins,
     tables_version=3,
     of_dialogues=("tables/items.parquet",),
-    recipes={name: _recipe(name) for name in inputs.RECIPES},
+    recipes={name: _build_recipe(name) for name in inputs.RECIPES},
     recipes_first=(inputs.LEAKS, inputs.CHOICES, inputs.TOGETHER),
-    shortages=_shortages,
+    shortages=_find_shortages,
     datasets=(PANEL_DIALOGUES, PANEL_TINY),
 )

@@ -72,9 +72,9 @@ class Inputs:
 
     @cached_property
     def filtered(self) -> Data:
-        return self._filtered(drop=self.config.data.leaks.drop)
+        return self._plan_leak_filter(drop=self.config.data.leaks.drop)
 
-    def _filtered(self, *, drop: bool) -> Data:
+    def _plan_leak_filter(self, *, drop: bool) -> Data:
         labeller = [self.task(cards.LABELLER)] if self.config.labeller else []
         settings: dict[str, Any] = {
             "tasks": [*self.config.domains, *labeller],
@@ -117,7 +117,7 @@ class Inputs:
 
     def pairs_for(self, method: str, *, leaky: bool = False) -> Data:
         """Return the pairs that a model of all domains is trained on."""
-        dialogues = self._filtered(drop=False) if leaky else self.filtered
+        dialogues = self._plan_leak_filter(drop=False) if leaky else self.filtered
         if method != "twin":
             return self.pairs_of(dialogues)
         own = {"labels": "made", "perturbations": list(self.config.twin.perturbations)}

@@ -152,9 +152,9 @@ class _Seed:
 
     @cached_property
     def single(self) -> Stage:
-        return self._on_everything("single")
+        return self._plan_whole_training("single")
 
-    def _on_everything(self, method: str, *, leaky: bool = False) -> Stage:
+    def _plan_whole_training(self, method: str, *, leaky: bool = False) -> Stage:
         """Return the training on all pairs of ``single`` or ``twin``."""
         data = self.inputs.pairs_for(method, leaky=leaky)
         task, domains = self.inputs.task(cards.EVERYTHING), len(self.config.domains)
@@ -184,22 +184,22 @@ class _Seed:
         for method in self.config.methods:
             if method == "panel":
                 for domain in domains:
-                    yield self._run(method, [self._expert(domain)], domain)
+                    yield self._run(method, [self._select_expert(domain)], domain)
             elif method == "collection":
                 for domain in domains:
                     stage = self._whole(domain, self.inputs.pairs)
                     yield self._run(method, [(stage, domain, ("head",))], domain)
             elif method in ONE_MODEL:
-                stage = self._on_everything(method)
+                stage = self._plan_whole_training(method)
                 yield self._run(method, [(stage, everything, ("head",))])
             else:
-                experts = [self._expert(domain) for domain in domains]
+                experts = [self._select_expert(domain) for domain in domains]
                 yield self._run(method, experts, merged=MERGED[method])
         if UNTRAINED in self.config.controls:
             yield self._released(UNTRAINED, self.inputs.adapted, {"seed": self.seed})
         if LEAKY in self.config.controls:
             for method in (each for each in ONE_MODEL if each in self.config.methods):
-                stage = self._on_everything(method, leaky=True)
+                stage = self._plan_whole_training(method, leaky=True)
                 yield self._run(f"{method}-{LEAKY}", [(stage, everything, ("head",))])
 
     def cosines(self) -> Iterator[Run]:
@@ -214,7 +214,7 @@ class _Seed:
         )
         return Run(method, model.name, self.seed, {"domain": ""}, outcome, (judged,))
 
-    def _expert(self, domain: str) -> tuple[Stage, str, tuple[str, ...]]:
+    def _select_expert(self, domain: str) -> tuple[Stage, str, tuple[str, ...]]:
         return self.fan[domain], domain, ("head", "adapter")
 
     def _run(
@@ -227,7 +227,7 @@ class _Seed:
         at: Any = "best",
     ) -> Run:
         task = self.inputs.task(cards.RATINGS)
-        starts = tuple(_lent(*rater, task, merged, at) for rater in raters)
+        starts = tuple(_build_start(*rater, task, merged, at) for rater in raters)
         outcome = Outcome(starts)
         judged = Evaluation(outcome, self.inputs.ratings, task, ("closeness",))
         about = {"domain": domain}
@@ -255,13 +255,13 @@ class _Seed:
         data = self.inputs.derived(FEW, settings)
         panel = method != "single"
         if panel:
-            experts = [self._expert(domain) for domain in self.config.domains]
+            experts = [self._select_expert(domain) for domain in self.config.domains]
             begin = [Start(self.fan["joint"], parts=("encoder",))]
-            begin += [_lent(*expert, task, "mean", "best") for expert in experts]
+            begin += [_build_start(*expert, task, "mean", "best") for expert in experts]
         else:
             everything = self.inputs.task(cards.EVERYTHING)
             begin = [Start(self.single, parts=("encoder",))]
-            begin.append(_lent(self.single, everything, ("head",), task, None, "best"))
+            begin.append(_build_start(self.single, everything, ("head",), task, None, "best"))
         step = Step(
             (task,),
             Selection((task,), "spearman", None, section.patience),
@@ -292,7 +292,7 @@ class _Seed:
             }
             data = self.inputs.derived(CHOICES, settings, self.inputs.filtered)
             about = {"persona": persona}
-            direct = Outcome((_lent(*self._expert(domain), task, None, "best"),))
+            direct = Outcome((_build_start(*self._select_expert(domain), task, None, "best"),))
             judged = Evaluation(direct, data, task, ("accuracy",))
             name = self.inputs.plain.name
             yield Run(SELECTION_DIRECT, name, self.seed, about, direct, (judged,))
@@ -311,7 +311,7 @@ class _Seed:
             yield Run(SELECTION_ADAPTER, name, self.seed, about, outcome)
 
 
-def _lent(
+def _build_start(
     stage: Stage, domain: str, parts: tuple[str, ...], task: str, merged: Merge | None, at: Any
 ) -> Start:
     """Return a start that uses a domain's parts of a model for another task."""

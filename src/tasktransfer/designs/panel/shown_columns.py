@@ -88,23 +88,23 @@ def rates(inside: bool) -> Callable[[Study], bool]:
 
 def has(*methods: str) -> Callable[[Study], bool]:
     """Return a test for studies that have any of the methods."""
-    return lambda study: bool({*methods} & {*_config(study).methods})
+    return lambda study: bool({*methods} & {*_get_config(study).methods})
 
 
-def _config(study: Study) -> Any:
+def _get_config(study: Study) -> Any:
     return study.config
 
 
 def compares(study: Study) -> bool:
     """Return whether the study has methods, which are compared with the cosines at least."""
-    return bool(_config(study).methods)
+    return bool(_get_config(study).methods)
 
 
 def transfers(study: Study) -> bool:
     """Return whether the study has few-shot transfer to rated sets."""
-    return _config(study).few_shot is not None
+    return _get_config(study).few_shot is not None
 
 
 def selects(study: Study) -> bool:
     """Return whether the study has response selection."""
-    return _config(study).selection is not None
+    return _get_config(study).selection is not None

@@ -91,7 +91,7 @@ class ProbedModel(ModelConfig):
     may_be_adapted: ClassVar[bool] = False
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> ProbedModel:
+    def _check_architecture(self) -> ProbedModel:
         if (self.architecture is None) == (self.checkpoint == BUILT):
             message = "give either an architecture or a checkpoint"
             refuse([(".checkpoint", f"found {self.checkpoint!r}: {message}")])

@@ -27,14 +27,14 @@ TABLES = (*COMMON, "probed", "rounds", "labels", "projections")
 STATISTICS = ("intervals", "replies", "claims", "agreement")
 
 
-def _outputs(study: Study) -> Outputs:
+def _build_outputs(study: Study) -> Outputs:
     return Outputs(
         tables=tuple(f"tables/{name}.parquet" for name in TABLES),
         statistics=tuple(f"tables/{name}.parquet" for name in STATISTICS),
     )
 
 
-def _dialogue_labels(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
+def _make_dialogue_labels(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
     from tasktransfer.designs.probes.labels import dialogue_labels  # noqa: PLC0415
 
     return dialogue_labels(ingredients)
@@ -46,7 +46,7 @@ def _collect(study: Study, complete: bool) -> None:
     collect(study, complete)
 
 
-def _statistics(study: Study) -> None:
+def _write_statistics(study: Study) -> None:
     from tasktransfer.designs.probes.intervals import write_statistics  # noqa: PLC0415
 
     write_statistics(study)
@@ -58,12 +58,12 @@ PROBES = Design(
     kinds=(KIND,),
     grows_with=("seeds", "models", "training.epochs", "probes.snapshots"),
     plan=plan,
-    outputs=_outputs,
+    outputs=_build_outputs,
     collect=_collect,
-    statistics=_statistics,
+    statistics=_write_statistics,
     shown=shown,
     stand_ins=stand_ins,
-    recipes={RECIPE: _dialogue_labels},
+    recipes={RECIPE: _make_dialogue_labels},
     recipes_first=(RECIPE,),
     datasets=(MULTIWOZ, PERSONACHAT),
     tables_version=5,

@@ -68,7 +68,7 @@ class Probe:
         return PUBLISHED_NAMES.get(self.name, self.name)
 
 
-def _probes() -> tuple[Probe, ...]:
+def _list_probes() -> tuple[Probe, ...]:
     return tuple(
         Probe(card.short, corpus.name, card.name)
         for corpus in CORPORA
@@ -77,7 +77,7 @@ def _probes() -> tuple[Probe, ...]:
     )
 
 
-EVERY = _probes()
+EVERY = _list_probes()
 """The 16 + 3 probes, and the control."""
 
 BY_TASK = {probe.task: probe for probe in EVERY}

@@ -35,7 +35,7 @@ def next_utterance(corpus: str, measure: str, rounds: tuple[int, ...]) -> list[S
 def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
     """Plan every run of the study: a probe on a snapshot. All probes of a snapshot are one fit."""
     builder = PlanBuilder(lambda step, starts: (KIND, step.train_tasks[0]), recipe_of)
-    rounds = tuple(sorted({at for _, at in _snapshots(config) if isinstance(at, int)}))
+    rounds = tuple(sorted({at for _, at in _list_snapshots(config) if isinstance(at, int)}))
     for corpus in config.corpora:
         read = data_of(corpus, revisions.data[corpus])
         probes = config.probes_of(corpus)
@@ -53,19 +53,19 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
                 fit = _fit("probes", labels, probes, config, asked)
                 _add(builder, probes, fit, AS_IT_IS, spec.name, 0)
                 continue
-            training = _training(config, model)
+            training = _build_training(config, model)
             for seed in config.seeds:
                 steps = next_utterance(corpus, config.probes.measure, rounds)
                 (stage,) = builder.stages(steps, read, spec, training, seed).values()
-                for name, at in _snapshots(config):
+                for name, at in _list_snapshots(config):
                     asked = {"representation": config.probes.representation}
                     fit = _fit("probes", labels, probes, config, asked, Start(stage, at))
-                    replies = _said(stage, at, read, config)
+                    replies = _plan_reply_evaluation(stage, at, read, config)
                     _add(builder, probes, fit, name, spec.name, seed, replies)
     return builder.plan()
 
 
-def _training(config: ProbesConfig, model: ProbedModel) -> Training:
+def _build_training(config: ProbesConfig, model: ProbedModel) -> Training:
     """Return the hyperparameters of a model, without those that its architecture ignores."""
     training = Training(**config.training.resolved())
     assert model.architecture is not None
@@ -90,12 +90,16 @@ def counts_of_words(config: ProbesConfig, revisions: Revisions) -> dict[str, dic
     readings = readings_of(config)
     named = dict.fromkeys(readings.values())
     return {
-        name: _reading(config, revisions, next(m for m, n in readings.items() if n == name))
+        name: _build_reading_settings(
+            config, revisions, next(m for m, n in readings.items() if n == name)
+        )
         for name in named
     }
 
 
-def _reading(config: ProbesConfig, revisions: Revisions, model: str) -> dict[str, Any]:
+def _build_reading_settings(
+    config: ProbesConfig, revisions: Revisions, model: str
+) -> dict[str, Any]:
     section = next(configured for configured in config.models if configured.name == model)
     if section.architecture is not None:
         return {"max_length": section.max_length}
@@ -126,7 +130,7 @@ def stage_of(run: Run) -> Stage | None:
     return run.outcome.on.stage if run.outcome.on else None
 
 
-def _snapshots(config: ProbesConfig) -> Iterator[tuple[str, Round]]:
+def _list_snapshots(config: ProbesConfig) -> Iterator[tuple[str, Round]]:
     """Yield the name and the round of each configured snapshot."""
     epochs, chosen = config.training.epochs, config.probes.snapshots
     for each in range(epochs + 1) if chosen == ALL else chosen:
@@ -151,7 +155,7 @@ def _fit(
         "max_iter": section.max_iter,
         "sets": [probe.task for probe in probes if probe.has_sets],
         **asked,
-        **_changed(
+        **_drop_defaults(
             {
                 "release_compat": section.release_compat,
                 "mlp": MLP_VERSION if section.mlp else None,
@@ -177,7 +181,9 @@ def _add(
         builder.add(Run(method, model, seed, about, fit, evaluations))
 
 
-def _said(stage: Stage, at: Round, read: Data, config: ProbesConfig) -> tuple[Evaluation, ...]:
+def _plan_reply_evaluation(
+    stage: Stage, at: Round, read: Data, config: ProbesConfig
+) -> tuple[Evaluation, ...]:
     """Return the evaluation of a snapshot's dev replies, if word vectors are configured."""
     if config.probes.word_vectors is None:
         return ()
@@ -187,6 +193,6 @@ def _said(stage: Stage, at: Round, read: Data, config: ProbesConfig) -> tuple[Ev
     return (Evaluation(of, read, task, ("bleu2",), "dev", settings),)
 
 
-def _changed(settings: dict[str, Any]) -> dict[str, Any]:
+def _drop_defaults(settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings that differ from their defaults; defaults stay out of identities."""
     return {name: value for name, value in settings.items() if value not in (None, False)}

@@ -25,7 +25,11 @@ def stand_ins(config: ProbesConfig) -> dict[str, str]:
 
     Synthetic dialogues have no entry, because they are marked as synthetic.
     """
-    made = (corpus for corpus in config.corpora if config.data.generated or _made(config, corpus))
+    made = (
+        corpus
+        for corpus in config.corpora
+        if config.data.generated or _is_synthetic(config, corpus)
+    )
     return recorded_stand_ins(config, (), frozenset(made))
 
 
@@ -42,9 +46,9 @@ def recorded_stand_ins(
     names = {name for stand_ins in recorded for name in stand_ins}
     real = [corpus for corpus in config.corpora if corpus not in synthetic]
     named = {
-        _training_set(corpus): "the other sets' dialogues, split anew"
+        _name_training_set(corpus): "the other sets' dialogues, split anew"
         for corpus in real
-        if _training_set(corpus) in names or _lacks_training_set(config, corpus)
+        if _name_training_set(corpus) in names or _has_no_training_set(config, corpus)
     }
     if real:
         named["the authors' labels"] = "labels by our definitions"
@@ -56,17 +60,17 @@ def recorded_stand_ins(
     return named
 
 
-def _training_set(corpus: str) -> str:
+def _name_training_set(corpus: str) -> str:
     return f"the training set of {corpus}"
 
 
-def _made(config: ProbesConfig, corpus: str) -> bool:
+def _is_synthetic(config: ProbesConfig, corpus: str) -> bool:
     """Return whether the release marks a corpus as synthetic."""
     folder, _, mark = _FILES[corpus]
     return mark is not None and _release(config, folder, mark).is_file()
 
 
-def _lacks_training_set(config: ProbesConfig, corpus: str) -> bool:
+def _has_no_training_set(config: ProbesConfig, corpus: str) -> bool:
     """Return whether the release has a corpus without its training set."""
     folder, file, _ = _FILES[corpus]
     there = any(_release(config, folder, name).is_file() for name in (file, f"{file}.zip"))

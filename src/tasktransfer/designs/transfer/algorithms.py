@@ -19,7 +19,7 @@ from tasktransfer.errors import ConfigError
 Tasks = tuple[str, ...]
 
 
-def _step(train_tasks: Tasks, selecting: Tasks) -> Step:
+def _build_step(train_tasks: Tasks, selecting: Tasks) -> Step:
     return Step(train_tasks, Selection(selecting))
 
 
@@ -27,7 +27,7 @@ def baseline(sources: Tasks, target: str) -> list[Step]:
     """Train on the target alone (paper, section 3.3); every transfer is compared with this."""
     if sources:
         raise ConfigError(f"the baseline of {target} has no sources, got {', '.join(sources)}")
-    return [_step((target,), (target,))]
+    return [_build_step((target,), (target,))]
 
 
 def pretrain_finetune(sources: Tasks, target: str) -> list[Step]:
@@ -36,17 +36,17 @@ def pretrain_finetune(sources: Tasks, target: str) -> list[Step]:
     The first step is selected on the sources' own dev sets; with one source it *is* the source's
     baseline, and the plan trains it once.
     """
-    return [_step(sources, sources), _step((target,), (target,))]
+    return [_build_step(sources, sources), _build_step((target,), (target,))]
 
 
 def multitask(sources: Tasks, target: str) -> list[Step]:
     """Train on sources and target together; select the best epoch on the target (section 4)."""
-    return [_step((*sources, target), (target,))]
+    return [_build_step((*sources, target), (target,))]
 
 
 def multitask_finetune(sources: Tasks, target: str) -> list[Step]:
     """Train multitask, then from its best epoch on the target alone (section 4)."""
-    return [*multitask(sources, target), _step((target,), (target,))]
+    return [*multitask(sources, target), _build_step((target,), (target,))]
 
 
 def sequential(sources: Tasks, target: str) -> list[Step]:
@@ -54,7 +54,7 @@ def sequential(sources: Tasks, target: str) -> list[Step]:
 
     Not in the paper. With one source it equals pretrain_finetune.
     """
-    return [_step((task,), (task,)) for task in (*sources, target)]
+    return [_build_step((task,), (task,)) for task in (*sources, target)]
 
 
 def temperature(sources: Tasks, target: str) -> list[Step]:
@@ -98,9 +98,9 @@ def ties(sources: Tasks, target: str) -> list[Step]:
 
 def _from_merged(sources: Tasks, target: str, merged: Merge) -> list[Step]:
     """Return the sources' baselines, then the target step that starts from their merge."""
-    alone = [replace(_step((source,), (source,)), start=None) for source in sources]
+    alone = [replace(_build_step((source,), (source,)), start=None) for source in sources]
     starts = tuple(From(step, merged=merged) for step in alone)
-    return [*alone, replace(_step((target,), (target,)), start=starts)]
+    return [*alone, replace(_build_step((target,), (target,)), start=starts)]
 
 
 Algorithm = Callable[[Tasks, str], list[Step]]

@@ -132,7 +132,7 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
             any of dataset, model, target and shots.
     """
     if PROMPTED in words:
-        return _explained_prompts(study, words, as_json)
+        return _explain_prompts(study, words, as_json)
     from tasktransfer.designs.transfer import explain as explaining
     from tasktransfer.designs.transfer.collect.collect import shorts_of
     from tasktransfer.designs.transfer.explain.text import as_text
@@ -156,7 +156,7 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     return f"{json_text.printed(facts, indent=2)}\n" if as_json else as_text(facts)
 
 
-def _explained_prompts(study: Study, words: Sequence[str], as_json: bool) -> str:
+def _explain_prompts(study: Study, words: Sequence[str], as_json: bool) -> str:
     from tasktransfer.designs.explain_runs import as_text, explain_runs
 
     full = {s: task for dataset in transfer_config(study).datasets for task, s in dataset.shorts}

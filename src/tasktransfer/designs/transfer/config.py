@@ -76,11 +76,11 @@ SelectorName = Annotated[str, OneOf("selector", lambda dataset: SELECTORS)]
 ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
 
 
-def _every_algorithm(names: Any) -> Any:
+def _expand_algorithms(names: Any) -> Any:
     return list(PAPER_ALGORITHMS) if names == ALL else names
 
 
-def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
+def _order_algorithms(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in ALGORITHMS if name in {"baseline", *names})
 
 
@@ -112,9 +112,9 @@ class TransferConfig(CommonConfig):
         LIST,
         Field(min_length=1),
         DISTINCT,
-        AfterValidator(_in_order),
+        AfterValidator(_order_algorithms),
         BeforeValidator(
-            _every_algorithm,
+            _expand_algorithms,
             json_schema_input_type=Literal["all"]
             | Annotated[list[AlgorithmName], Field(min_length=1)],
         ),
@@ -187,7 +187,7 @@ class TransferConfig(CommonConfig):
     )
 
     @model_validator(mode="after")
-    def _in_force(self) -> Self:
+    def _resolve_sections(self) -> Self:
         multi_source = self.multi_source.in_force(self.algorithms)
         datasets, _ = across(Asked(self.pairs, self.sources, self.targets), self.datasets)
         return self.model_copy(update={"multi_source": multi_source, "datasets": datasets})
@@ -301,20 +301,20 @@ class TransferConfig(CommonConfig):
             mode = parts["multi_source"].mode if "multi_source" in parts else "off"
             yield from refused_together(asked, datasets, algorithms, mode)
         if len(algorithms) > 1 and asked.is_open:
-            yield from _transfers_without_pairs(datasets)
+            yield from _find_missing_pairs(datasets)
         if parts.get("racing"):
-            yield from _race_cannot_be(parts)
+            yield from _find_race_problems(parts)
         if parts.get("baseline_seeds"):
-            yield from _seeds_without_baseline(parts["baseline_seeds"], parts.get("seeds", ()))
+            yield from _find_missing_baseline_seeds(parts["baseline_seeds"], parts.get("seeds", ()))
         if "training" in parts:
-            yield from _budget_problems(parts["training"], datasets)
+            yield from _find_budget_problems(parts["training"], datasets)
             yield from _rate_without_heads(parts["training"], parts.get("models", ()))
         if "checkpoints" in parts and "pretrain_finetune" in algorithms:
-            yield from _starts_not_kept(parts["checkpoints"])
+            yield from _find_missing_checkpoints(parts["checkpoints"])
         if parts.get("prompted") and "models" in parts:
             yield from prompted_problems(parts["prompted"], parts["models"])
         if "models" in parts and not parts.get("prompted", True):
-            yield from _nothing_to_do(parts["models"])
+            yield from _find_idle_study(parts["models"])
         if "multi_source" in parts:
             yield from multi_source_problems(parts["multi_source"], datasets, algorithms)
             trained = (model for model in parts.get("models", ()) if model.trained)
@@ -325,14 +325,14 @@ class TransferConfig(CommonConfig):
 # --- conflicts between sections -------------------------------------------------------------------
 
 
-def _nothing_to_do(models: Sequence[TransferModel]) -> Iterator[Problem]:
+def _find_idle_study(models: Sequence[TransferModel]) -> Iterator[Problem]:
     """Yield a problem if the study neither trains nor prompts a model."""
     if not any(model.trained for model in models):
         message = "none is trained, and prompted asks none: leave out trained: false, or ask one"
         yield Problem("models", message)
 
 
-def _transfers_without_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Problem]:
+def _find_missing_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Problem]:
     for dataset in datasets:
         if not dataset.pairs:
             yield Problem(
@@ -342,7 +342,7 @@ def _transfers_without_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Pr
             )
 
 
-def _race_cannot_be(parts: Mapping[str, Any]) -> Iterator[Problem]:
+def _find_race_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
     last, seeds = parts["racing"].seeds[-1], parts.get("seeds", ())
     if last > len(seeds):
         yield Problem(
@@ -361,7 +361,7 @@ def _race_cannot_be(parts: Mapping[str, Any]) -> Iterator[Problem]:
         )
 
 
-def _seeds_without_baseline(
+def _find_missing_baseline_seeds(
     baseline_seeds: tuple[int, ...], seeds: tuple[int, ...]
 ) -> Iterator[Problem]:
     missing = [str(seed) for seed in seeds if seed not in baseline_seeds]
@@ -373,7 +373,7 @@ def _seeds_without_baseline(
         )
 
 
-def _budget_problems(
+def _find_budget_problems(
     training: TransferTraining, datasets: tuple[DatasetConfig, ...]
 ) -> Iterator[Problem]:
     """Yield problems with the length of training, and with recipes in reproductions."""
@@ -413,7 +413,7 @@ def _rate_without_heads(
         )
 
 
-def _starts_not_kept(checkpoints: CheckpointConfig) -> Iterator[Problem]:
+def _find_missing_checkpoints(checkpoints: CheckpointConfig) -> Iterator[Problem]:
     if "baseline" not in checkpoints.keep:
         yield Problem(
             "checkpoints.keep",

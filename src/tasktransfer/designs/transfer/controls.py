@@ -46,19 +46,19 @@ class Usual:
     seed: int
 
 
-def _step(task: str) -> Step:
+def _build_step(task: str) -> Step:
     return Step((task,), Selection((task,)))
 
 
 def self_transfer(sources: Tasks, target: str, usual: Usual) -> list[Step]:
     """Train on the target twice, without new data."""
-    return [_step(target), _step(target)]
+    return [_build_step(target), _build_step(target)]
 
 
 def longer_baseline(sources: Tasks, target: str, usual: Usual) -> list[Step]:
     """Train on the target alone with twice the budget; the best round is chosen among all."""
     training = usual.training.lengthen(LONGER)
-    return [replace(_step(target), training=training)]
+    return [replace(_build_step(target), training=training)]
 
 
 def shuffled_source(sources: Tasks, target: str, usual: Usual) -> list[Step]:
@@ -73,7 +73,7 @@ def shuffled_source(sources: Tasks, target: str, usual: Usual) -> list[Step]:
     if lists_answers(get_task(usual.data.name, source)):
         settings["listed"] = True
     permuted = replace(usual.data, recipe=PERMUTED, settings=settings)
-    return [replace(_step(source), data=permuted), _step(target)]
+    return [replace(_build_step(source), data=permuted), _build_step(target)]
 
 
 Control = Callable[[Tasks, str, Usual], list[Step]]

@@ -75,7 +75,7 @@ def dataset_configs(sections: Any) -> tuple[DatasetConfig, ...]:
     for name, value in sections.items():
         path = f"datasets.{name}"
         if name not in DATASETS:
-            problems += _no_dataset(name, value)
+            problems += _list_dataset_problems(name, value)
             continue
         kind = DeclaredSection if is_declaration(value) else DatasetSection
         try:
@@ -83,14 +83,14 @@ def dataset_configs(sections: Any) -> tuple[DatasetConfig, ...]:
         except ValidationError as error:
             inner = problems_of(error, value, kind.model_json_schema, path)
         else:
-            configs.append(_dataset_config(name, section))
-            inner = _pairing(path, section, configs[-1].tasks)
+            configs.append(_build_dataset_config(name, section))
+            inner = _find_pairing_problems(path, section, configs[-1].tasks)
         problems += [(p.path.removeprefix("datasets"), p.message) for p in inner]
     refuse(problems)
     return tuple(configs)
 
 
-def _no_dataset(name: str, value: Any) -> list[tuple[str, str]]:
+def _list_dataset_problems(name: str, value: Any) -> list[tuple[str, str]]:
     """Return the problems of an unknown dataset's section.
 
     It is either a declaration that cannot be read, or not a declaration.
@@ -109,7 +109,7 @@ def _no_dataset(name: str, value: Any) -> list[tuple[str, str]]:
     return []  # already reported when the declaration was read
 
 
-def _dataset_config(name: str, section: DatasetSection | DeclaredSection) -> DatasetConfig:
+def _build_dataset_config(name: str, section: DatasetSection | DeclaredSection) -> DatasetConfig:
     cards = tasks_of(name)
     named = ALL if isinstance(section, DeclaredSection) else section.tasks
     tasks = tuple(cards) if named == ALL else named
@@ -122,7 +122,9 @@ def _dataset_config(name: str, section: DatasetSection | DeclaredSection) -> Dat
     return DatasetConfig(name, tasks, pairs, shorts)
 
 
-def _pairing(dataset_path: str, section: PairsSection, tasks: tuple[str, ...]) -> Iterator[Problem]:
+def _find_pairing_problems(
+    dataset_path: str, section: PairsSection, tasks: tuple[str, ...]
+) -> Iterator[Problem]:
     """Yield problems with sources, targets and pairs.
 
     These are tasks outside the study, pairs combined with sources or targets, and pairs of a task

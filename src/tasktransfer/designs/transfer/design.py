@@ -24,18 +24,18 @@ from tasktransfer.designs.transfer.shown import counts_dialogues, shown
 from tasktransfer.results.study import Study
 
 
-def _outputs(study: Study) -> Outputs:
+def _build_outputs(study: Study) -> Outputs:
     counted = counts_dialogues(study, outputs.DATA_FILES)
     referred = counts_dialogues(study, (outputs.REFERENCE,))
     return Outputs(
-        tables=_parquet(outputs.COLLECTED),
-        statistics=_parquet(_statistics(study)),
+        tables=_list_parquet_files(outputs.COLLECTED),
+        statistics=_list_parquet_files(_list_statistics(study)),
         data_tables=outputs.DATA_FILES if counted else (),
         reference=outputs.REFERENCE if referred else "",
     )
 
 
-def _statistics(study: Study) -> tuple[str, ...]:
+def _list_statistics(study: Study) -> tuple[str, ...]:
     config = transfer_config(study)
     asked = outputs.PROMPTED if config.prompted else ()
     more = outputs.SELECTION if config.selectors else ()
@@ -44,22 +44,22 @@ def _statistics(study: Study) -> tuple[str, ...]:
     return (*outputs.STATISTICS, *asked, *more, *race, *mixed)
 
 
-def _parquet(names: Iterable[str]) -> tuple[str, ...]:
+def _list_parquet_files(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"tables/{name}.parquet" for name in names)
 
 
-def _notes(config: TransferConfig) -> tuple[str, ...]:
+def _list_notes(config: TransferConfig) -> tuple[str, ...]:
     """Return notes on the datasets, the challenge's rules, and rules that cannot be checked."""
     names = config.dataset_names
     notes = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].told)
     if config.racing is not None:
-        notes = (*notes, _race(config, config.racing))
+        notes = (*notes, _describe_race(config, config.racing))
     if config.rules != "challenge":
         return notes
     return (*notes, f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
 
 
-def _race(config: TransferConfig, racing: RacingConfig) -> str:
+def _describe_race(config: TransferConfig, racing: RacingConfig) -> str:
     """Return a line with the number of transfers with and without the race."""
     sources = Counter((d.name, target) for d in config.datasets for _, target in d.pairs)
     times = len(config.trained_models) * sum(name != BASELINE for name in config.algorithms)
@@ -77,7 +77,7 @@ TRANSFER = Design(
     kinds=STAGE_KINDS,
     grows_with=("seeds", "baseline_seeds", "models"),
     plan=plan,
-    outputs=_outputs,
+    outputs=_build_outputs,
     collect=commands.collect,
     statistics=commands.statistics,
     shown=shown,
@@ -85,7 +85,7 @@ TRANSFER = Design(
     explain=commands.explain,
     # Records of a free study cannot be submitted to the challenge.
     facts=lambda config: {"rules": config.rules},
-    notes=_notes,
+    notes=_list_notes,
     refuse=refuse_leaks,
     rules=("submission.smk",),
     selectors=SELECTORS,

@@ -71,10 +71,10 @@ def refuse_leaks(study: Study) -> None:
     if not pairs:
         return
     allowed = {leak.replace(" ", "") for leak in config.allow_leaks}
-    memo, known = _memo(study), json_text.read_object(_memo(study))
+    memo, known = _locate_cache(study), json_text.read_object(_locate_cache(study))
     refused: list[str] = []
     for home, source, dataset, target in pairs:
-        shared = _shared(study, (home, source), (dataset, target), known)
+        shared = _find_shared_dialogues(study, (home, source), (dataset, target), known)
         if shared is None or not shared.count:
             continue
         what = (
@@ -96,19 +96,19 @@ def refuse_leaks(study: Study) -> None:
 
 def counted(study: Study) -> dict[Pair, Shared]:
     """Return the shared dialogues of the pairs across datasets that have been counted."""
-    known = json_text.read_object(_memo(study))
+    known = json_text.read_object(_locate_cache(study))
     found: dict[Pair, Shared] = {}
     for pair in pairs_across(transfer_config(study)):
-        if (key := _key(study, pair[:2], pair[2:])) in known:
+        if (key := _build_cache_key(study, pair[:2], pair[2:])) in known:
             found[pair] = _read(known[key])
     return found
 
 
-def _memo(study: Study) -> Path:
+def _locate_cache(study: Study) -> Path:
     return Path(study.config.results, "data", "shared-dialogues.json")
 
 
-def _key(study: Study, source: tuple[str, str], target: tuple[str, str]) -> str:
+def _build_cache_key(study: Study, source: tuple[str, str], target: tuple[str, str]) -> str:
     """Return the cache key of a count: the two tasks and their data."""
     revisions = [study.revisions.data[name] for name in sorted({source[0], target[0]})]
     return json.dumps([VERSION, source, target, study.config.data.few_sample, *revisions])
@@ -118,7 +118,7 @@ def _read(value: Any) -> Shared:
     return Shared(value[0], value[1], tuple(value[2]) if value[2] else None)
 
 
-def _shared(
+def _find_shared_dialogues(
     study: Study, source: tuple[str, str], target: tuple[str, str], known: dict[str, object]
 ) -> Shared | None:
     """Return the dialogues that two tasks share, cached by their data.
@@ -130,7 +130,7 @@ def _shared(
         study.revisions.data[name] == UNKNOWN or is_generated(study.config, name) for name in names
     ):
         return None
-    key, few = _key(study, source, target), study.config.data.few_sample
+    key, few = _build_cache_key(study, source, target), study.config.data.few_sample
     if key not in known:
         try:
             train = _instances(study, *source, "train", few)
@@ -152,10 +152,10 @@ def _instances(
 def shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) -> Shared:
     """Count the test dialogues that are also training dialogues."""
     there: dict[str, set[str]] = {}
-    for name, utterances in _by_dialogue(train).items():
+    for name, utterances in _group_long_utterances(train).items():
         for text in utterances:
             there.setdefault(text, set()).add(name)
-    tested = _by_dialogue(test)
+    tested = _group_long_utterances(test)
     leaks: dict[str, str] = {}
     for name, utterances in tested.items():
         words = Counter[str]()
@@ -170,17 +170,17 @@ def shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) -> Sha
     return Shared(len(leaks), len(tested), example)
 
 
-def _by_dialogue(instances: Iterable[Instance]) -> dict[str, Mapping[str, int]]:
+def _group_long_utterances(instances: Iterable[Instance]) -> dict[str, Mapping[str, int]]:
     """Return each dialogue's long utterances, normalised, with their numbers of words."""
     found: dict[str, Mapping[str, int]] = {}
     for instance in instances:
-        long = (text for text in _utterances(instance) if len(text.split()) >= LONG)
+        long = (text for text in _iterate_utterances(instance) if len(text.split()) >= LONG)
         words = {"".join(filter(str.isalnum, text.lower())): len(text.split()) for text in long}
         found[instance.dialogue_id] = {**found.get(instance.dialogue_id, {}), **words}
     return found
 
 
-def _utterances(instance: Instance) -> Iterator[str]:
+def _iterate_utterances(instance: Instance) -> Iterator[str]:
     """Yield the turns of a context without speakers, or all of it if it has no turns."""
     for start, end in pairwise([*(instance.turns or (0,)), len(instance.context)]):
         text = instance.context[start:end]

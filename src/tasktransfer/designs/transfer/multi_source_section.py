@@ -32,7 +32,7 @@ class NamedMultiSource(Section):
     sources: TaskNames = Field(description="the tasks trained on together")
 
 
-def _off(mode: Any) -> Any:
+def _restore_off(mode: Any) -> Any:
     """Return ``off`` for false, because YAML reads ``off`` as false."""
     return "off" if mode is False else mode
 
@@ -42,7 +42,9 @@ class MultiSourceConfig(Section):
 
     mode: Annotated[
         Literal["off", "named", "auto"],
-        BeforeValidator(_off, json_schema_input_type=Literal["off", "named", "auto", False]),
+        BeforeValidator(
+            _restore_off, json_schema_input_type=Literal["off", "named", "auto", False]
+        ),
     ] = Field(
         default="off",
         description="off, named (below), or auto: picked from the single-source results",
@@ -95,7 +97,7 @@ def multi_source_problems(
 ) -> Iterator[Problem]:
     """Yield problems with multi-source runs."""
     for index, item in enumerate(section.named):
-        yield from _named_target(item, datasets, at("multi_source.named", index))
+        yield from _check_named_target(item, datasets, at("multi_source.named", index))
     if section.mode == "named" and not section.named:
         yield Problem(
             "multi_source.named", "is empty though mode is named: name a target, or use off"
@@ -113,7 +115,7 @@ def multi_source_problems(
                 "auto picks from transfer results, but algorithms has none: add one",
             )
         for dataset in datasets:
-            yield from _too_many_asked(section, dataset)
+            yield from _check_requested_counts(section, dataset)
 
 
 def chooser_problems(
@@ -141,7 +143,7 @@ def chooser_problems(
         yield Problem("multi_source.choose_by", f"found {show(name)}, {problem}, or choose by dev")
 
 
-def _named_target(
+def _check_named_target(
     item: NamedMultiSource, datasets: tuple[DatasetConfig, ...], path: str
 ) -> Iterator[Problem]:
     if datasets and item.dataset not in {dataset.name for dataset in datasets}:
@@ -164,7 +166,9 @@ def _named_target(
             yield Problem(key_path, message)
 
 
-def _too_many_asked(section: MultiSourceConfig, dataset: DatasetConfig) -> Iterator[Problem]:
+def _check_requested_counts(
+    section: MultiSourceConfig, dataset: DatasetConfig
+) -> Iterator[Problem]:
     targets = Counter(target for _, target in dataset.pairs)
     most = max(targets.values(), default=0)
     if len(targets) < section.targets_per_dataset:

@@ -69,12 +69,12 @@ def across(
     if isinstance(asked.pairs, tuple):
         for index, pair in enumerate(asked.pairs):
             path = at("pairs", index)
-            sources = _matching(pair.source, studied, at(path, "source"), problems)
-            targets = _matching(pair.target, studied, at(path, "target"), problems)
+            sources = _match_pattern(pair.source, studied, at(path, "source"), problems)
+            targets = _match_pattern(pair.target, studied, at(path, "target"), problems)
             pairs += product(sources, targets)
     else:
-        sources = _named(asked.sources, studied, "sources", problems)
-        targets = _named(asked.targets, studied, "targets", problems)
+        sources = _select_tasks(asked.sources, studied, "sources", problems)
+        targets = _select_tasks(asked.targets, studied, "targets", problems)
         pairs += product(sources, targets)
     by_target: dict[str, list[tuple[str, str]]] = {}
     for source, (home, target) in dict.fromkeys(pairs):
@@ -120,16 +120,18 @@ def refused_together(
         )
 
 
-def _named(
+def _select_tasks(
     patterns: Sequence[str] | None, studied: list[Task], key: str, problems: list[Problem]
 ) -> list[Task]:
     found: list[Task] = []
     for index, pattern in enumerate(patterns or ("*",)):
-        found += _matching(pattern, studied, at(key, index), problems)
+        found += _match_pattern(pattern, studied, at(key, index), problems)
     return list(dict.fromkeys(found))
 
 
-def _matching(pattern: str, studied: list[Task], path: str, problems: list[Problem]) -> list[Task]:
+def _match_pattern(
+    pattern: str, studied: list[Task], path: str, problems: list[Problem]
+) -> list[Task]:
     """Return the study's tasks that match a pattern, ignoring case.
 
     Case is ignored because releases differ in it (``emory``, ``MELD``).

@@ -43,13 +43,13 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
         RecordError: the selection file of ``auto`` is damaged, or does not match the config.
     """
     if config.racing is not None:
-        return _race(config, revisions)
+        return _plan_race(config, revisions)
     if config.multi_source.mode != "auto" or not config.trained_models:
         return build(config, revisions)
     single_source = build(config, revisions)
     read = build(config.model_copy(update={"controls": (), "prompted": ()}), revisions)
     picked = read_selection(config)
-    like = _like_several_sources(config, revisions)
+    like = _plan_multi_source_examples(config, revisions)
     chosen_by_split = config.multi_source.choose_by in SPLITS_THAT_CHOOSE
     after = read.stages if chosen_by_split else read.nodes
     choice = Choice(SELECTION, after, made=picked is not None, like=like)
@@ -57,7 +57,7 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     return replace(grown, choices=(choice,))
 
 
-def _race(config: TransferConfig, revisions: Revisions) -> Plan:
+def _plan_race(config: TransferConfig, revisions: Revisions) -> Plan:
     """Return the plan of a race up to its current round.
 
     Later rounds only add stages of kinds that the plan already has.
@@ -77,12 +77,12 @@ def _race(config: TransferConfig, revisions: Revisions) -> Plan:
     return replace(build(config, revisions, race=race), choices=tuple(choices))
 
 
-def _like_several_sources(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:
+def _plan_multi_source_examples(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:
     """Return stages of each multi-source algorithm, for the first tasks of the study."""
     dataset, model = config.datasets[0], config.trained_models[0].name
     target, *others = dataset.tasks
     sources = tuple(others[: config.multi_source.sources_per_target])
-    builder, given = _builder(config), _given(config, revisions)
+    builder, given = _create_builder(config), _collect_inputs(config, revisions)
     stages: list[Stage] = []
     for algorithm in config.multi_source.algorithms:
         ordered = in_order(algorithm, sources)
@@ -112,25 +112,27 @@ def build(
     Raises:
         ConfigError: the study is under the challenge's rules and a run would break one.
     """
-    builder, given = _builder(config), _given(config, revisions)
+    builder, given = _create_builder(config), _collect_inputs(config, revisions)
     if race is not None:
         config = config.model_copy(update={"seeds": race.seeds_now})
-    for wanted in dict.fromkeys(_wanted(config, selected)):
-        if race is not None and not _in_race(race, wanted):
+    for wanted in dict.fromkeys(_list_run_names(config, selected)):
+        if race is not None and not _is_in_race(race, wanted):
             continue
         if config.rules == "challenge":
             _refuse_forbidden(config, wanted)
         builder.add(_run(builder, given, wanted))
-    for run in _selectors(config, builder, given):
+    for run in _plan_selector_runs(config, builder, given):
         builder.add(run)
     for run in prompted_runs(config, given.data, given.models):
         builder.add(run)
-    for stage in _perhaps_chosen(config, builder, given):
+    for stage in _plan_candidate_stages(config, builder, given):
         builder.expect(stage)
     return builder.plan()
 
 
-def _selectors(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Run]:
+def _plan_selector_runs(
+    config: TransferConfig, builder: PlanBuilder, given: _Given
+) -> Iterator[Run]:
     """Yield the runs of the configured selectors."""
     selectors = [SELECTORS[name] for name in config.selectors]
     asked = product(config.trained_models, config.seeds, config.datasets) if selectors else ()
@@ -168,7 +170,7 @@ class _Of(NamedTuple):
         return stages[step]
 
 
-def _in_race(race: Race, wanted: RunName) -> bool:
+def _is_in_race(race: Race, wanted: RunName) -> bool:
     """Return whether a run is in the plan; baselines and multi-source runs do not race."""
     dataset, model, algorithm, sources, target, seed = wanted
     if len(sources) != 1:
@@ -176,7 +178,9 @@ def _in_race(race: Race, wanted: RunName) -> bool:
     return race.runs((dataset, model, algorithm, sources[0], target), seed)
 
 
-def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Stage]:
+def _plan_candidate_stages(
+    config: TransferConfig, builder: PlanBuilder, given: _Given
+) -> Iterator[Stage]:
     """Yield the pre-training stages on pairs of sources that ``auto`` may pick.
 
     If multitask trains on these pairs too, the stages are identical and finish before the
@@ -192,7 +196,7 @@ def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given)
                 yield _run(builder, given, name).stages[0]
 
 
-def _builder(config: TransferConfig) -> PlanBuilder:
+def _create_builder(config: TransferConfig) -> PlanBuilder:
     shorts = shorts_of(config.datasets)
     return PlanBuilder(
         lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)), recipe_of
@@ -218,7 +222,7 @@ class _Given(NamedTuple):
         return builder.stages(steps, self.data[dataset], self.models[model], training, seed, rounds)
 
 
-def _given(config: TransferConfig, revisions: Revisions) -> _Given:
+def _collect_inputs(config: TransferConfig, revisions: Revisions) -> _Given:
     names, few = config.dataset_names, {"few_sample": config.data.few_sample}
     trainings = {
         model.name: config.plan_training(model, spec, revisions.parameters.get(model.name))
@@ -236,7 +240,7 @@ def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
     dataset, model, algorithm, sources, target, seed = wanted
     data, training = given.data[dataset], given.training(dataset, model)
     if any(map(is_foreign, sources)):
-        return run_of(wanted, _across(builder, given, wanted))
+        return run_of(wanted, _plan_across_datasets(builder, given, wanted))
     if algorithm in CONTROLS:
         method = control_steps(algorithm, sources, target, Usual(data, training, seed))
     else:
@@ -245,7 +249,7 @@ def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
     return run_of(wanted, [*stages.values()][-1])
 
 
-def _across(builder: PlanBuilder, given: _Given, wanted: RunName) -> Stage:
+def _plan_across_datasets(builder: PlanBuilder, given: _Given, wanted: RunName) -> Stage:
     """Return the last stage of a run with sources from other datasets.
 
     It trains on one task after the other, each with the data and hyperparameters of its own
@@ -331,16 +335,16 @@ def _refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
         )
 
 
-def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator[RunName]:
+def _list_run_names(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator[RunName]:
     """Yield every run, baselines first; a run that is requested twice is yielded twice."""
     multi = [*(MultiSource(m.dataset, m.target, m.sources) for m in config.multi_source.named)]
     multi += [m for m in selected if m not in multi]
     for model in config.trained_models:
-        yield from _more_baselines(config, model.name, multi)
+        yield from _list_more_baselines(config, model.name, multi)
         for seed in config.seeds:
             for dataset in config.datasets:
                 targets = [m for m in multi if m.dataset == dataset.name]
-                for target in _baseline_tasks(dataset, targets):
+                for target in _list_baseline_tasks(dataset, targets):
                     yield dataset.name, model.name, BASELINE, (), target, seed
                 for algorithm in config.algorithms:
                     if algorithm == BASELINE:
@@ -359,18 +363,18 @@ def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator
                     yield dataset.name, model.name, control, sources, target, seed
 
 
-def _more_baselines(
+def _list_more_baselines(
     config: TransferConfig, model: str, multi: list[MultiSource]
 ) -> Iterator[RunName]:
     """Yield baselines of the seeds that no transfer has (``baseline_seeds``)."""
     for seed in config.more_baseline_seeds:
         for dataset in config.datasets:
             targets = [m for m in multi if m.dataset == dataset.name]
-            for target in _baseline_tasks(dataset, targets):
+            for target in _list_baseline_tasks(dataset, targets):
                 yield dataset.name, model, BASELINE, (), target, seed
 
 
-def _baseline_tasks(dataset: DatasetConfig, multi: list[MultiSource]) -> list[str]:
+def _list_baseline_tasks(dataset: DatasetConfig, multi: list[MultiSource]) -> list[str]:
     """Return the tasks that need a baseline, in the order of the config.
 
     Every task of the study needs one: targets for comparison, sources to start from.

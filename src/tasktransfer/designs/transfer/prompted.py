@@ -35,11 +35,13 @@ def prompted_runs(
             for seed, name in product(config.seeds if shots else config.seeds[:1], dataset.tasks):
                 about = {"dataset": dataset.name, "sources": (), "target": name, "shots": shots}
                 card = tasks_of(dataset.name)[name]
-                asked = _evaluations(entry, outcome, data[dataset.name], card, shots, seed, limit)
+                asked = _build_evaluations(
+                    entry, outcome, data[dataset.name], card, shots, seed, limit
+                )
                 yield Run(PROMPTED, entry.model, seed, about, outcome, asked, f"{shots} shots")
 
 
-def _evaluations(
+def _build_evaluations(
     entry: PromptedConfig,
     outcome: Outcome,
     data: Data,

@@ -22,20 +22,20 @@ Seen = Literal["yes", "no", "unknown"]
 """Answer to whether a model saw a dataset's test dialogues in its training."""
 
 
-def _word(value: Any) -> Any:
+def _restore_word(value: Any) -> Any:
     """Return yes or no for true or false, because YAML reads these words as booleans."""
     return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
-def _listed(value: Any) -> Any:
+def _wrap_number(value: Any) -> Any:
     return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 _Shots = Annotated[int, Field(ge=0, le=MOST_SHOTS)]
-_Seen = Annotated[Seen, BeforeValidator(_word, json_schema_input_type=Seen | bool)]
+_Seen = Annotated[Seen, BeforeValidator(_restore_word, json_schema_input_type=Seen | bool)]
 _Chat = Annotated[
     Literal["auto", "yes", "no"],
-    BeforeValidator(_word, json_schema_input_type=Literal["auto", "yes", "no"] | bool),
+    BeforeValidator(_restore_word, json_schema_input_type=Literal["auto", "yes", "no"] | bool),
 ]
 
 
@@ -53,7 +53,7 @@ class PromptedConfig(EndpointConfig):
         LIST,
         Field(min_length=1),
         DISTINCT,
-        BeforeValidator(_listed, json_schema_input_type=_Shots | list[_Shots]),
+        BeforeValidator(_wrap_number, json_schema_input_type=_Shots | list[_Shots]),
     ] = Field(
         default=(0,),
         description="number of few-shot examples, sampled by seed from the training set; one "

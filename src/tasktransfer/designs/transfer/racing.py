@@ -45,7 +45,7 @@ class RacingConfig(Section):
     )
 
     @model_validator(mode="after")
-    def _rounds_fit(self) -> Self:
+    def _check_rounds(self) -> Self:
         if list(self.seeds) != sorted(set(self.seeds)):
             raise ValueError(f"seeds: found {list(self.seeds)}, expected numbers that rise")
         if len(self.keep) != len(self.seeds) - 1:

@@ -52,8 +52,10 @@ def reference_rows(
         task = get_task(manifest.dataset, name)
         train = kept(read_instances(folder, name, "train"), training.limit_train)
         test = kept(read_instances(folder, name, "test"), training.limit_test)
-        for reference in _offered(progress):
-            scores, answer = _scored(reference, task, train, test, training.fidelity.scoring)
+        for reference in _list_available_references(progress):
+            scores, answer = _score_reference(
+                reference, task, train, test, training.fidelity.scoring
+            )
             rows.append(
                 (
                     *(manifest.dataset, name, reference, np.mean(scores), np.std(scores), answer),
@@ -65,7 +67,7 @@ def reference_rows(
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _offered(progress: Callable[[str], None]) -> list[str]:
+def _list_available_references(progress: Callable[[str], None]) -> list[str]:
     """Return the references that the installed packages can compute."""
     if find_spec("sklearn") is None:
         progress(f"{TFIDF}: skipped, scikit-learn is missing; install tasktransfer[reference]")
@@ -73,7 +75,7 @@ def _offered(progress: Callable[[str], None]) -> list[str]:
     return list(REFERENCES)
 
 
-def _scored(
+def _score_reference(
     reference: str,
     task: Task,
     train: Sequence[Instance],

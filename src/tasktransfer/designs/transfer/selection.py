@@ -55,7 +55,7 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
         )
     except (ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{path}: damaged ({error!r}); delete it to recreate it") from error
-    contradiction = _contradiction(config, picked)
+    contradiction = _find_contradiction(config, picked)
     if contradiction:
         raise RecordError(
             f"{path}: {contradiction}; delete it to pick again, or set multi_source back"
@@ -69,7 +69,7 @@ def _choose_by(value: object) -> ChooseBy | None:
     raise ValueError(f"chosen_by is {value!r}, expected dev, test or a selector")
 
 
-def _contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str | None:
+def _find_contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str | None:
     asked = config.multi_source
     for dataset in config.datasets:
         targets = [item for item in picked if item.dataset == dataset.name]

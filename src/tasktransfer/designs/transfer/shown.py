@@ -62,51 +62,51 @@ def _has_sources(study: Study, least: int) -> bool:
     return any(len(run.about["sources"]) >= least for run in transfer_runs(study.plan))
 
 
-def _single(study: Study) -> bool:
+def _has_single_source(study: Study) -> bool:
     return _has_sources(study, 1) or any(map(is_prompted, study.plan.runs))
 
 
-def _trains(study: Study) -> bool:
+def _has_training(study: Study) -> bool:
     return any(not is_prompted(run) for run in study.plan.runs)
 
 
-def _several(study: Study) -> bool:
+def _has_multi_source(study: Study) -> bool:
     return _has_sources(study, 2)
 
 
-def _part(name: str, what: str) -> Callable[..., Any]:
+def _build_table_function(name: str, what: str) -> Callable[..., Any]:
     """Return a lazy function of ``tables.paper_tables``, bound to one table."""
     return partial(late("designs.transfer.tables.paper_tables", what), name)
 
 
-def _tables() -> Iterator[Table]:
+def _build_tables() -> Iterator[Table]:
     pair = ("dataset", "model", "algorithm")
     cell = ("dataset", "target", "source", "model", "algorithm")
     for name, (title, keys, planned, nothing) in {
         "table2": (
             "Table 2",
             pair,
-            _single,
+            _has_single_source,
             "has neither single-source transfer nor a prompted model",
         ),
-        "table3": ("Table 3", cell, _several, "has no multi-source run"),
-        "table6": ("Table 6", cell, _several, "has no multi-source run"),
-        "table1": ("Table 1", ("dataset", "task"), _trains, "trains no model"),
+        "table3": ("Table 3", cell, _has_multi_source, "has no multi-source run"),
+        "table6": ("Table 6", cell, _has_multi_source, "has no multi-source run"),
+        "table1": ("Table 1", ("dataset", "task"), _has_training, "trains no model"),
         "published_check": ("Published Table 2", (), always, ""),
     }.items():
         yield Table(
             name,
             title,
-            _part(name, "make"),
-            _part(name, "layout"),
+            _build_table_function(name, "make"),
+            _build_table_function(name, "layout"),
             keys=keys,
-            notes=_part(name, "notes"),
+            notes=_build_table_function(name, "notes"),
             nothing=nothing,
             section="made" if name in ("table1", "published_check") else "results",
             folded=name == "published_check",
             planned=planned,
             cited=name == "published_check",
-            described=_part(name, "columns"),
+            described=_build_table_function(name, "columns"),
             runs=late("designs.transfer.tables.paper_tables", "behind"),
         )
 
@@ -126,7 +126,7 @@ def figures_of(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
         )
 
 
-def _kinds_of(study: Study, dataset: str) -> list[str]:
+def _list_kinds(study: Study, dataset: str) -> list[str]:
     """Return the kinds of figures that a dataset has."""
     runs = [run for run in transfer_runs(study.plan) if run.about["dataset"] == dataset]
     counts = {len(run.about["sources"]) for run in runs}
@@ -226,7 +226,7 @@ SHARED_TABLE = Table(
 
 def shown(study: Study) -> Presentation:
     """Return the presentation of a transfer study."""
-    kinds = {name: _kinds_of(study, name) for name in study.config.dataset_names}
+    kinds = {name: _list_kinds(study, name) for name in study.config.dataset_names}
     config = transfer_config(study)
     return presentation(
         kinds,
@@ -257,7 +257,7 @@ def presentation(
         read=late(page, "read"),
         answer=late("designs.transfer.report.answer", "answer"),
         tables=(
-            *_tables(),
+            *_build_tables(),
             *((SHARED_TABLE,) if across else ()),
             *((REGRET_TABLE,) if selectors else ()),
         ),

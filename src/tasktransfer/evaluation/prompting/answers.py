@@ -36,7 +36,7 @@ sends more."""
 
 def read_message(content: Any) -> Answer:
     """Read an answer of ``/chat/completions``."""
-    choice = _choice(content)
+    choice = _extract_choice(content)
     message = choice.get("message")
     if not isinstance(message, dict):
         raise ValueError("choices[0] has no message")
@@ -49,7 +49,7 @@ def read_message(content: Any) -> Answer:
 
 def read_completion(content: Any) -> Answer:
     """Read an answer of ``/completions``."""
-    choice = _choice(content)
+    choice = _extract_choice(content)
     if "text" not in choice:
         raise ValueError("choices[0] has no text")
     texts, thinks = _join_parts(choice["text"])
@@ -74,7 +74,7 @@ def read_echo(content: Any, prompt: str, choice: str, *, whole: bool = False) ->
     Args:
         whole: require log-probabilities for the whole prompt except its first token.
     """
-    answer = _choice(content)
+    answer = _extract_choice(content)
     scores = answer.get("logprobs")
     if not isinstance(scores, dict):
         raise ValueError("it contains no logprobs")
@@ -93,10 +93,10 @@ def read_echo(content: Any, prompt: str, choice: str, *, whole: bool = False) ->
         raise ValueError(f"it contains no log-probabilities of {choice!r}")
     if whole and not (before and all(map(_is_log_probability, before))):
         raise ValueError("it contains no log-probabilities of the prompt")
-    return {"total": sum(counted), "tokens": len(counted), **_usage(content)}
+    return {"total": sum(counted), "tokens": len(counted), **_extract_usage(content)}
 
 
-def _choice(content: Any) -> dict[str, Any]:
+def _extract_choice(content: Any) -> dict[str, Any]:
     choices = content.get("choices") if isinstance(content, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ValueError("it contains no choices")
@@ -115,7 +115,7 @@ def _join_parts(content: Any) -> tuple[str | None, bool]:
 
 def _as_answer(content: Any, raw: str | None, thinks: bool, finish: Any) -> Answer:
     text, has_thoughts = strip_thoughts(raw or "")
-    answer: Answer = {"text": text[:LONGEST_TEXT], **_usage(content)}
+    answer: Answer = {"text": text[:LONGEST_TEXT], **_extract_usage(content)}
     if thinks or has_thoughts:
         answer["thoughts"] = True
     if text.strip() or (raw and not has_thoughts):
@@ -131,7 +131,7 @@ def _as_answer(content: Any, raw: str | None, thinks: bool, finish: Any) -> Answ
     return answer
 
 
-def _usage(content: Any) -> dict[str, int]:
+def _extract_usage(content: Any) -> dict[str, int]:
     """Return the token counts of a request and its answer that the endpoint reports."""
     usage = content.get("usage")
     counts = usage if isinstance(usage, dict) else {}
@@ -156,7 +156,7 @@ def _locate(tokens: Sequence[str], offsets: Any, text: Any, sent: str, edges: Sp
     # A special token such as <s> at the beginning is not part of the text.
     for first in (0, len(tokens[0])) if tokens else ():
         if joined.startswith(sent, first):
-            return _lay_out(tokens, -first)
+            return _place_tokens(tokens, -first)
     # Tokens that cover only some bytes of a character cannot be joined to a text.
     if not isinstance(text, str) or not text.startswith(sent):
         raise ValueError("it does not echo the prompt that was sent")
@@ -166,7 +166,7 @@ def _locate(tokens: Sequence[str], offsets: Any, text: Any, sent: str, edges: Sp
     return _match_from_both_ends(tokens, text, edges)
 
 
-def _lay_out(tokens: Sequence[str], begin: int) -> list[Span]:
+def _place_tokens(tokens: Sequence[str], begin: int) -> list[Span]:
     """Return the spans of consecutive tokens; a token without text shares the next one's start."""
     spans = []
     for token in tokens:
@@ -207,4 +207,4 @@ def _match_from_both_ends(tokens: Sequence[str], text: str, edges: Span) -> list
     if not any(mark in token for token in tokens[first:last] for mark in _NOT_DECODED):
         raise ValueError("its tokens do not match the prompt that was sent")
     shared = [(begin, end)] * (last - first)
-    return [*_lay_out(tokens[:first], 0), *shared, *_lay_out(tokens[last:], end)]
+    return [*_place_tokens(tokens[:first], 0), *shared, *_place_tokens(tokens[last:], end)]

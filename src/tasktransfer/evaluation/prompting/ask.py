@@ -212,10 +212,12 @@ def asking(
     bare = Asking(task, wording, (), model)
     examples = drawn_examples(task, train, said["shots"], said.get("seed", 0))
     share = model.max_length // (len(examples) + 1)
-    return replace(bare, examples=tuple(_short(bare, example, share) for example in examples))
+    return replace(
+        bare, examples=tuple(_truncate_example(bare, example, share) for example in examples)
+    )
 
 
-def _short(asking: Asking, example: Instance, share: int) -> Instance:
+def _truncate_example(asking: Asking, example: Instance, share: int) -> Instance:
     """Return an example whose context is truncated so that it fits into ``share`` tokens."""
     task, model = asking.task, asking.model
     bare = questions(task, asking.wording, replace(example, context=""))

@@ -71,15 +71,17 @@ class ChatTemplate:
         """
         try:
             text: str = self.tokenizer.apply_chat_template(
-                _chat(prompt, parts=self.parts),
+                _build_messages(prompt, parts=self.parts),
                 chat_template=self.template,
                 tokenize=False,
                 add_generation_prompt=True,
             )
         except Exception as error:  # whatever the template's code raises
-            raise _error(self.place, f"cannot render a prompt: {_say(error)}") from error
+            raise _build_error(
+                self.place, f"cannot render a prompt: {_describe_error(error)}"
+            ) from error
         if (missing := missing_turn(text, prompt.turns)) is not None:
-            raise _error(self.place, f"leaves out or changes a text of the prompt: {missing}")
+            raise _build_error(self.place, f"leaves out or changes a text of the prompt: {missing}")
         return text
 
 
@@ -97,14 +99,14 @@ def open_template(tokenizer: Any, start: str) -> ChatTemplate:
     template = tokenizer.chat_template
     if isinstance(template, dict):
         if "default" not in template:
-            raise _error(place, f"has no default among {', '.join(sorted(template))}")
+            raise _build_error(place, f"has no default among {', '.join(sorted(template))}")
         template = template["default"]
     if not isinstance(template, str):
-        raise _error(place, f"is of type {type(template).__name__}, not a text")
+        raise _build_error(place, f"is of type {type(template).__name__}, not a text")
     special_tokens = json.dumps(tokenizer.special_tokens_map, default=str)
     parts, problem = choose_form(pin_date(template), special_tokens)
     if problem is not None:
-        raise _error(place, problem)
+        raise _build_error(place, problem)
     asks = DATE_FUNCTION in template
     notes = (*([DATE_NOTE] if asks else []), *([PARTS_NOTE] if parts else []))
     return ChatTemplate(tokenizer, pin_date(template), place, parts, notes)
@@ -125,13 +127,13 @@ def choose_form(template: str, special_tokens: str) -> tuple[bool, str | None]:
     request = {
         "template": template,
         "special_tokens": json.loads(special_tokens),
-        "chats": [_chat(prompt, parts=parts) for parts, prompt in prompts],
+        "chats": [_build_messages(prompt, parts=parts) for parts, prompt in prompts],
     }
     answers, problem = probe(json.dumps(request))
     if problem is not None:
         return False, problem
     problems = [
-        _problem(prompt, answer) for (_, prompt), answer in zip(prompts, answers, strict=True)
+        _find_problem(prompt, answer) for (_, prompt), answer in zip(prompts, answers, strict=True)
     ]
     (text, texts), (part, parts) = problems[:2], problems[2:]
     if text is not None and part is not None:
@@ -163,7 +165,7 @@ def probe(request: str) -> tuple[list[dict[str, str]], str | None]:
     return answers, None
 
 
-def _problem(prompt: Prompt, answer: dict[str, str]) -> str | None:
+def _find_problem(prompt: Prompt, answer: dict[str, str]) -> str | None:
     if "error" in answer:
         return f"cannot render a prompt: {answer['error'][:300]}"
     missing = missing_turn(answer["text"], prompt.turns)
@@ -193,7 +195,7 @@ def pin_date(template: str) -> str:
     return _DATE_MACRO + template if DATE_FUNCTION in template else template
 
 
-def _date_macro() -> str:
+def _build_date_macro() -> str:
     """Return the macro, which replaces each directive by the fixed date's text.
 
     Jinja removes the line end after the macro, so the template begins on its own line.
@@ -210,10 +212,10 @@ def _date_macro() -> str:
     return f"{{%- macro {DATE_FUNCTION}(format) -%}}{{{{ format{replaced} }}}}{{%- endmacro %}}\n"
 
 
-_DATE_MACRO = _date_macro()
+_DATE_MACRO = _build_date_macro()
 
 
-def _chat(prompt: Prompt, *, parts: bool) -> Messages:
+def _build_messages(prompt: Prompt, *, parts: bool) -> Messages:
     if not parts:
         return list(prompt.messages)
     return [
@@ -222,9 +224,9 @@ def _chat(prompt: Prompt, *, parts: bool) -> Messages:
     ]
 
 
-def _say(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error)[:300]}"
 
 
-def _error(place: str, problem: str) -> ModelError:
+def _build_error(place: str, problem: str) -> ModelError:
     return ModelError(f"{place}: the chat template {problem}. {REMEDY}")

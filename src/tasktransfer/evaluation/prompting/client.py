@@ -162,16 +162,16 @@ class Client:
         content = json.dumps(body).encode()
         for attempt in range(self.retries + 1):
             try:
-                return self._attempt(url, content, read, is_offered)
+                return self._send_request(url, content, read, is_offered)
             except _PassingError as error:
                 last = error
             if last.reason == "unreadable" and not patient:
                 break
             if attempt < self.retries:
-                self._pause(attempt, last)
+                self._wait_before_retry(attempt, last)
         if not is_offered and last.refusal and last.refusal.status in LASTING:
             raise last.refusal
-        raise self._final_error(url, last)
+        raise self._build_final_error(url, last)
 
     def stop(self) -> None:
         """End pausing requests with an error, because the job fails anyway."""
@@ -184,7 +184,7 @@ class Client:
 
     # --- one attempt ---
 
-    def _attempt(
+    def _send_request(
         self, url: str, content: bytes, read: Callable[[Any], dict[str, Any]], is_offered: bool
     ) -> dict[str, Any]:
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
@@ -204,10 +204,10 @@ class Client:
                 "request; check endpoint of this prompted model"
             ) from None
         value = _as_json(response)
-        status = _status(response, value)
+        status = _find_error_status(response, value)
         if status is None:
             return self._read(value, read)
-        raise self._failure(url, status, response, value, is_offered)
+        raise self._build_failure(url, status, response, value, is_offered)
 
     def _read(self, value: Any, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         try:
@@ -216,27 +216,29 @@ class Client:
             words = f"{error}: {_as_text(value)}"
             raise _PassingError("unreadable", self.hide(words)) from None
         if isinstance(answer.get("text"), str):
-            text = _whole_characters(answer["text"])
+            text = _replace_unpaired_surrogates(answer["text"])
             answer["text"] = self._key.hide_in_answer(text) if self._key else text
             with self._lock:
                 self.counts["key_in_answers"] += answer["text"] != text
         return answer
 
-    def _failure(
+    def _build_failure(
         self, url: str, status: int, response: Response, value: Any, is_offered: bool
     ) -> Exception:
         """Return the error for a response that contains no answer."""
-        words = self.hide(_words(response, value)) or responses.get(status, "no reason given")
+        words = self.hide(_describe_failure(response, value)) or responses.get(
+            status, "no reason given"
+        )
         refused = RefusedError(status, url, words)
         if status in NO_KEY and not refused.is_filter:
-            return self._key_error(url, status, words)
+            return self._build_key_error(url, status, words)
         is_page = status >= 400 and not isinstance(value, dict)
         if status in PASSING or is_page or (is_offered and status == NOT_FOUND):
             asked = _retry_after(response.headers.get("Retry-After"))
             return _PassingError(str(status), f"{status}: {words}", asked, refused)
         return _PassingError("not_json", words) if 200 <= status < 300 else refused
 
-    def _key_error(self, url: str, status: int, words: str) -> EndpointError:
+    def _build_key_error(self, url: str, status: int, words: str) -> EndpointError:
         if self.key_variable is None:
             problem = "key_variable is null, so no key was sent"
         else:
@@ -249,7 +251,7 @@ class Client:
 
     # --- between attempts ---
 
-    def _pause(self, attempt: int, failure: _PassingError) -> None:
+    def _wait_before_retry(self, attempt: int, failure: _PassingError) -> None:
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempt) * random.uniform(0.5, 1.0)
         pause = max(pause, min(LONGEST_ASKED, failure.pause))
         with self._lock:
@@ -263,7 +265,7 @@ class Client:
         if self._stopped.wait(pause):
             raise EndpointError(f"{self.url}: stopped because another request failed")
 
-    def _final_error(self, url: str, last: _PassingError) -> Exception:
+    def _build_final_error(self, url: str, last: _PassingError) -> Exception:
         if last.reason in ("unreadable", "not_json"):
             return UnreadableError(f"{url}: its answers cannot be read: {last.words}")
         asked = f" (it requests a pause of {last.pause:,.0f} s)" if last.pause else ""
@@ -288,7 +290,7 @@ def _as_text(value: Any) -> str:
         return "it is nested too deeply"
 
 
-def _status(response: Response, value: Any) -> int | None:
+def _find_error_status(response: Response, value: Any) -> int | None:
     """Return the error status of a response, even if a 200 reports the error.
 
     None if the response has an answer.
@@ -297,7 +299,7 @@ def _status(response: Response, value: Any) -> int | None:
         return response.status
     if not isinstance(value, dict):
         return 200
-    error = _error(value)
+    error = _find_error(value)
     if error is None:
         return None
     code = error.get("code", error.get("status")) if isinstance(error, dict) else None
@@ -306,7 +308,7 @@ def _status(response: Response, value: Any) -> int | None:
     return 429 if _RATE_LIMITED.search(_as_text(error)) else 400
 
 
-def _error(value: dict[str, Any]) -> Any:
+def _find_error(value: dict[str, Any]) -> Any:
     """Return the error in a JSON object; None if it has none."""
     choices = value.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
@@ -317,10 +319,10 @@ def _error(value: dict[str, Any]) -> Any:
     return error or None
 
 
-def _words(response: Response, value: Any) -> str:
+def _describe_failure(response: Response, value: Any) -> str:
     """Return the endpoint's description of a failure."""
     if isinstance(value, dict):
-        error = _error(value) or value
+        error = _find_error(value) or value
         message = error.get("message") if isinstance(error, dict) else error
         code = error.get("code") if isinstance(error, dict) else None
         if isinstance(message, str) and message.strip():
@@ -353,6 +355,6 @@ def _retry_after(value: str | None) -> float:
     return max(0.0, seconds) if isfinite(seconds) else 0.0
 
 
-def _whole_characters(text: str) -> str:
+def _replace_unpaired_surrogates(text: str) -> str:
     """Return a text with unpaired surrogates replaced, because they cannot be written to a file."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -129,10 +129,10 @@ class EndpointModel:
             for question in asked
             for choice in question.choices
         ]
-        scored = iter(self._side_by_side(lambda pair: self._likelihood(*pair), pairs))
-        return [_of_one_question([next(scored) for _ in each.choices]) for each in asked]
+        scored = iter(self._side_by_side(lambda pair: self._request_likelihood(*pair), pairs))
+        return [_join_likelihoods([next(scored) for _ in each.choices]) for each in asked]
 
-    def _likelihood(self, prompt: str, choice: str) -> Likelihood | Unread:
+    def _request_likelihood(self, prompt: str, choice: str) -> Likelihood | Unread:
         body = echo_body(self.served, prompt, choice)
         try:
             answer = self._ask(
@@ -240,7 +240,7 @@ class EndpointModel:
         return notes
 
 
-def _of_one_question(scored: Sequence[Likelihood | Unread]) -> list[Likelihood] | Unread:
+def _join_likelihoods(scored: Sequence[Likelihood | Unread]) -> list[Likelihood] | Unread:
     """Return the likelihoods of a question's choices; unread if any of them is unread."""
     unread = next((each for each in scored if isinstance(each, Unread)), None)
     return unread or [each for each in scored if isinstance(each, Likelihood)]

@@ -63,15 +63,15 @@ class CausalModel:
 
     def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
         rows = [self.texts.rows(question) for question in asked]
-        scored: list[list[Likelihood]] = self._fitting(
-            lambda tokens: self._likelihoods(rows, tokens)
+        scored: list[list[Likelihood]] = self._run_within_budget(
+            lambda tokens: self._compute_likelihoods(rows, tokens)
         )
         return scored
 
-    def _likelihoods(
+    def _compute_likelihoods(
         self, rows: Sequence[Sequence[TokenRow]], tokens: int
     ) -> list[list[Likelihood]]:
-        stems = [self._stem(each) for each in rows]
+        stems = [self._extract_stem(each) for each in rows]
         scored: dict[int, list[Likelihood]] = {}
         head = self._head(stems)
         for batch in self._batches(stems, len(head), tokens):
@@ -87,9 +87,9 @@ class CausalModel:
         return [scored[n] for n in range(len(rows))]
 
     @staticmethod
-    def _stem(rows: Sequence[TokenRow]) -> Ids:
+    def _extract_stem(rows: Sequence[TokenRow]) -> Ids:
         """Return the common prefix of a question's rows, before the first token of any choice."""
-        shared = _common([row.ids for row in rows])
+        shared = _count_common_tokens([row.ids for row in rows])
         least = min(min(row.begin, len(row.ids) - 1) for row in rows)
         return rows[0].ids[: max(1, min(shared, least))]
 
@@ -110,13 +110,15 @@ class CausalModel:
         together = min(tokens // FEWER // max(1, width), KEPT * tokens // (state.width + width))
         for begin in range(0, len(longer), max(1, together)):
             some = longer[begin : begin + max(1, together)]
-            later = self._later(state, [choices[n][:2] for n in some])
+            later = self._score_later_tokens(state, [choices[n][:2] for n in some])
             for n, likelihood in zip(some, later, strict=True):
                 each[n] += likelihood
         for question, (_, ids, counted) in zip(each, choices, strict=True):
             yield Likelihood(sum(question[counted:]), len(ids) - counted)
 
-    def _later(self, state: _State, choices: Sequence[tuple[int, Ids]]) -> list[list[float]]:
+    def _score_later_tokens(
+        self, state: _State, choices: Sequence[tuple[int, Ids]]
+    ) -> list[list[float]]:
         """Return the log-probabilities of each choice's tokens after the first."""
         rows = torch.tensor([row for row, _ in choices], device=self.device)
         width = max(len(ids) for _, ids in choices)
@@ -127,7 +129,9 @@ class CausalModel:
             mask[index, : len(choice)] = 1
         ids, mask = ids.to(self.device), mask[:, :-1].to(self.device)
         whole = torch.cat([state.mask[rows], mask], 1)
-        logits, _ = self._forward(ids[:, :-1], whole, _branched(state.cache, rows), width - 1)
+        logits, _ = self._forward(
+            ids[:, :-1], whole, _copy_cache_rows(state.cache, rows), width - 1
+        )
         log_likelihoods = logits.gather(-1, ids[:, 1:, None])[..., 0] - logits.logsumexp(-1)
         return [
             row[: len(c) - 1] for row, (_, c) in zip(log_likelihoods.tolist(), choices, strict=True)
@@ -137,7 +141,9 @@ class CausalModel:
 
     def write(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
         rows = self.texts.ids([self.texts.text(prompt) for prompt in prompts])
-        written: list[str] = self._fitting(lambda tokens: self._write(rows, most, stops, tokens))
+        written: list[str] = self._run_within_budget(
+            lambda tokens: self._write(rows, most, stops, tokens)
+        )
         return written
 
     def _write(
@@ -147,10 +153,10 @@ class CausalModel:
         head = self._head(rows)
         for batch in self._batches(rows, len(head), tokens):
             state = self._read([rows[n] for n in batch], head)
-            written |= dict(zip(batch, self._greedy(state, most, stops), strict=True))
+            written |= dict(zip(batch, self._generate_greedily(state, most, stops), strict=True))
         return [written[n] for n in range(len(rows))]
 
-    def _greedy(self, state: _State, most: int, stops: Sequence[str]) -> list[str]:
+    def _generate_greedily(self, state: _State, most: int, stops: Sequence[str]) -> list[str]:
         """Generate greedily until every row has ended or has ``most`` tokens."""
         written: list[Ids] = [[] for _ in state.logits]
         left, logits, mask, cache = list(range(len(written))), state.logits, state.mask, state.cache
@@ -169,7 +175,7 @@ class CausalModel:
             if len(going) < len(left):  # continue with a copy of the unfinished rows' cache
                 kept = torch.tensor(going, device=self.device)
                 left = [left[index] for index in going]
-                cache, mask = _branched(cache, kept), mask[kept]
+                cache, mask = _copy_cache_rows(cache, kept), mask[kept]
             mask = torch.cat([mask, mask.new_ones(len(left), 1)], 1)
             ids = torch.tensor([[written[row][-1]] for row in left], device=self.device)
             logits, cache = self._forward(ids, mask, cache, 1)
@@ -189,7 +195,7 @@ class CausalModel:
 
     # --- computing ---
 
-    def _fitting(self, work: Any) -> Any:
+    def _run_within_budget(self, work: Any) -> Any:
         with torch.inference_mode():
             return self.setup.eval_budget.fitting(work, undo=lambda: None)
 
@@ -200,7 +206,7 @@ class CausalModel:
         """
         if len(rows) < 2:
             return []
-        shared = _common(rows)
+        shared = _count_common_tokens(rows)
         return rows[0][: max(0, min(shared, min(map(len, rows)) - 1))]
 
     def _batches(self, rows: Sequence[Ids], head: int, tokens: int) -> Iterator[list[int]]:
@@ -230,7 +236,7 @@ class CausalModel:
             mask[index, len(head) : len(head) + width - len(row)] = 0
         cache = None
         if head:
-            cache = _branched(
+            cache = _copy_cache_rows(
                 self._kept(head), torch.zeros(count, dtype=torch.long, device=self.device)
             )
         mask = mask.to(self.device)
@@ -284,14 +290,14 @@ class _State:
         return int(self.mask.shape[1])
 
 
-def _common(rows: Sequence[Ids]) -> int:
+def _count_common_tokens(rows: Sequence[Ids]) -> int:
     """Return the length of the common prefix of all rows."""
     first, last = min(rows), max(rows)  # the prefix that these two share is common to all
     pairs = enumerate(zip(first, last, strict=False))
     return next((n for n, (a, b) in pairs if a != b), min(len(first), len(last)))
 
 
-def _branched(cache: Any, rows: Tensor) -> Any:
+def _copy_cache_rows(cache: Any, rows: Tensor) -> Any:
     """Return the keys and values of the given rows, each as often as it is listed.
 
     Layers are copied shallowly: a layer that continues creates new tensors and does not change

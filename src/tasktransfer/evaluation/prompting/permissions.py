@@ -23,7 +23,7 @@ COMMON_VARIABLE, ITS_HOST = "OPENAI_API_KEY", "api.openai.com"
 
 def is_this_machine(url: str) -> bool:
     """Return whether requests to a URL stay on this machine."""
-    host = _host(url)
+    host = _extract_host(url)
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -33,9 +33,9 @@ def is_this_machine(url: str) -> bool:
 
 def find_refusals(url: str, variable: str | None) -> Iterator[str]:
     """Yield the reasons why the environment does not permit requests to an endpoint."""
-    host = _host(url)
+    host = _extract_host(url)
     is_plain = url.casefold().startswith("http:") and not is_this_machine(url)
-    if is_plain and host not in _listed(HTTP_HOSTS):
+    if is_plain and host not in _read_names(HTTP_HOSTS):
         yield (
             f"{url} is not encrypted, and {host} is not this machine. Use https://, or allow it: "
             f"export {HTTP_HOSTS}={host}"
@@ -43,7 +43,7 @@ def find_refusals(url: str, variable: str | None) -> Iterator[str]:
     if variable is None or not os.environ.get(variable, "").strip():
         return
     usual = variable == COMMON_VARIABLE and (is_this_machine(url) or host == ITS_HOST)
-    if not usual and variable.casefold() not in _listed(KEY_VARIABLES):
+    if not usual and variable.casefold() not in _read_names(KEY_VARIABLES):
         yield (
             f"the key in the environment variable {variable} would be sent to {host}. Allow it: "
             f"export {KEY_VARIABLES}={variable}; or name another variable in key_variable (null: "
@@ -59,9 +59,9 @@ def describe_key(variable: str | None) -> str:
     return f"with the key in {variable}" + ("" if is_set else " (not set: without a key)")
 
 
-def _listed(name: str) -> set[str]:
+def _read_names(name: str) -> set[str]:
     return {part.casefold() for part in re.split(r"[,\s]+", os.environ.get(name, "")) if part}
 
 
-def _host(url: str) -> str:
+def _extract_host(url: str) -> str:
     return (urllib.parse.urlsplit(url).hostname or "").rstrip(".").casefold()

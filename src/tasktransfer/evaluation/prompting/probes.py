@@ -104,7 +104,7 @@ class Probes:
         if self._holds:  # a probe that needs another probe
             yield
             return
-        with one_at_a_time(self.file, _say):
+        with one_at_a_time(self.file, _print_message):
             self._holds = True
             try:
                 yield
@@ -144,5 +144,5 @@ def _describe_scores(facts: Facts) -> str:
     return "choices are not scored"
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

@@ -108,7 +108,7 @@ class Probe:
                 answer = self._ask(way, FEW + allowed)
                 break
             except RefusedError as error:
-                simpler = _without_refused(way, error.words)
+                simpler = _drop_refused_parameter(way, error.words)
                 if simpler is None:
                     if error.status not in LASTING:
                         raise error.as_endpoint_error() from error
@@ -135,7 +135,7 @@ class Probe:
             raise EndpointError(str(error)) from error
 
 
-def _without_refused(way: Way, words: str) -> Way | None:
+def _drop_refused_parameter(way: Way, words: str) -> Way | None:
     """Return a way without the parameter that an endpoint refuses; None if it names none."""
     if way.tokens_key == "max_tokens" and re.search("max_(completion_)?tokens", words):
         return replace(way, tokens_key="max_completion_tokens")

@@ -48,9 +48,9 @@ class Seq2SeqModel:
         return self.texts.cut(text, most, keeps)
 
     def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
-        return [self._of_one(question) for question in asked]
+        return [self._score_choices(question) for question in asked]
 
-    def _of_one(self, asked: Asked) -> list[Likelihood]:
+    def _score_choices(self, asked: Asked) -> list[Likelihood]:
         answers = answer_ids(self.texts.tokenizer, asked.choices, "encoder_decoder")
         special = set(self.texts.tokenizer.all_special_ids)
         ids = self._ids([asked.prompt])
@@ -61,11 +61,11 @@ class Seq2SeqModel:
             together = max(1, tokens // max(map(len, answers)))
             for begin in range(0, len(answers), together):
                 some = answers[begin : begin + together]
-                labels, mask = pad(_rows(some), 0, self.device)
+                labels, mask = pad(_convert_rows(some), 0, self.device)
                 logits = self.module(
                     encoder_outputs=(states.expand(len(some), -1, -1),),
                     attention_mask=ids["attention_mask"].expand(len(some), -1),
-                    decoder_input_ids=self._shifted(labels),
+                    decoder_input_ids=self._shift_labels(labels),
                     decoder_attention_mask=mask,
                 ).logits.float()
                 each = logits.gather(-1, labels[..., None])[..., 0] - logits.logsumexp(-1)
@@ -77,14 +77,14 @@ class Seq2SeqModel:
         with torch.inference_mode():
             return self.setup.eval_budget.fitting(work, undo=lambda: None)
 
-    def _shifted(self, labels: torch.Tensor) -> torch.Tensor:
+    def _shift_labels(self, labels: torch.Tensor) -> torch.Tensor:
         begin = labels.new_full((len(labels), 1), self.module.config.decoder_start_token_id)
         return torch.cat([begin, labels[:, :-1]], 1)
 
     def _ids(self, prompts: Sequence[Prompt]) -> dict[str, torch.Tensor]:
         rows: list[Ids] = self.texts.tokenizer([prompt.text for prompt in prompts])["input_ids"]
         self.read["read_tokens"] += sum(map(len, rows))
-        ids, mask = pad(_rows(rows), self.texts.tokenizer.pad_token_id, self.device)
+        ids, mask = pad(_convert_rows(rows), self.texts.tokenizer.pad_token_id, self.device)
         return {"input_ids": ids, "attention_mask": mask}
 
     def write(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
@@ -102,5 +102,5 @@ class Seq2SeqModel:
         return dict(self.read)
 
 
-def _rows(rows: Sequence[Ids]) -> list[Any]:
+def _convert_rows(rows: Sequence[Ids]) -> list[Any]:
     return [np.asarray(row, np.int32) for row in rows]

@@ -85,11 +85,11 @@ class Texts:
         for text, ids in zip(asked.choices, whole, strict=True):
             begin = len(before)
             if ids[:begin] != before:  # a token spans the end of the prompt and the choice
-                begin = self._first_of_choice(f"{prompt}{gap}{text}", len(prompt))
+                begin = self._locate_choice_start(f"{prompt}{gap}{text}", len(prompt))
             made.append(TokenRow(ids, begin))
         return made
 
-    def _first_of_choice(self, text: str, prompt: int) -> int:
+    def _locate_choice_start(self, text: str, prompt: int) -> int:
         encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         places = encoded["offset_mapping"]
         first = next((n for n, (_, end) in enumerate(places) if end > prompt), len(places))

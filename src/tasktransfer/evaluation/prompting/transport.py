@@ -59,7 +59,7 @@ def post(
     request = urllib.request.Request(url, content, dict(headers))
     with _deadline(seconds) as deadline:
         try:
-            with _opener(url, deadline).open(request, timeout=seconds) as response:
+            with _build_opener(url, deadline).open(request, timeout=seconds) as response:
                 read = response.read(most + 1)
                 cut_off = response.length not in (None, 0) and len(read) <= most
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -144,12 +144,12 @@ class _Http(urllib.request.HTTPHandler):
 
 class _Https(urllib.request.HTTPSHandler):
     def __init__(self, deadline: _Deadline) -> None:
-        super().__init__(context=_certificates())
+        super().__init__(context=_load_certificates())
         self._deadline = deadline
 
     def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
         secure = partial(_SecureConnection, self._deadline)
-        return self.do_open(secure, request, context=_certificates())
+        return self.do_open(secure, request, context=_load_certificates())
 
 
 class _AnyStatus(urllib.request.HTTPErrorProcessor):
@@ -165,11 +165,11 @@ class _AnyStatus(urllib.request.HTTPErrorProcessor):
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def _load_certificates() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _opener(url: str, deadline: _Deadline) -> urllib.request.OpenerDirector:
+def _build_opener(url: str, deadline: _Deadline) -> urllib.request.OpenerDirector:
     # Requests to this machine do not use a proxy.
     proxies = [urllib.request.ProxyHandler({})] if is_this_machine(url) else []
     return urllib.request.build_opener(_AnyStatus, _Http(deadline), _Https(deadline), *proxies)

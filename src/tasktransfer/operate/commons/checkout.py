@@ -28,25 +28,25 @@ def read_commit(folder: Path) -> str:
 
 
 def _head(git: Path) -> str:
-    head = _text(git / "HEAD", MOST_REF).strip()
+    head = _read_text(git / "HEAD", MOST_REF).strip()
     if _HASH.fullmatch(head):
         return head
     branch = head.removeprefix("ref:").strip()
     if not _BRANCH.fullmatch(branch) or ".." in branch:
         return ""
-    loose = _text(git / branch, MOST_REF).strip()
-    return loose if _HASH.fullmatch(loose) else _packed(git, branch)
+    loose = _read_text(git / branch, MOST_REF).strip()
+    return loose if _HASH.fullmatch(loose) else _find_packed_commit(git, branch)
 
 
-def _packed(git: Path, branch: str) -> str:
-    for line in _text(git / "packed-refs", MOST_PACKED).splitlines():
+def _find_packed_commit(git: Path, branch: str) -> str:
+    for line in _read_text(git / "packed-refs", MOST_PACKED).splitlines():
         commit, _, name = line.partition(" ")
         if name == branch and _HASH.fullmatch(commit):
             return commit
     return ""
 
 
-def _text(file: Path, most: int) -> str:
+def _read_text(file: Path, most: int) -> str:
     try:
         return read_regular(file, most, follow_links=False).decode("utf-8", "replace")
     except OSError:

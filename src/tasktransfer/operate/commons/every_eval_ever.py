@@ -81,7 +81,7 @@ def export(
         raise RecordError(f"{study.config.results}: no run of {study.config_file} is finished")
     folder, instances, without = out / "data" / slug(collection), 0, 0
     for run in with_progress(collected.runs, "writing runs"):
-        log = _Log(study, run, tuple(_judged(collected, run)), by, slug(collection))
+        log = _Log(study, run, tuple(_collect_judged(collected, run)), by, slug(collection))
         lines = log.instances(with_text=with_text)
         without += lines is None
         instances += len(lines or ())
@@ -118,7 +118,7 @@ def slug(name: str) -> str:
     return f"{short}-results" if short.lower() == "data" else short  # the schema reserves "data"
 
 
-def _judged(collected: Collected, run: Run) -> Iterator[Judged]:
+def _collect_judged(collected: Collected, run: Run) -> Iterator[Judged]:
     for node in run.results_in:
         record = collected.record(node)
         tasks = [t for t in record["results"] if not isinstance(node, Stage) or t in node.tested]
@@ -229,13 +229,13 @@ class _Log:
                 "evaluator_relationship": "third_party" if self._is_asked else "first_party",
             },
             "eval_library": {"name": "tasktransfer", "version": made["tasktransfer"]},
-            "model_info": self._model_info(),
+            "model_info": self._build_model_info(),
             "evaluation_results": [
-                result for each in self.judged for result in self._results(each)
+                result for each in self.judged for result in self._collect_results(each)
             ],
         }
 
-    def _model_info(self) -> dict[str, Any]:
+    def _build_model_info(self) -> dict[str, Any]:
         weights = self.study.revisions.models.get(self.run.model)
         details = {
             "deployment_type": "self_deployed",
@@ -251,7 +251,7 @@ class _Log:
         name = self.run.model if self._is_asked else f"{self.run.model}, {self.run.method}"
         return {"name": name, "id": self.model_id, "additional_details": details}
 
-    def _results(self, judged: Judged) -> Iterator[dict[str, Any]]:
+    def _collect_results(self, judged: Judged) -> Iterator[dict[str, Any]]:
         for task in judged.tasks:
             result = judged.record["results"][task]
             measures = dict(result["measures"])
@@ -260,15 +260,15 @@ class _Log:
             for name, value in measures.items():
                 if name in MEASURES:
                     yield {
-                        "evaluation_result_id": _result_id(judged, task, name),
+                        "evaluation_result_id": _format_result_id(judged, task, name),
                         "evaluation_name": f"{judged.record['node']['dataset']}/{task}",
-                        "source_data": _source(judged, task),
-                        "metric_config": _metric(MEASURES[name]),
+                        "source_data": _build_source(judged, task),
+                        "metric_config": _build_metric(MEASURES[name]),
                         "score_details": {
                             "score": value,
                             "details": {"instances": str(result["instances"])},
                         },
-                        "generation_config": {"additional_details": _settings(judged.node)},
+                        "generation_config": {"additional_details": _format_settings(judged.node)},
                     }
 
     def instances(self, *, with_text: bool) -> list[dict[str, Any]] | None:
@@ -279,7 +279,7 @@ class _Log:
             if named is None:
                 continue
             file = Path(self.study.folder(judged.node), named["file"])
-            rows = _of_tasks(read_rows(file, named), judged)
+            rows = _select_task_rows(read_rows(file, named), judged)
             if not with_text:
                 try:
                     rows = shareable(file, judged.record, rows)
@@ -300,7 +300,9 @@ class _Log:
             "evaluation_id": self.evaluation_id,
             "model_id": self.model_id,
             "evaluation_name": f"{node['dataset']}/{task}",
-            **({"evaluation_result_id": _result_id(judged, task, "score")} if scored else {}),
+            **(
+                {"evaluation_result_id": _format_result_id(judged, task, "score")} if scored else {}
+            ),
             "sample_id": f"{task}/{row['index']}",
             "sample_hash": hashlib.sha256("".join([raw, *reference]).encode()).hexdigest(),
             "interaction_type": "single_turn",
@@ -323,11 +325,11 @@ class _Log:
         }
 
 
-def _result_id(judged: Judged, task: str, measure: str) -> str:
+def _format_result_id(judged: Judged, task: str, measure: str) -> str:
     return f"{judged.node.digest[:12]}/{task}/{judged.split}/{measure}"
 
 
-def _of_tasks(rows: pa.Table, judged: Judged) -> pa.Table:
+def _select_task_rows(rows: pa.Table, judged: Judged) -> pa.Table:
     """Return the scored rows of a run's tasks, on the split of its measures."""
     kept = pc.and_(
         pc.is_in(rows["task"], pa.array(judged.tasks, pa.string())),
@@ -338,7 +340,7 @@ def _of_tasks(rows: pa.Table, judged: Judged) -> pa.Table:
     return rows.filter(kept)
 
 
-def _source(judged: Judged, task: str) -> dict[str, Any]:
+def _build_source(judged: Judged, task: str) -> dict[str, Any]:
     record = judged.record
     return {
         "dataset_name": record["node"]["dataset"] + " (generated)" * record["synthetic"],
@@ -355,7 +357,7 @@ def _source(judged: Judged, task: str) -> dict[str, Any]:
     }
 
 
-def _metric(measure: Measure) -> dict[str, Any]:
+def _build_metric(measure: Measure) -> dict[str, Any]:
     return {
         "metric_id": f"tasktransfer.{measure.name}",
         "metric_name": measure.name,
@@ -374,7 +376,7 @@ def _bound(value: float) -> float | str:
     return "Infinity" if value > 0 else "-Infinity"
 
 
-def _settings(node: Node) -> dict[str, str]:
+def _format_settings(node: Node) -> dict[str, str]:
     """Return a node's settings as name → text."""
     identity = node.identity
     settings = identity.get("training") or identity.get("settings") or {}

@@ -161,10 +161,10 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for line in sys.stdin:
         request = json.loads(line)
-        print(json.dumps(_answered(**request)), flush=True)
+        print(json.dumps(_process_pack(**request)), flush=True)
 
 
-def _answered(file: str, folder: str | None, *, follow_links: bool) -> dict[str, Any]:
+def _process_pack(file: str, folder: str | None, *, follow_links: bool) -> dict[str, Any]:
     from tasktransfer.operate.commons.read_packs import read_pack, write_nodes  # noqa: PLC0415
 
     with suppress(OSError):

@@ -78,7 +78,7 @@ class Pack:
         for batch in self.parquet.iter_batches(batch_size=1, use_threads=False):
             size += batch.nbytes
             if size > MOST_UNPACKED:
-                raise RecordError(_too_large(self.file))
+                raise RecordError(_describe_size_limit(self.file))
             yield from batch.to_pylist()
 
 
@@ -104,25 +104,27 @@ def read_pack(file: Path, *, follow_links: bool = True) -> Pack:
         )
         schema, metadata = parquet.schema_arrow, parquet.metadata
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise RecordError(f"{file}: cannot be read as Parquet: {_first_line(error)}") from error
+        raise RecordError(
+            f"{file}: cannot be read as Parquet: {_extract_first_line(error)}"
+        ) from error
     unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
     if metadata.num_rows > MOST_ROWS or unpacked > MOST_UNPACKED:
-        raise RecordError(_too_large(file))
-    facts = _facts(file, schema)
+        raise RecordError(_describe_size_limit(file))
+    facts = _read_facts(file, schema)
     _check_columns(file, schema, facts["schema"])
     return Pack(file, hashlib.sha256(content).hexdigest(), facts, parquet)
 
 
-def _too_large(file: Path) -> str:
+def _describe_size_limit(file: Path) -> str:
     limits = f"{MOST_UNPACKED // 2**20:,} MiB or {MOST_ROWS:,} rows"
     return f"{file}: unpacks to more than {limits}; {_LESS}"
 
 
-def _first_line(error: Exception) -> str:
+def _extract_first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _facts(file: Path, schema: pa.Schema) -> dict[str, Any]:
+def _read_facts(file: Path, schema: pa.Schema) -> dict[str, Any]:
     """Return the footer. Entries missing from older packs are empty; ``sha256`` is None."""
     try:
         facts = json_text.loads((schema.metadata or {})[FOOTER])
@@ -149,7 +151,7 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= MOST_LETTERS
 
 
-def _are_sha256(value: Any) -> bool:
+def _has_valid_checksums(value: Any) -> bool:
     """Return whether the rows have checksums, or the pack is from an older release without any."""
     if value is None:
         return True
@@ -158,7 +160,7 @@ def _are_sha256(value: Any) -> bool:
     )
 
 
-def _are_revisions(value: Any) -> bool:
+def _is_revision_table(value: Any) -> bool:
     """Return whether the value maps names to revisions that a config could have."""
     if not isinstance(value, dict) or len(value) > MOST_INPUTS:
         return False
@@ -169,11 +171,11 @@ def _are_revisions(value: Any) -> bool:
 _FACTS: dict[str, tuple[Any, Callable[[Any], bool]]] = {
     "study": ("", _is_name),
     "by": ("", _is_name),
-    "data": ({}, _are_revisions),
-    "models": ({}, _are_revisions),
-    "parameters": ({}, _are_revisions),
+    "data": ({}, _is_revision_table),
+    "models": ({}, _is_revision_table),
+    "parameters": ({}, _is_revision_table),
     "provenance": ("", _is_text),
-    "sha256": (None, _are_sha256),
+    "sha256": (None, _has_valid_checksums),
 }
 """Key of a footer → its default for older releases, and its check."""
 
@@ -201,7 +203,7 @@ def write_nodes(pack: Pack, results: Path) -> None:
     seen = set[str]()
     with without_sync():
         for row in pack.rows():
-            place = results / _inner(pack.file, row["path"])
+            place = results / _check_inner_path(pack.file, row["path"])
             if row["path"] in seen:
                 raise RecordError(f"{pack.file}: {row['path']}: packed twice; {AGAIN}")
             seen.add(row["path"])
@@ -225,7 +227,7 @@ def _check_content(pack: Pack, row: Mapping[str, Any]) -> None:
         )
 
 
-def _inner(file: Path, path: str) -> PurePosixPath:
+def _check_inner_path(file: Path, path: str) -> PurePosixPath:
     """Return a row's path after checking that it stays within the results folder."""
     inner = PurePosixPath(path)
     if inner.is_absolute() or not inner.parts or ".." in inner.parts or str(inner) != path:
@@ -252,7 +254,9 @@ def _check_table(where: str, content: bytes) -> None:
         for _ in parquet.iter_batches(batch_size=1000, use_threads=False):
             pass
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise RecordError(f"{where}: not a table ({_first_line(error)}); {AGAIN}") from error
+        raise RecordError(
+            f"{where}: not a table ({_extract_first_line(error)}); {AGAIN}"
+        ) from error
 
 
 def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
@@ -267,7 +271,7 @@ def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
     if record["rows"] is not None:
         node, count = record["node"], record["rows"]["rows"]
         written = write_table(
-            folder, _table_of_rows(row), digest=node["digest"], dataset=node["dataset"]
+            folder, _build_row_table(row), digest=node["digest"], dataset=node["dataset"]
         )
         record["rows"] = {**written, "rows": count}
     write_record(folder / RECORD, record)
@@ -282,16 +286,18 @@ def _check_arrays(where: str, content: bytes) -> None:
             for name in arrays.files:
                 _ = arrays[name]
     except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        what = _first_line(error)
+        what = _extract_first_line(error)
         raise RecordError(f"{where}: {PROJECTION} cannot be read ({what}); {AGAIN}") from error
 
 
-def _table_of_rows(row: Mapping[str, Any]) -> pa.Table:
+def _build_row_table(row: Mapping[str, Any]) -> pa.Table:
     """Return a node's packed rows; in older packs they are predictions, all from test splits."""
-    rows = row["rows"] if "rows" in row else [_older(each) for each in row["predictions"]]
+    rows = (
+        row["rows"] if "rows" in row else [_convert_older_row(each) for each in row["predictions"]]
+    )
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
-def _older(row: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_older_row(row: Mapping[str, Any]) -> dict[str, Any]:
     named = {"cluster" if name == "dialogue_id" else name: value for name, value in row.items()}
     return {"split": "test", **named}

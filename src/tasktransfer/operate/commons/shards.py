@@ -60,7 +60,7 @@ def find_shards(folder: Path, reader: PackReader) -> list[Shard]:
             f"{folder}: not a folder; clone the repository with the shards and give its folder "
             "(for a single file, use `tasktransfer merge`)"
         )
-    files = sorted(_parquet_files(folder))
+    files = sorted(_iterate_parquet_files(folder))
     if not files:
         raise ConfigError(
             f"{folder}: contains no shard (*.parquet); write one with `tasktransfer pack --by NAME`"
@@ -68,14 +68,14 @@ def find_shards(folder: Path, reader: PackReader) -> list[Shard]:
     return [Shard(file, reader.read_facts(file)) for file in with_progress(files, "reading shards")]
 
 
-def _parquet_files(folder: Path) -> Iterator[Path]:
+def _iterate_parquet_files(folder: Path) -> Iterator[Path]:
     """Yield all paths named ``*.parquet``, of any type.
 
     Links to folders are not followed, and folders that cannot be listed are skipped.
     """
     folders, count = [folder], 0
     while folders:
-        for entry in _entries(folders.pop()):
+        for entry in _list_entries(folders.pop()):
             count += 1
             if count > MOST_SHARDS:
                 raise ConfigError(
@@ -87,7 +87,7 @@ def _parquet_files(folder: Path) -> Iterator[Path]:
                 folders.append(Path(entry.path))
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _list_entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return list(entries)
@@ -143,7 +143,7 @@ def import_shards(
     """
     tables = list(tables)
     seen = [
-        _imported(study, reader, shard, tables, dry_run=dry_run)
+        _import_shard(study, reader, shard, tables, dry_run=dry_run)
         for shard in with_progress(shards, "copying shards")
     ]
     offered = {digest for shard in seen for digest in shard["made"]}
@@ -153,12 +153,12 @@ def import_shards(
         "dry_run": dry_run,
         "commit": read_commit(folder),
         "shards": seen,
-        "by": _who_made_what(study, seen),
+        "by": _summarise_labs(study, seen),
         "lacking": sum(not is_whole(study, node) for node in lacking),
     }
 
 
-def _imported(
+def _import_shard(
     study: Study, reader: PackReader, shard: Shard, tables: Sequence[str], *, dry_run: bool
 ) -> dict[str, Any]:
     by = shard.says.facts.get("by") or NOBODY
@@ -169,7 +169,7 @@ def _imported(
         "made": {},
         "counts": dict.fromkeys(OUTCOMES, 0),
         "elsewhere": 0,
-        "inputs": _other_inputs(study, shard.says.facts),
+        "inputs": _list_other_inputs(study, shard.says.facts),
         "problem": shard.says.problem,
         "reasons": [],
     }
@@ -197,7 +197,7 @@ def _imported(
     }
 
 
-def _other_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
+def _list_other_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
     """Return the datasets and models whose revisions differ, so that their nodes do not match."""
     models = {name: model.weights for name, model in study.revisions.models.items()}
     pairs = ((study.revisions.data, facts.get("data", {})), (models, facts.get("models", {})))
@@ -209,7 +209,7 @@ def _other_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
     )
 
 
-def _who_made_what(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _summarise_labs(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return lab → its nodes of this study by kind, and their models and seeds.
 
     If several labs computed the same node, the first one counts.
@@ -249,7 +249,7 @@ def as_text(seen: Mapping[str, Any]) -> str:
     commit = f", commit {seen['commit'][:SHORT]}" * bool(seen["commit"])
     lines = [f"{counted(len(seen['shards']), 'shard')}{commit} -> {seen['results']}{mark}"]
     for shard in seen["shards"]:
-        lines += _shard_text(shard)
+        lines += _format_shard(shard)
     lines.append("contributions to this study:")
     for by, lab in seen["by"].items():
         names = {"stage": "training", "data": "derived dataset"}
@@ -264,7 +264,7 @@ def as_text(seen: Mapping[str, Any]) -> str:
     return "".join(f"{escape_line(line)}\n" for line in lines)
 
 
-def _shard_text(shard: Mapping[str, Any]) -> list[str]:
+def _format_shard(shard: Mapping[str, Any]) -> list[str]:
     by = ", ".join(dict.fromkeys(shard["made"].values())) or shard["by"] or "unknown"
     sha256 = f"; sha256 {shard['sha256'][:12]}" * bool(shard["sha256"])
     lines = [f"  {shard['file']}: by {by}{sha256}"]

@@ -67,18 +67,18 @@ class Besides:
             TypeError: the node is a training.
         """
         if isinstance(node, Evaluation):
-            return JOB_SECONDS + sum(self._evaluated(node))
+            return JOB_SECONDS + sum(self._estimate_evaluation(node))
         if isinstance(node, Fit):
             return JOB_SECONDS + sum(self._fitted(node))
         if isinstance(node, Data):
             return DATA_SECONDS + sum(self._labelled(node))
         raise TypeError(f"{node.label} is a training")
 
-    def _evaluated(self, node: Evaluation) -> Iterator[float]:
+    def _estimate_evaluation(self, node: Evaluation) -> Iterator[float]:
         """Yield the seconds in which each model of an outcome reads its part of the data."""
         if isinstance(node.of, Fit):
             return
-        limit = _rows_of(node)
+        limit = _find_row_limit(node)
         if node.asked is not None:
             assert node.of.model is not None
             yield self._asked(node, node.of.model, limit)
@@ -145,7 +145,7 @@ def is_answered_by_endpoint(node: Node) -> bool:
     return isinstance(of, Outcome) and of.model is not None and of.model.served
 
 
-def _rows_of(node: Evaluation) -> int | None:
+def _find_row_limit(node: Evaluation) -> int | None:
     """Return the largest number of instances that an evaluation reads; None for all."""
     settings = node.settings
     if isinstance(settings.get("blocks"), int) and isinstance(settings.get("block"), int):

@@ -43,7 +43,7 @@ def disk(
         and CHECKPOINT not in there.names.get(stage.digest, frozenset())
     ]
     passing = [estimates.of(s).checkpoint for s in to_write if not study.keeps(s.kind)]
-    largest = max((_state(estimates, stage) for stage in left), default=0)
+    largest = max((_estimate_state_bytes(estimates, stage) for stage in left), default=0)
     at_once = min(len(passing), TEMPORARY_A_DEVICE * devices) * max(passing, default=0)
     resuming = min(len(left), devices) * largest
     to_come = {
@@ -53,12 +53,12 @@ def disk(
         "temporary": at_once + resuming,
         "records_and_predictions": sum(estimates.of(stage).results for stage in left),
     }
-    used, free, needed = bytes_under(results), _free(results), sum(to_come.values())
+    used, free, needed = bytes_under(results), _find_free_bytes(results), sum(to_come.values())
     short = free is not None and needed > free
     return {"there": used, **to_come, "peak": used + needed, "free": free, "short": short}
 
 
-def _state(estimates: Estimates, stage: Stage) -> int:
+def _estimate_state_bytes(estimates: Estimates, stage: Stage) -> int:
     """Return the bytes of a resume state."""
     best = len(stage.selections)
     return (RESUME_COPIES + best) * estimates.of(stage).checkpoint // best
@@ -83,7 +83,7 @@ def bytes_under(path: Path | str) -> int:
     return total
 
 
-def _free(folder: Path) -> int | None:
+def _find_free_bytes(folder: Path) -> int | None:
     """Return the free bytes of the file system that a folder is, or will be, on."""
     for place in (folder, *folder.absolute().parents):
         with suppress(OSError):

@@ -110,7 +110,7 @@ class Estimates:
         self._costs: dict[tuple[Any, ...], Cost] = {}
         self.model = cache(self._model)
         self.speed = cache(self._speed)
-        self._most_memory = cache(self._measured_memory)
+        self._most_memory = cache(self._find_measured_memory)
         self._besides = Besides(
             self.sizes,
             lambda model, precision: self.speed(model.name, self.precision(model.name, precision)),
@@ -174,7 +174,7 @@ class Estimates:
                 return right if other == name else replace(right, basis=of_another)
         return mine
 
-    def _samples_of(self, name: str) -> list[Sample]:
+    def _select_samples(self, name: str) -> list[Sample]:
         """Return the samples of a model that were measured on the study's device."""
         return [
             sample
@@ -185,7 +185,7 @@ class Estimates:
     def _work_of(self, name: str) -> Iterator[Work]:
         """Yield the computed seconds of a model's trainings that have records."""
         family = self.study.revisions.models[name].family
-        for sample in self._samples_of(name):
+        for sample in self._select_samples(name):
             stage = sample.stage
             precision = self.precision(name, stage.training.precision)
             speed = computed(self.model(name), family, self.rates, precision)
@@ -226,7 +226,7 @@ class Estimates:
         )
         predicted = sum(self.sizes.of(stage, task, "test").instances for task in stage.tested)
         return Cost(
-            samples=round(self._passes(stage) * sum(v.units for v in train)),
+            samples=round(self._count_passes(stage) * sum(v.units for v in train)),
             tokens=tokens,
             evaluated=sum(volume.units * times for volume, times in evaluated),
             evaluated_tokens=evaluated_tokens,
@@ -247,7 +247,7 @@ class Estimates:
         tasks = len(stage.train_tasks)
         return stage.training.planned_updates(stage.sampler, tasks, self._in_epoch(stage))
 
-    def _passes(self, stage: Stage) -> float:
+    def _count_passes(self, stage: Stage) -> float:
         """Return the passes over the training sets."""
         return self._updates(stage) / self._in_epoch(stage)
 
@@ -266,7 +266,7 @@ class Estimates:
         """Return the training tokens of a stage (all passes) and the evaluated ones (dev, test)."""
         train = sum(self.sizes.of(stage, task, "train").tokens for task in stage.train_tasks)
         evaluated = sum(volume.tokens * times for volume, times in self._evaluations(stage))
-        return round(self._passes(stage) * train), evaluated
+        return round(self._count_passes(stage) * train), evaluated
 
     # --- requests to a batch system ---
 
@@ -282,14 +282,14 @@ class Estimates:
 
     def memory_mb(self, stage: Stage, attempt: int = 1) -> int:
         """Return the host memory to request in MiB: generous, doubled per attempt."""
-        needed = 1.5 * (self._most_memory(stage.model.name) or self._host_mb(stage))
+        needed = 1.5 * (self._most_memory(stage.model.name) or self._estimate_host_mb(stage))
         rounded = math.ceil(max(needed, LEAST_MB[self.device]) / 500) * 500
         return int(rounded * 2 ** (max(attempt, 1) - 1))
 
-    def _measured_memory(self, name: str) -> float | None:
-        return max((sample.memory for sample in self._samples_of(name)), default=None)
+    def _find_measured_memory(self, name: str) -> float | None:
+        return max((sample.memory for sample in self._select_samples(name)), default=None)
 
-    def _host_mb(self, stage: Stage) -> float:
+    def _estimate_host_mb(self, stage: Stage) -> float:
         """Estimate the host memory of a training in MiB.
 
         On a CPU it holds weights, gradients, Adam's two moments, the best epoch's weights, and one

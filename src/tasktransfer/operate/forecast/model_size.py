@@ -30,11 +30,11 @@ def model_size(study: Study, name: str) -> ModelSize:
 
     It comes from the model's files, or its config, or else from its name.
     """
-    size, adapter = _size(study, name), study.revisions.models[name].adapter
+    size, adapter = _find_model_size(study, name), study.revisions.models[name].adapter
     if adapter is None:
         return size
-    for folder in _folders(study, name):
-        if matrices := _matrices(folder):
+    for folder in _list_model_folders(study, name):
+        if matrices := _read_matrix_sizes(folder):
             named = [r for layer, r in matrices.items() if is_adapted(adapter, layer)]
             return replace(size, adapter=adapter.rank * sum(named))
     return replace(size, adapter=adapter.rank * OF_A_LAYER * size.hidden * size.layers)
@@ -51,7 +51,7 @@ def is_adapted(adapter: LowRank, layer: str) -> bool:
     return any(f".{layer}".endswith(f".{end}") for end in adapter.target_modules)
 
 
-def _matrices(folder: Path) -> dict[str, int]:
+def _read_matrix_sizes(folder: Path) -> dict[str, int]:
     """Return layer → its number of inputs plus outputs."""
     shapes: dict[str, list[int]] = {}
     for file in folder.glob("*.safetensors"):
@@ -63,7 +63,7 @@ def _matrices(folder: Path) -> dict[str, int]:
     }
 
 
-def _size(study: Study, name: str) -> ModelSize:
+def _find_model_size(study: Study, name: str) -> ModelSize:
     model = study.model(name)
     checkpoint, made = model.checkpoint, model.built
     if model.recipe is not None:
@@ -79,13 +79,13 @@ def _size(study: Study, name: str) -> ModelSize:
         return ModelSize(
             parameters, made.hidden, layers, words, "its recipe", written=REPLIES_SHARE
         )
-    for folder in _folders(study, name):
+    for folder in _list_model_folders(study, name):
         if size := read_size(folder):
             return size
     return find_size(checkpoint)
 
 
-def _folders(study: Study, name: str) -> Iterator[Path]:
+def _list_model_folders(study: Study, name: str) -> Iterator[Path]:
     base = study.base_model(name)
     if not is_hub_name(base):
         yield Path(base).expanduser()

@@ -127,7 +127,7 @@ def machine_rates(device: Device, *, again: bool = False) -> Rates:
     if device == "cuda" and not again and not device_pool():
         return assumed_rates(device)
     try:
-        rates = _measured(device)
+        rates = _measure_rates(device)
     except TaskTransferError:
         if again:
             raise
@@ -145,7 +145,7 @@ def assumed_rates(device: Device) -> Rates:
 
 def remembered_rates(device: Device) -> Rates | None:
     """Return the rates measured on this machine within the last day, or None."""
-    entry = _entries().get(_machine(device))
+    entry = _read_entries().get(_describe_machine(device))
     if entry is None or not 0 <= time.time() - entry["at"] < REMEMBERED_SECONDS:
         return None
     return Rates(device, entry["flops"], entry["where"], "measured")
@@ -157,11 +157,11 @@ def memory_file() -> Path:
     return (Path(given) if given else Path.home() / ".cache") / "tasktransfer" / FILE
 
 
-def _machine(device: Device) -> str:
+def _describe_machine(device: Device) -> str:
     return f"{platform.node()}, {platform.machine()}, {os.cpu_count()} cores, {device}"
 
 
-def _entries() -> dict[str, dict[str, Any]]:
+def _read_entries() -> dict[str, dict[str, Any]]:
     """Read the cached rates; a damaged file counts as empty."""
     try:
         entries = json_text.loads(memory_file().read_bytes())
@@ -188,13 +188,13 @@ def _remember(rates: Rates) -> None:
     try:
         file = memory_file()
         with replacing(file) as part:
-            entries = {**_entries(), _machine(rates.device): entry}
+            entries = {**_read_entries(), _describe_machine(rates.device): entry}
             part.write_text(json.dumps(entries, indent=1) + "\n")
     except (OSError, RuntimeError):
         return  # measured again next time
 
 
-def _measured(device: Device) -> Rates:
+def _measure_rates(device: Device) -> Rates:
     """Measure the rates in a separate process, since torch is slow to import."""
     if find_spec("torch") is None:
         raise TaskTransferError("--calibrate: torch is not installed here; leave --calibrate out")

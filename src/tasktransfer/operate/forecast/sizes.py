@@ -59,7 +59,7 @@ class Sizes:
             limit: largest number of instances; limits in a recipe's settings count too.
         """
         whole = self._volume(data.name, model, task, split)
-        limits = [known for known in (limit, _left_by_recipe(data, split)) if known is not None]
+        limits = [known for known in (limit, _find_recipe_limit(data, split)) if known is not None]
         if not limits or min(limits) >= whole.instances:
             return whole
         share = min(limits) / whole.instances
@@ -67,7 +67,7 @@ class Sizes:
 
     def instances(self, data: Data, task: str, split: str, limit: int | None = None) -> int:
         """Return the number of instances in a split of some data, at most ``limit``."""
-        limits = [known for known in (limit, _left_by_recipe(data, split)) if known is not None]
+        limits = [known for known in (limit, _find_recipe_limit(data, split)) if known is not None]
         return min([self._instances(data.name, task, split), *limits])
 
     def basis(self, dataset: str, model: str) -> str:
@@ -93,7 +93,7 @@ class Sizes:
         key = f"{task}-{split}"
         if key in encoded.get("tokens", {}):
             return Volume(instances, encoded["units"][key], encoded["tokens"][key])
-        units, tokens = _units_and_tokens(
+        units, tokens = _estimate_units_and_tokens(
             dataset, task, spec.family, spec.max_length, bool(self._study.synthetic(dataset))
         )
         return Volume(instances, instances * units, round(instances * units * tokens))
@@ -123,7 +123,7 @@ def read_manifest(folder: str) -> dict[str, Any]:
     return json_text.read_object(Path(folder, "manifest.json"))
 
 
-def _units_and_tokens(
+def _estimate_units_and_tokens(
     dataset: str, task: str, family: Family, max_length: int, synthetic: bool
 ) -> tuple[int, float]:
     """Return (units per instance, tokens per unit) from the table of sizes."""
@@ -151,7 +151,7 @@ def within(mean: float, longest: int) -> float:
     return mean * below + longest * above
 
 
-def _left_by_recipe(data: Data, split: str) -> int | None:
+def _find_recipe_limit(data: Data, split: str) -> int | None:
     """Return the largest number of instances that a recipe keeps of a split; None if unlimited.
 
     Its settings limit the gold answers. Each comes with its candidates (for training, one other).

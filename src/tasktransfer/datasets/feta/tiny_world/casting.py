@@ -108,8 +108,8 @@ def _cast_portion(
 ) -> list[Role]:
     rng = stream(seed, dataset, portion, "roles")
     moods = {
-        "source": deck(rng, _mood_words(words, with_rare=True)),
-        "target": deck(rng, _mood_words(words, with_rare=not portion.endswith("train"))),
+        "source": deck(rng, _list_mood_words(words, with_rare=True)),
+        "target": deck(rng, _list_mood_words(words, with_rare=not portion.endswith("train"))),
     }
     roles = []
     for index in range(size):
@@ -129,7 +129,7 @@ def _cast_portion(
     return roles
 
 
-def _mood_words(words: dict[str, MoodWords], *, with_rare: bool) -> list[tuple[str, str]]:
+def _list_mood_words(words: dict[str, MoodWords], *, with_rare: bool) -> list[tuple[str, str]]:
     return [
         (mood, word)
         for mood, mood_words in words.items()

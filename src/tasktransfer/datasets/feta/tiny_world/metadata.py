@@ -21,7 +21,7 @@ def task_metadata(card: Task) -> Json:
     """
     settings: dict[str, list[Json]] = {}
     for spec in card.metrics:
-        settings.setdefault(spec.name, []).append(_settings(spec))
+        settings.setdefault(spec.name, []).append(_build_settings(spec))
     kwargs = {
         name: each if len(each) > 1 else each[0] for name, each in settings.items() if any(each)
     }
@@ -32,7 +32,7 @@ def task_metadata(card: Task) -> Json:
     }
 
 
-def _settings(spec: MetricSpec) -> Json:
+def _build_settings(spec: MetricSpec) -> Json:
     settings: Json = {}
     if spec.unanswerable_phrases:
         settings["unanswerable_phrases"] = list(spec.unanswerable_phrases)

@@ -55,7 +55,7 @@ class EmpatheticDialogue:
     @property
     def names_its_emotion(self) -> bool:
         """Whether the situation contains its label as a word (ED-CUT leaves it out)."""
-        return self.emotion in _plain_words(self.situation)
+        return self.emotion in _split_words(self.situation)
 
 
 def find(folder: Path) -> str:
@@ -79,7 +79,7 @@ def files_of(path: Path) -> dict[str, Path]:
     Raises:
         DataError: a file is missing.
     """
-    emotions = _emotions(path)
+    emotions = _list_emotions(path)
     names = [SPLIT_FILE, *(f"{BY_EMOTION}/{emotion}.csv" for emotion in emotions)]
     for name in names:
         if not (path / name).is_file():
@@ -102,7 +102,7 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
         DataError: a file is invalid; the message has file, line, value and remedy.
     """
     files = files_of(folder)
-    splits = _splits(files[SPLIT_FILE])
+    splits = _read_splits(files[SPLIT_FILE])
     dialogues: list[EmpatheticDialogue] = []
     seen: dict[str, Path] = {}
     strays = sorted({f.stem for f in (folder / BY_EMOTION).glob("*.csv")} - set(LABELS))
@@ -111,9 +111,9 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
             f"{folder / BY_EMOTION / strays[0]}.csv: {strays[0]!r} is not one of the 32 labels "
             f"({', '.join(LABELS)}); remove the file"
         )
-    for emotion in _emotions(folder):
+    for emotion in _list_emotions(folder):
         file = files[f"{BY_EMOTION}/{emotion}.csv"]
-        of_file = list(_of_file(file, emotion, splits))
+        of_file = list(_read_dialogues(file, emotion, splits))
         if not of_file:
             raise DataError(f"{file}: contains no dialogue; copy the whole release again")
         for dialogue in of_file:
@@ -140,18 +140,18 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
     return sorted(dialogues, key=lambda d: ([int(n) for n in _NUMBER.findall(d.name)], d.name))
 
 
-def _emotions(folder: Path) -> tuple[str, ...]:
+def _list_emotions(folder: Path) -> tuple[str, ...]:
     """Return all 32 emotions, or those that a synthetic release declares."""
     file = folder / SYNTHETIC
-    return _emotions_of(file) if file.is_file() else LABELS
+    return _read_emotions(file) if file.is_file() else LABELS
 
 
-def _emotions_of(file: Path) -> tuple[str, ...]:
+def _read_emotions(file: Path) -> tuple[str, ...]:
     content, where = json_object(file)
     return get_texts(content, "emotions", where)
 
 
-def _splits(file: Path) -> dict[str, str]:
+def _read_splits(file: Path) -> dict[str, str]:
     splits: dict[str, str] = {}
     for line, (name, split) in csv_rows(file, ("Dialog_ID", "split")):
         if split not in SPLIT_OF:
@@ -165,7 +165,9 @@ def _splits(file: Path) -> dict[str, str]:
     return splits
 
 
-def _of_file(file: Path, emotion: str, splits: Mapping[str, str]) -> Iterator[EmpatheticDialogue]:
+def _read_dialogues(
+    file: Path, emotion: str, splits: Mapping[str, str]
+) -> Iterator[EmpatheticDialogue]:
     name, situation = "", ""
     utterances: list[str] = []
 
@@ -216,7 +218,7 @@ def open_release(folder: Path, few_sample: bool) -> Release:
         tasks=tuple(card.name for card in ED_CARDS),
         dialogues={split: sum(d.split == split for d in dialogues) for split in SPLITS},
         instances=instances,
-        turns=list(_turns(dialogues)),
+        turns=list(_measure_turns(dialogues)),
         synthetic=synthetic.is_file(),
     )
 
@@ -226,7 +228,7 @@ def _instances(
 ) -> Iterator[Instance]:
     if task in (EMOTION.name, EMOTION_CUT.name):
         cut = task == EMOTION_CUT.name and dialogue.names_its_emotion
-        if not cut and _folded(dialogue.situation) not in shared:
+        if not cut and _fold_case(dialogue.situation) not in shared:
             text = dialogue.situation
             yield Instance(dialogue.name, dialogue.name, task, text, 0, {}, (), (dialogue.emotion,))
         return
@@ -242,7 +244,7 @@ def _instances(
         yield Instance(identity, dialogue.name, task, TURN.join(before), 0, query, (), (target,))
 
 
-def _turns(dialogues: list[EmpatheticDialogue]) -> Iterator[TurnLength]:
+def _measure_turns(dialogues: list[EmpatheticDialogue]) -> Iterator[TurnLength]:
     for dialogue in dialogues:
         for number, text in enumerate(dialogue.utterances):
             side = ("speaker", "listener")[number % 2]
@@ -251,11 +253,11 @@ def _turns(dialogues: list[EmpatheticDialogue]) -> Iterator[TurnLength]:
             )
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     return text.strip().lower()
 
 
-def _plain_words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Return lower-case words without punctuation; ``self-confident`` is one word."""
     return _MARKS.sub("", text.lower()).split()
 
@@ -264,7 +266,7 @@ def shared_situations(dialogues: list[EmpatheticDialogue]) -> dict[str, tuple[st
     """Return situations that occur in several splits, in lower case → their sorted splits."""
     splits: dict[str, set[str]] = {}
     for dialogue in dialogues:
-        splits.setdefault(_folded(dialogue.situation), set()).add(dialogue.split)
+        splits.setdefault(_fold_case(dialogue.situation), set()).add(dialogue.split)
     return {text: tuple(sorted(of)) for text, of in splits.items() if len(of) > 1}
 
 
@@ -280,7 +282,7 @@ def shared_utterances(
     """
 
     def texts(split: str) -> set[str]:
-        plain = [_plain_words(t) for d in dialogues if d.split == split for t in d.utterances]
+        plain = [_split_words(t) for d in dialogues if d.split == split for t in d.utterances]
         return {" ".join(words) for words in plain if len(words) >= fewest_words}
 
     test = texts("test")

@@ -39,7 +39,7 @@ It applies to data that is not split by dialogue: crawled pairs, comments, posts
 """
 
 
-def _dataset(
+def _build_dataset(
     card: Task,
     files: Files,
     read: Callable[[dict[str, Path]], Rows],
@@ -71,7 +71,9 @@ def _dataset(
     return Dataset(card.dataset, (card,), reader, {card.name: size}, "the corpus", tiny=tiny)
 
 
-def _in_order(utterances: Sequence[str], card: Task, name: str) -> Iterator[Instance]:
+def _build_utterance_instances(
+    utterances: Sequence[str], card: Task, name: str
+) -> Iterator[Instance]:
     """Yield an instance per utterance except the first, with up to ``WINDOW`` before it."""
     for index in range(1, len(utterances)):
         context = TURN.join(utterances[max(0, index - WINDOW) : index])
@@ -81,7 +83,7 @@ def _in_order(utterances: Sequence[str], card: Task, name: str) -> Iterator[Inst
 # --- DailyDialog --------------------------------------------------------------------------------
 
 
-def _daily_files(folder: Path) -> dict[str, Path]:
+def _find_daily_files(folder: Path) -> dict[str, Path]:
     homes = (folder, folder / "feta" / "full")
     dialogues = [home / f"{RELEASE}.zip" for home in homes]
     dialogues.append(folder / RELEASE / f"{RELEASE}.json")
@@ -103,7 +105,7 @@ def _read_daily(files: dict[str, Path]) -> Rows:
     for one in read_dialogues(files["dialogues"], files["split"]):
         for split in SPLITS_OF[one.split]:
             dialogues.append(Said(one.name, split, " ".join(one.said), str(files["split"])))
-            rows[split] += _in_order(one.said, DAILY_NEXT, one.name)
+            rows[split] += _build_utterance_instances(one.said, DAILY_NEXT, one.name)
     refuse_shared(
         dialogues,
         "take the split.csv that goes by the official files",
@@ -126,9 +128,9 @@ def _write_tiny_daily(folder: Path, seed: int, dialogues: int) -> None:
     (folder / "dailydialog" / "synthetic.json").write_text(manifest, encoding="utf-8")
 
 
-DAILY_REPLIES = _dataset(
+DAILY_REPLIES = _build_dataset(
     DAILY_NEXT,
-    _daily_files,
+    _find_daily_files,
     _read_daily,
     TaskSize(76_000, 7_900, 7_600, 80),
     TinyPart(
@@ -143,7 +145,7 @@ DAILY_REPLIES = _dataset(
 # --- a user's pairs -----------------------------------------------------------------------------
 
 
-def _pair_files(folder: Path) -> dict[str, Path]:
+def _find_pair_files(folder: Path) -> dict[str, Path]:
     files = {split: folder / f"{split}.tsv" for split in SPLITS}
     for file in files.values():
         if not file.is_file():
@@ -155,12 +157,12 @@ def _pair_files(folder: Path) -> dict[str, Path]:
 
 
 def _read_pairs(files: dict[str, Path]) -> Rows:
-    rows = {split: list(_pairs(files[split], split)) for split in SPLITS}
+    rows = {split: list(_read_reply_pairs(files[split], split)) for split in SPLITS}
     _refuse_shared(rows, files)
     return rows
 
 
-def _pairs(file: Path, split: str) -> Iterator[Instance]:
+def _read_reply_pairs(file: Path, split: str) -> Iterator[Instance]:
     for number, line in text_lines(file):
         parts = line.split("\t")
         if len(parts) != 2 or not all(part.strip() for part in parts):
@@ -187,13 +189,15 @@ def _refuse_shared(rows: Rows, places: Mapping[str, Path]) -> None:
     )
 
 
-REPLY_PAIRS = _dataset(PAIR, _pair_files, _read_pairs, TaskSize(1_000_000, 10_000, 10_000, 60))
+REPLY_PAIRS = _build_dataset(
+    PAIR, _find_pair_files, _read_pairs, TaskSize(1_000_000, 10_000, 10_000, 60)
+)
 
 
 # --- emotion tags, newsgroups -------------------------------------------------------------------
 
 
-def _tag_files(folder: Path) -> dict[str, Path]:
+def _find_tag_files(folder: Path) -> dict[str, Path]:
     for path in (folder / "goemotions", folder):
         files = {name: path / f"{name}.csv" for name in ("dev", "test")}
         if all(file.is_file() for file in files.values()):
@@ -220,10 +224,10 @@ def _read_tags(files: dict[str, Path]) -> Rows:
     return rows
 
 
-EMOTION_TAGS = _dataset(TAG, _tag_files, _read_tags, TaskSize(4_752, 594, 594, 25))
+EMOTION_TAGS = _build_dataset(TAG, _find_tag_files, _read_tags, TaskSize(4_752, 594, 594, 25))
 
 
-def _news_files(folder: Path) -> dict[str, Path]:
+def _find_news_files(folder: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for part in ("train", "test"):
         for label in NEWSGROUP_LABELS:
@@ -253,6 +257,8 @@ def _read_news(files: dict[str, Path]) -> Rows:
     return rows
 
 
-NEWSGROUP_POSTS = _dataset(NEWSGROUP, _news_files, _read_news, TaskSize(10_182, 1_132, 7_532, 300))
+NEWSGROUP_POSTS = _build_dataset(
+    NEWSGROUP, _find_news_files, _read_news, TaskSize(10_182, 1_132, 7_532, 300)
+)
 
 OTHERS = (DAILY_REPLIES, REPLY_PAIRS, EMOTION_TAGS, NEWSGROUP_POSTS)

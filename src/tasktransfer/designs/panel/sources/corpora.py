@@ -73,7 +73,7 @@ def daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
         DataError: a training dialogue equals an official validation or test dialogue, as in FETA's
             splits.
     """
-    held_out = {split: list(_official(files[name], split)) for split, name in OFFICIAL.items()}
+    held_out = {split: list(_read_official(files[name], split)) for split, name in OFFICIAL.items()}
     location = str(files[DAILY_SPLIT])
     train = [
         CorpusDialogue(f"daily-{dialogue.name}", "train", dialogue.said, location=location)
@@ -92,7 +92,7 @@ def daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
     yield from (*train, *held_out["dev"])
 
 
-def _official(file: Path, split: str) -> Iterator[CorpusDialogue]:
+def _read_official(file: Path, split: str) -> Iterator[CorpusDialogue]:
     for line, text in text_lines(file):
         turns = tuple(part.strip() for part in text.split("__eou__") if part.strip())
         named = f"daily-{'valid' if split == 'dev' else split}-{line}"
@@ -126,9 +126,9 @@ def convai2(files: Files) -> Iterator[CorpusDialogue]:
         DataError: a line does not have two utterances, or the file of revised personas has other
             dialogues.
     """
-    dialogues = _convai2(files[CONVAI2])
+    dialogues = _read_convai2(files[CONVAI2])
     if CONVAI2_REVISED in files:
-        revised = _convai2(files[CONVAI2_REVISED])
+        revised = _read_convai2(files[CONVAI2_REVISED])
         if [dialogue.utterances for dialogue in revised] != [
             dialogue.utterances for dialogue in dialogues
         ]:
@@ -143,7 +143,7 @@ def convai2(files: Files) -> Iterator[CorpusDialogue]:
     yield from divided(dialogues)
 
 
-def _convai2(file: Path) -> list[CorpusDialogue]:
+def _read_convai2(file: Path) -> list[CorpusDialogue]:
     dialogues = []
     for number, one in enumerate(personachat.read_dialogues(file), start=1):
         turns = tuple(text.strip() for text in one.turns)

@@ -191,20 +191,24 @@ class _World:
     ) -> Iterator[tuple[str, Instance]]:
         if task in self.rated:
             for index, item in enumerate(read_rated(self.rated[task], files)):
-                yield "test", _of_item(task, index, item)
+                yield "test", _convert_item(task, index, item)
         elif task == self.labeller:
-            read = _own_labels if self.labels == OWN_LABELS else _plus
+            read = _read_own_labels if self.labels == OWN_LABELS else _read_plus_pairs
             yield from read(files, notes)
         elif task == self.given:
             yield from (
-                ("train", instance) for d in self.corpora for instance in _given(task, d, files)
+                ("train", instance)
+                for d in self.corpora
+                for instance in _read_probabilities(task, d, files)
             )
         else:
             dialogues = list(self.corpora[task].read(files))
             self._refuse_unusable(task, dialogues, files)
             for dialogue in dialogues:
-                yield from ((dialogue.split, instance) for instance in _of_dialogue(task, dialogue))
-            yield from _generated(task, files)
+                yield from (
+                    (dialogue.split, instance) for instance in _convert_dialogue(task, dialogue)
+                )
+            yield from _read_generated_responses(task, files)
 
     def _refuse_unusable(
         self, task: str, dialogues: Sequence[CorpusDialogue], files: Files
@@ -226,7 +230,7 @@ class _World:
                 )
 
 
-def _of_dialogue(task: str, dialogue: CorpusDialogue) -> Iterator[Instance]:
+def _convert_dialogue(task: str, dialogue: CorpusDialogue) -> Iterator[Instance]:
     """Yield one instance per utterance except the first, as the true response to its context."""
     turns = dialogue.utterances
     for index in range(1, len(turns)):
@@ -239,14 +243,14 @@ def _of_dialogue(task: str, dialogue: CorpusDialogue) -> Iterator[Instance]:
         )
 
 
-def _of_item(task: str, index: int, item: Item) -> Instance:
+def _convert_item(task: str, index: int, item: Item) -> Instance:
     ratings = " ".join(f"{rating:g}" for rating in item.ratings)
     name, mean = f"{task}-{index}", f"{item.mean:.12g}"
     query = {"ratings": ratings, "system": item.system}
     return instance_of(task, name, item.group, item.context, item.response, mean, **query)
 
 
-def _generated(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
+def _read_generated_responses(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
     """Yield a user's further positive responses from ``generated/<domain>.jsonl``.
 
     Each line is an object with ``context`` (texts) and ``response``. They are used for training
@@ -262,7 +266,7 @@ def _generated(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
         yield "train", instance
 
 
-def _given(task: str, domain: str, files: Files) -> Iterator[Instance]:
+def _read_probabilities(task: str, domain: str, files: Files) -> Iterator[Instance]:
     """Yield the labels of a user's own model from ``probabilities/<domain>.jsonl``.
 
     Each line is an object with ``context`` (texts), ``response`` and ``probability`` (that the
@@ -299,7 +303,7 @@ def read_pair(row: Table, location: Location) -> tuple[tuple[str, ...], str]:
 # --- the labeller's pairs -----------------------------------------------------------------------
 
 
-def _plus(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
+def _read_plus_pairs(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
     """Yield the pairs of DailyDialog++.
 
     Its training split has only positive responses. An equal number of negative ones is added: half
@@ -320,7 +324,7 @@ def _plus(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
             other = train[(number + chance.randrange(1, len(train))) % len(train)]
             wrong = chance.choice(other.responses[FITTING]).strip()
             if index % 2:
-                wrong = _shuffled(text.strip(), chance)
+                wrong = _shuffle_words(text.strip(), chance)
             name = f"{name}-"
             yield "train", instance_of(LABELLER, name, context.group, context.said, wrong, FITS_NOT)
     for split in ("dev", "test"):
@@ -338,13 +342,13 @@ def _plus(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
                         )
 
 
-def _shuffled(text: str, chance: random.Random) -> str:
+def _shuffle_words(text: str, chance: random.Random) -> str:
     words = text.split()
     chance.shuffle(words)
     return " ".join(words)
 
 
-def _own_labels(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
+def _read_own_labels(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
     task = shared_task(LABELLER, TINY)
     for split, name in zip(SPLITS, OWN_LABELS, strict=True):
         for line, row, location in json_lines(files[name]):
@@ -371,7 +375,7 @@ SOURCE_FILES = REAL.rated_files | TINY_WORLD.rated_files
 """Rated set → the file that contains it."""
 
 
-def _reader(world: _World) -> Reader:
+def _build_reader(world: _World) -> Reader:
     return Reader(
         version=1,
         find=world.find,
@@ -390,7 +394,7 @@ def _reader(world: _World) -> Reader:
 PANEL_DIALOGUES = Dataset(
     name=DIALOGUES,
     cards=cards(DIALOGUES),
-    reader=_reader(REAL),
+    reader=_build_reader(REAL),
     sizes={
         **dict.fromkeys(DOMAINS, TaskSize(400_000, 40_000, 1, 60)),
         LABELLER: TaskSize(76_000, 15_000, 17_000, 60),
@@ -403,7 +407,7 @@ PANEL_DIALOGUES = Dataset(
 PANEL_TINY = Dataset(
     name=TINY,
     cards=cards(TINY),
-    reader=_reader(TINY_WORLD),
+    reader=_build_reader(TINY_WORLD),
     sizes_from="the tiny world",
     tiny=tiny.TINY,
 )

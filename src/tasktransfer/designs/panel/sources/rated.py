@@ -75,13 +75,13 @@ class Source:
     repeats: bool = False
 
 
-def _usr(file: str) -> Source:
+def _build_usr_source(file: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
         for number, (row, location) in enumerate(json_objects(files[file])):
-            turns = _lines(get_text(row, "context", location))
+            turns = _split_lines(get_text(row, "context", location))
             for at, (response, _) in enumerate(each_table(row, "responses", location)):
                 spot = location.of_row(f"item {number}, response {at}")
-                ratings = _numbers(get_list(response, of.criterion, spot), spot)
+                ratings = _parse_ratings(get_list(response, of.criterion, spot), spot)
                 text = get_text(response, "response", spot).strip()
                 system = get_text(response, "model", spot)
                 yield Item(turns, text, ratings, str(number), system, spot.row)
@@ -89,7 +89,7 @@ def _usr(file: str) -> Source:
     return Source(file, read)
 
 
-def _grade(name: str) -> Source:
+def _build_grade_source(name: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
         for row, location in json_objects(files[GRADE]):
             if get_text(row, "Dataset", location) == name:
@@ -97,13 +97,13 @@ def _grade(name: str) -> Source:
                 context, scores = (get_text(row, key, spot) for key in ("Context", "HumanScores"))
                 response, system = (get_text(row, key, spot) for key in ("Response", "DialogModel"))
                 turns = tuple(t.strip() for t in context.split("|||") if t.strip())
-                ratings = _numbers(_listed(scores, spot.at("HumanScores")), spot)
+                ratings = _parse_ratings(_parse_list(scores, spot.at("HumanScores")), spot)
                 yield Item(turns, response.strip(), ratings, context, system, spot.row)
 
     return Source(GRADE, read)
 
 
-def _listed(text: str, location: Location) -> list[Any]:
+def _parse_list(text: str, location: Location) -> list[Any]:
     """Parse a list from text."""
     try:
         values = json_text.loads(text)
@@ -114,57 +114,62 @@ def _listed(text: str, location: Location) -> list[Any]:
     return values
 
 
-def _gupta(files: Files, of: RatedSet) -> Iterator[Item]:
+def _read_gupta(files: Files, of: RatedSet) -> Iterator[Item]:
     columns = ("context", "human_average_rating", "response", "context_id", "model")
     for line, (context, rating, response, group, model) in csv_rows(files[GUPTA], columns):
         location = Location(str(files[GUPTA]), row=f"line {line}")
         turns = tuple(t.strip() for t in context.split("||||") if t.strip())
         yield Item(
-            turns, response.strip(), _numbers([rating], location), group, model, location.row
+            turns, response.strip(), _parse_ratings([rating], location), group, model, location.row
         )
 
 
-def _zhao(file: str) -> Source:
+def _build_zhao_source(file: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
         columns = ("context", "response", "rating")
         for line, (context, response, rating) in csv_rows(files[file], columns):
             location = Location(str(files[file]), row=f"line {line}")
-            ratings = _numbers([rating], location)
-            yield Item(_lines(context), response.strip(), ratings, context, "", location.row)
+            ratings = _parse_ratings([rating], location)
+            yield Item(_split_lines(context), response.strip(), ratings, context, "", location.row)
 
     return Source(file, read, repeats=True)
 
 
-def _fed(files: Files, of: RatedSet) -> Iterator[Item]:
+def _read_fed(files: Files, of: RatedSet) -> Iterator[Item]:
     for row, location in json_objects(files[FED]):
         if "response" in row:
             annotations = get_table(row, "annotations", location)
             given = get_list(annotations, of.criterion, location.at("annotations"))
             numbers = [rating for rating in given if not isinstance(rating, str)]  # "N/A ..."
             context, response = (get_text(row, key, location) for key in ("context", "response"))
-            turns = tuple(_bare(text) for text in _lines(context))
+            turns = tuple(_strip_speaker(text) for text in _split_lines(context))
             system = get_text(row, "system", location)
             yield Item(
-                turns, _bare(response), _numbers(numbers, location), context, system, location.row
+                turns,
+                _strip_speaker(response),
+                _parse_ratings(numbers, location),
+                context,
+                system,
+                location.row,
             )
 
 
-def _conture(files: Files, of: RatedSet) -> Iterator[Item]:
+def _read_conture(files: Files, of: RatedSet) -> Iterator[Item]:
     for row, location in json_objects(files[CONTURE]):
         name = str(member(row, "dialog_id", location))
         before: list[str] = []
         for at, (turn, _) in enumerate(each_table(row, "turns", location)):
             spot = location.of_row(f"dialogue {name}, turn {at}")
-            before.append(_bare(get_text(turn, "user", spot)))
-            response = _bare(get_text(turn, "chatbot", spot))
-            ratings = _numbers([member(turn, "overall impression", spot)], spot)
+            before.append(_strip_speaker(get_text(turn, "user", spot)))
+            response = _strip_speaker(get_text(turn, "chatbot", spot))
+            ratings = _parse_ratings([member(turn, "overall impression", spot)], spot)
             turns = tuple(before[-CONTEXT_TURNS:])
             # Contexts overlap within a dialogue, so the dialogue is the cluster.
             yield Item(turns, response, ratings, name, "", spot.row)
             before.append(response)
 
 
-def _dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
+def _read_dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
     """Yield the items; the grounding paragraph replaces the conversation, which is not released."""
     file = files[DSTC7]
     facts = dstc7_contexts(file)
@@ -173,7 +178,7 @@ def _dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
     for instance, system, rating in dstc7_table(file, "human-eval-per-judge", columns):
         if system != LEFT_OUT:
             location = Location(str(file), row=f"{instance} {system}")
-            ratings.setdefault((instance, system), []).extend(_numbers([rating], location))
+            ratings.setdefault((instance, system), []).extend(_parse_ratings([rating], location))
     columns = ("InstanceID", "SystemID", "Response")
     for instance, system, response in dstc7_table(file, "system_responses", columns):
         key, row = (instance, system), f"{instance} {system}"
@@ -194,7 +199,7 @@ def of_lines(name: str) -> Source:
         for _, row, location in json_lines(files[file], _FORMAT):
             turns = get_texts(row, "context", location)
             response = get_text(row, "response", location)
-            ratings = _numbers(get_list(row, "ratings", location), location)
+            ratings = _parse_ratings(get_list(row, "ratings", location), location)
             group, system = member(row, "context_id", location), row.get("system") or ""
             if not isinstance(group, str | int):
                 raise location.at("context_id").error(f"{group!r:.60} is not a name")
@@ -217,17 +222,17 @@ _FORMAT = (
 
 SOURCES: dict[str, Source] = {
     **{name: of_lines(name) for name in RATED},
-    "Persona_USR": _usr("evaluation/usr/persona_usr.json"),
-    "Topical_USR": _usr("evaluation/usr/topical_usr.json"),
-    "ConvAI2_GRADE": _grade("convai2"),
-    "DailyDialog_GRADE": _grade("dailydialog_EVAL"),
-    "Empathetic_GRADE": _grade("empatheticdialogues"),
-    "DailyDialog_Gupta": Source(GUPTA, _gupta),
-    "Persona_Zhao": _zhao("evaluation/zhao/persona-zhao.csv"),
-    "DailyDialog_Zhao": _zhao("evaluation/zhao/dailydialog-zhao.csv"),
-    "FED_Turn": Source(FED, _fed),
-    "ConTurE": Source(CONTURE, _conture),
-    "Reddit_DSTC7": Source(DSTC7, _dstc7),
+    "Persona_USR": _build_usr_source("evaluation/usr/persona_usr.json"),
+    "Topical_USR": _build_usr_source("evaluation/usr/topical_usr.json"),
+    "ConvAI2_GRADE": _build_grade_source("convai2"),
+    "DailyDialog_GRADE": _build_grade_source("dailydialog_EVAL"),
+    "Empathetic_GRADE": _build_grade_source("empatheticdialogues"),
+    "DailyDialog_Gupta": Source(GUPTA, _read_gupta),
+    "Persona_Zhao": _build_zhao_source("evaluation/zhao/persona-zhao.csv"),
+    "DailyDialog_Zhao": _build_zhao_source("evaluation/zhao/dailydialog-zhao.csv"),
+    "FED_Turn": Source(FED, _read_fed),
+    "ConTurE": Source(CONTURE, _read_conture),
+    "Reddit_DSTC7": Source(DSTC7, _read_dstc7),
 }
 
 
@@ -279,7 +284,7 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
     return kept
 
 
-def _numbers(values: Sequence[object], location: Location) -> tuple[float, ...]:
+def _parse_ratings(values: Sequence[object], location: Location) -> tuple[float, ...]:
     numbers = []
     for value in values:
         number = math.nan
@@ -293,10 +298,10 @@ def _numbers(values: Sequence[object], location: Location) -> tuple[float, ...]:
     return tuple(numbers)
 
 
-def _lines(text: str) -> tuple[str, ...]:
+def _split_lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.split("\n") if line.strip())
 
 
-def _bare(text: str) -> str:
+def _strip_speaker(text: str) -> str:
     """Return an utterance without its speaker, or unchanged if it has no other text."""
     return _SPEAKER.sub("", text.strip()).strip() or text.strip()

@@ -62,14 +62,16 @@ LABELLED = {"train": 6.0, "dev": 0.4, "test": 0.4}
 """Number of the labeller's pairs in each split, as a multiple of a domain's dialogues."""
 
 
-def _exchange(chance: Random, domain: str, *, right: bool, ordered: bool) -> tuple[str, str]:
+def _generate_exchange(
+    chance: Random, domain: str, *, right: bool, ordered: bool
+) -> tuple[str, str]:
     """Return a statement and a reply to it."""
     thing = pick(chance, THINGS)
     statement = pick(chance, STATEMENTS[domain]).format(thing=thing)
-    return statement, _reply(chance, domain, thing, right=right, ordered=ordered)
+    return statement, _generate_reply(chance, domain, thing, right=right, ordered=ordered)
 
 
-def _reply(chance: Random, domain: str, said: str, *, right: bool, ordered: bool) -> str:
+def _generate_reply(chance: Random, domain: str, said: str, *, right: bool, ordered: bool) -> str:
     """Return a reply about the fitting topic after ``said`` (``right``), or about the other topic.
 
     Its words are in order (``ordered``) or damaged.
@@ -77,7 +79,7 @@ def _reply(chance: Random, domain: str, said: str, *, right: bool, ordered: bool
     fitting = fitting_things(domain, said)
     others = [thing for thing in THINGS if thing not in fitting] or THINGS
     reply = pick(chance, REPLIES).format(thing=pick(chance, fitting if right else others))
-    return reply if ordered else _damaged(chance, reply)
+    return reply if ordered else _change_words(chance, reply)
 
 
 def fitting_things(domain: str, said: str) -> tuple[str, ...]:
@@ -91,7 +93,7 @@ def fitting_things(domain: str, said: str) -> tuple[str, ...]:
     return tuple(thing for thing in THINGS if (thing in kept) != CHANGES[domain])
 
 
-def _damaged(chance: Random, text: str) -> str:
+def _change_words(chance: Random, text: str) -> str:
     """Damage a text: shuffle its words, drop half of them, or repeat half of them."""
     words = text.rstrip(".").split()
     way = chance.randrange(3)
@@ -114,7 +116,7 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
             rows: list[dict[str, Any]] = []
             for number in range(round(dialogues * share)):
                 fits = chance.random() < FITTING
-                statement, reply = _exchange(chance, domain, right=fits, ordered=True)
+                statement, reply = _generate_exchange(chance, domain, right=fits, ordered=True)
                 row = {"id": f"{split}-{number}", "utterances": [statement, reply]}
                 if domain in PERSONAS:
                     row["persona"] = " ".join(chance.sample(PERSONAS[domain], 2))
@@ -127,7 +129,7 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
             domain = pick(chance, tuple(CHANGES))
             fits = chance.random() < 0.5
             right, ordered = (True, True) if fits else chance.choice(UNFITTING)
-            statement, reply = _exchange(chance, domain, right=right, ordered=ordered)
+            statement, reply = _generate_exchange(chance, domain, right=right, ordered=ordered)
             rows.append({"context": [statement], "response": reply, "label": int(fits)})
         _write(folder / "labeller" / f"{split}.jsonl", rows)
     for name, domain in (
@@ -135,19 +137,19 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
         ("Orchard_Tiny", "Orchard"),
         ("Market_Tiny", "Market"),
     ):
-        _write(folder / "ratings" / f"{name}.jsonl", _rated(seed, domain, dialogues))
+        _write(folder / "ratings" / f"{name}.jsonl", _generate_rated_items(seed, domain, dialogues))
     said_so = {"synthetic": True, "seed": seed, "dialogues": dialogues}
     (folder / "synthetic.json").write_text(json.dumps(said_so) + "\n", encoding="utf-8")
 
 
-def _rated(seed: int, domain: str, dialogues: int) -> Iterable[Mapping[str, Any]]:
+def _generate_rated_items(seed: int, domain: str, dialogues: int) -> Iterable[Mapping[str, Any]]:
     chance = stream(seed, "panel", "rated", domain)
     for number in range(max(10, round(dialogues * RATED_SHARE))):
         thing = pick(chance, THINGS)
         statement = pick(chance, STATEMENTS[domain]).format(thing=thing)
         for index in range(RESPONSES):
             right, ordered = chance.random() < 0.5, chance.random() < 0.5
-            reply = _reply(chance, domain, thing, right=right, ordered=ordered)
+            reply = _generate_reply(chance, domain, thing, right=right, ordered=ordered)
             counts = right or domain not in CHANGES, ordered
             ratings = [
                 min(5.0, max(1.0, round(1 + 4 * (QUALITY[counts] + chance.gauss(0, NOISE)), 1)))

@@ -38,7 +38,7 @@ MEDIUM = ("UtteranceLoc", "RecentSlots", "NumRecentInfo", "AllTopics")
 
 
 @cache
-def _table(number: int) -> pd.DataFrame:
+def _read_table(number: int) -> pd.DataFrame:
     file = files(__package__).joinpath(f"table{number}.csv")
     with file.open(encoding="utf-8") as stream:
         return pd.read_csv(stream, comment="#")
@@ -46,7 +46,7 @@ def _table(number: int) -> pd.DataFrame:
 
 def table(number: int) -> pd.DataFrame:
     """Return a table of the paper, 1 to 9, in long format with one row per number."""
-    return _table(number).copy()
+    return _read_table(number).copy()
 
 
 def difficulty() -> dict[str, str]:

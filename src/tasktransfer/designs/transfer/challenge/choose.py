@@ -111,26 +111,26 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
     if policy.selector is not None:
         first = first_sources(study, dataset, model, policy.selector)
     for run in transfer_runs(study.plan):
-        if (run.about["dataset"], run.model) == (dataset, model) and _takes_part(
+        if (run.about["dataset"], run.model) == (dataset, model) and _is_candidate(
             run, policy, first
         ):
             planned.setdefault((run.about["target"], run.method, run.about["sources"]), []).append(
                 run
             )
-    candidates = _candidates(study, planned)
+    candidates = _collect_candidates(study, planned)
     tasks: dict[str, tuple[Candidate, Candidate]] = {}
     missing: list[str] = []
     for task in DATASETS[dataset].tasks:
         baseline = candidates.get((task, "baseline", ()))
         transfers = [c for group, c in candidates.items() if group[0] == task and c.sources]
         if baseline is None or not transfers:
-            missing += _missing(task, baseline, transfers, planned, policy)
+            missing += _describe_gaps(task, baseline, transfers, planned, policy)
             continue
         named = policy.named.get(task)
         seeds = (named.baseline_seed, named.seed) if named else (None, None)
         tasks[task] = (
             _pick(baseline, seeds[0], all_seeds=all_seeds),
-            _pick(_best(transfers), seeds[1], all_seeds=all_seeds),
+            _pick(_choose_best(transfers), seeds[1], all_seeds=all_seeds),
         )
     if missing:
         raise ConfigError(
@@ -174,7 +174,7 @@ def finished(study: Study, run: Run) -> Finished | None:
     )
 
 
-def _takes_part(run: Run, policy: Policy, first: Mapping[str, str]) -> bool:
+def _is_candidate(run: Run, policy: Policy, first: Mapping[str, str]) -> bool:
     """Return whether a run is a candidate; ``first`` has the selector's source by target."""
     if run.method == "baseline":
         return True
@@ -186,7 +186,7 @@ def _takes_part(run: Run, policy: Policy, first: Mapping[str, str]) -> bool:
     return policy.algorithm in {None, run.method}
 
 
-def _candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[Group, Candidate]:
+def _collect_candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[Group, Candidate]:
     """Return the groups that are finished for all of their seeds."""
     candidates: dict[Group, Candidate] = {}
     problems: list[str] = []
@@ -209,7 +209,7 @@ def _candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[Group, Ca
     return candidates
 
 
-def _best(candidates: Iterable[Candidate]) -> Candidate:
+def _choose_best(candidates: Iterable[Candidate]) -> Candidate:
     order = list(ALGORITHMS)
 
     def rank(candidate: Candidate) -> tuple[Any, ...]:
@@ -237,7 +237,7 @@ def _pick(candidate: Candidate, seed: int | None, *, all_seeds: bool) -> Candida
     )
 
 
-def _missing(
+def _describe_gaps(
     task: str,
     baseline: Candidate | None,
     transfers: list[Candidate],

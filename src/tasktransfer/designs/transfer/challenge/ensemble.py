@@ -38,25 +38,25 @@ def combined(task: Task, values: Sequence[Value], how: Ensemble) -> Value:
     if how == "mean":
         texts = [value for value in values if isinstance(value, str)]
         if texts:
-            return _most_agreed(task, texts)
+            return _choose_consensus_text(task, texts)
         lists = [value for value in values if isinstance(value, tuple)]
         if lists:
-            return _mean_list(lists) or _majority(values)
-    return _majority(values)
+            return _combine_lists(lists) or _select_majority(values)
+    return _select_majority(values)
 
 
-def _majority(values: Sequence[Value]) -> Value:
+def _select_majority(values: Sequence[Value]) -> Value:
     valid = [value for value in values if value != NO_ANSWER] or values
-    votes = Counter(map(_ballot, valid))
+    votes = Counter(map(_normalise_value, valid))
     # max returns the first of equal answers, which is the best seed's.
-    return max(valid, key=lambda value: votes[_ballot(value)])
+    return max(valid, key=lambda value: votes[_normalise_value(value)])
 
 
-def _ballot(value: Value) -> Hashable:
+def _normalise_value(value: Value) -> Hashable:
     return normalise_answer(value) if isinstance(value, str) else value
 
 
-def _mean_list(lists: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+def _combine_lists(lists: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
     """Return the entries in more than half of the lists; None if there are none."""
     half = len(lists) / 2
     sums = [sum(column) for column in zip(*lists, strict=True)]
@@ -67,6 +67,6 @@ def _mean_list(lists: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
     return entries if any(entries) else None
 
 
-def _most_agreed(task: Task, texts: Sequence[str]) -> str:
+def _choose_consensus_text(task: Task, texts: Sequence[str]) -> str:
     golds = [(text,) for text in texts]
     return max(texts, key=lambda text: sum(instance_scores(task, [(text,)] * len(golds), golds)))

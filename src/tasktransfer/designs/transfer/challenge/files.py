@@ -60,7 +60,7 @@ def read_files(path: Path, findings: Findings) -> Files:
         findings.error("", None, "not-a-zip", "is neither a zip nor a folder")
         return Files()
     files, junk = Files(from_folder=stat.S_ISDIR(mode)), []
-    listing = _in_folder if files.from_folder else _in_zip
+    listing = _read_folder if files.from_folder else _read_zip
     for name, chunks in listing(path, findings):
         if _is_junk(name):
             junk.append(name)
@@ -89,7 +89,7 @@ def _is_junk(name: str) -> bool:
     return "__MACOSX" in (*folders, file) or file in _JUNK or file.startswith("._")
 
 
-def _in_zip(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
+def _read_zip(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
     """Yield path and content of every undamaged file."""
     archive = check_zip(path, LIMITS)
     for flaw in archive.flaws:
@@ -98,7 +98,7 @@ def _in_zip(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
         yield name, archive.chunks(name)
 
 
-def _in_folder(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
+def _read_folder(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
     """Yield path and content of every regular file; links are not followed."""
     budget = Budget(LIMITS)
     for number, (name, entry) in enumerate(_walk(path, "", findings)):
@@ -107,14 +107,14 @@ def _in_folder(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
             findings.error("", None, "too-many-members", text)
             return
         if _is_junk(name) or entry.is_file(follow_symlinks=False):
-            yield name, budget.counted(name, _chunks(Path(entry.path)))
+            yield name, budget.counted(name, _read_chunks(Path(entry.path)))
         elif entry.is_symlink():
             findings.error(name, None, "link", "is a symbolic link; put the file itself there")
         elif not entry.is_dir():
             findings.error(name, None, "not-a-file", "is not a regular file; leave it out")
 
 
-def _chunks(file: Path) -> Chunks:
+def _read_chunks(file: Path) -> Chunks:
     with open_regular(file, follow_links=False) as stream:
         yield from iter(lambda: stream.read(CHUNK_BYTES), b"")
 

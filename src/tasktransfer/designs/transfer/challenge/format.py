@@ -96,16 +96,16 @@ def csv_file(rows: Iterable[SubmittedRow], strings: Strings) -> bytes:
     Raises:
         DataError: ``tlidb`` cannot represent a row id with a comma or a line break.
     """
-    spell = _spelled_csv if strings == "csv" else _spelled_tlidb
+    spell = _format_csv_line if strings == "csv" else _format_tlidb_line
     return "".join(f"{spell(name, value)}\n" for name, value in rows).encode()
 
 
-def _spelled_csv(name: str, value: Value) -> str:
+def _format_csv_line(name: str, value: Value) -> str:
     text = f"[{' '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
-    return f"{_quoted(name)},{_quoted(text)}"
+    return f"{_quote_text(name)},{_quote_text(text)}"
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     if text == text.strip() and not any(mark in text for mark in ',"\r\n'):
         return text
     return '"' + text.replace('"', '""') + '"'
@@ -114,7 +114,7 @@ def _quoted(text: str) -> str:
 _SPACES = str.maketrans(dict.fromkeys(",\r\n", " "))
 
 
-def _spelled_tlidb(name: str, value: Value) -> str:
+def _format_tlidb_line(name: str, value: Value) -> str:
     if name != name.translate(_SPACES):
         raise DataError(
             f"instance {name!r}: the toolkit's format has no way to write a comma or a line break "

@@ -68,11 +68,11 @@ def read_golds(data: Path | str, dataset: str) -> Golds:
         instances = list(release.instances(name, "test"))
         if not instances:
             raise DataError(f"{release.location}: {name} has no instance in the test split")
-        tasks[name] = _task_golds(DATASETS[dataset].tasks[name], instances)
+        tasks[name] = _build_task_golds(DATASETS[dataset].tasks[name], instances)
     return Golds(dataset, release.revision, release.synthetic, tasks)
 
 
-def _task_golds(task: Task, instances: list[Instance]) -> TaskGolds:
+def _build_task_golds(task: Task, instances: list[Instance]) -> TaskGolds:
     ids = [name for instance in instances for name in row_ids(task, instance.id)]
     places: dict[str, tuple[int, ...]] = {}
     for index, name in enumerate(ids):

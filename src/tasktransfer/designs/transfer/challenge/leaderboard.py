@@ -85,7 +85,7 @@ class Entry:
         NaN if all test instances of a task are from one dialogue, because the variation between
         dialogues is unknown then.
         """
-        return _interval(self.scores.as_json()[score], self.draws[score])
+        return _compute_interval(self.scores.as_json()[score], self.draws[score])
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def make_leaderboard(
         SubmissionError: the folder cannot be read or has no zip.
         DataError: the release of a submission's dataset cannot be read.
     """
-    paths = _archives(folder)
+    paths = _list_archives(folder)
     score = partial(_score_all, data=data, dataset=dataset, fidelity=fidelity)
     shares = min(jobs, math.ceil(len(paths) / _WORTH_A_PROCESS))
     if shares <= 1:
@@ -166,13 +166,13 @@ def make_leaderboard(
     entries = [item for item in scored if isinstance(item, Entry)]
     invalid = [item for item in scored if isinstance(item, Invalid)]
     boards = [
-        _board(name, [entry for entry in entries if entry.dataset == name])
+        _build_board(name, [entry for entry in entries if entry.dataset == name])
         for name in sorted({entry.dataset for entry in entries})
     ]
     return Leaderboard(fidelity, boards, sorted(invalid, key=lambda item: item.entry))
 
 
-def _archives(folder: Path) -> list[Path]:
+def _list_archives(folder: Path) -> list[Path]:
     """Return the zips at the top of ``folder``, sorted by name."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.name.lower().endswith(".zip"))
@@ -211,11 +211,11 @@ def _score_all(
         else:
             of_dataset = golds[submission.dataset]
             report = score_submission(submission, of_dataset, fidelity)
-            scored.append(_entry(report, of_dataset, weights[submission.dataset]))
+            scored.append(_build_entry(report, of_dataset, weights[submission.dataset]))
     return scored
 
 
-def _entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> Entry:
+def _build_entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> Entry:
     """Return a valid submission with its resampled scores; all tasks have equal weight."""
     assert report.scores is not None, "only valid submissions come here"
 
@@ -247,9 +247,9 @@ def _entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> Entry:
 # --- ranks, intervals, pairs ---------------------------------------------------------------------
 
 
-def _board(dataset: str, entries: Sequence[Entry]) -> Board:
+def _build_board(dataset: str, entries: Sequence[Entry]) -> Board:
     ordered = sorted(entries, key=lambda entry: (-entry.scores.submission, entry.name))
-    pairs = _pairs(dataset, ordered)
+    pairs = _compare_pairs(dataset, ordered)
     places = combinations(range(len(ordered)), 2)
     neighbours = [pair.q for (a, b), pair in zip(places, pairs, strict=True) if b == a + 1]
     ranked = [
@@ -263,26 +263,33 @@ def _board(dataset: str, entries: Sequence[Entry]) -> Board:
     return Board(dataset, ranked, pairs)
 
 
-def _pairs(dataset: str, ordered: Sequence[Entry]) -> list[Pair]:
+def _compare_pairs(dataset: str, ordered: Sequence[Entry]) -> list[Pair]:
     """Return all pairs of a board, each from its paired resamples, with jointly adjusted p."""
     pairs = []
     for better, worse in combinations(ordered, 2):
         difference = better.scores.submission - worse.scores.submission
         draws = better.draws["submission_score"] - worse.draws["submission_score"]
-        interval = _interval(difference, draws)
+        interval = _compute_interval(difference, draws)
         pairs.append(
-            Pair(dataset, better.name, worse.name, difference, *interval, _p(difference, draws))
+            Pair(
+                dataset,
+                better.name,
+                worse.name,
+                difference,
+                *interval,
+                _compute_p(difference, draws),
+            )
         )
     adjusted = false_discovery([pair.p for pair in pairs])
     return [replace(pair, q=float(q)) for pair, q in zip(pairs, adjusted, strict=True)]
 
 
-def _interval(point: float, draws: Floats) -> tuple[float, float]:
+def _compute_interval(point: float, draws: Floats) -> tuple[float, float]:
     reach = NormalDist().inv_cdf((1 + LEVEL) / 2) * float(draws.std(ddof=1))
     return point - reach, point + reach
 
 
-def _p(difference: float, draws: Floats) -> float:
+def _compute_p(difference: float, draws: Floats) -> float:
     """Return the two-sided p of no difference; 1 for entries that are equal in all resamples."""
     error = float(draws.std(ddof=1))
     if error < _NOTHING:

@@ -66,9 +66,9 @@ def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
     texts = {
         "leaderboard.md": as_markdown(leaderboard),
         "leaderboard.html": as_html(leaderboard),
-        "leaderboard.csv": _csv(rows["entries"], _ENTRY_COLUMNS),
-        "pairs.csv": _csv(rows["pairs"], _names(Pair)),
-        "invalid.csv": _csv(rows["invalid"], _names(Invalid)),
+        "leaderboard.csv": _format_csv(rows["entries"], _ENTRY_COLUMNS),
+        "pairs.csv": _format_csv(rows["pairs"], _list_fields(Pair)),
+        "invalid.csv": _format_csv(rows["invalid"], _list_fields(Invalid)),
     }
     for name, text in texts.items():
         with replacing(folder / name) as part:
@@ -84,7 +84,7 @@ def as_json(leaderboard: Leaderboard) -> dict[str, Any]:
     boards = leaderboard.boards
     return {
         "fidelity": leaderboard.fidelity,
-        "entries": [_entry_row(entry) for board in boards for entry in board.entries],
+        "entries": [_build_entry_row(entry) for board in boards for entry in board.entries],
         "pairs": [asdict(pair) for board in boards for pair in board.pairs],
         "invalid": [asdict(item) for item in leaderboard.invalid],
     }
@@ -93,10 +93,10 @@ def as_json(leaderboard: Leaderboard) -> dict[str, Any]:
 def as_markdown(leaderboard: Leaderboard) -> str:
     """Return the boards and the invalid archives as Markdown tables."""
     parts: list[str] = []
-    for section in _sections(leaderboard):
+    for section in _build_sections(leaderboard):
         mark = [f"**{section.mark}**", ""] if section.mark else []
         table = tabulate(
-            [[_escaped(cell) for cell in row.values()] for row in section.rows],
+            [[_escape_markdown(cell) for cell in row.values()] for row in section.rows],
             list(section.align),
             tablefmt="pipe",
             disable_numparse=True,
@@ -109,11 +109,11 @@ def as_markdown(leaderboard: Leaderboard) -> str:
 def as_html(leaderboard: Leaderboard) -> str:
     """Return the same as one self-contained HTML page."""
     template = environment(Path(__file__).parent).get_template("leaderboard.html.j2")
-    return template.render(sections=_sections(leaderboard))
+    return template.render(sections=_build_sections(leaderboard))
 
 
-def _sections(leaderboard: Leaderboard) -> list[_Section]:
-    sections = [_board_section(board, leaderboard.fidelity) for board in leaderboard.boards]
+def _build_sections(leaderboard: Leaderboard) -> list[_Section]:
+    sections = [_build_board_section(board, leaderboard.fidelity) for board in leaderboard.boards]
     if leaderboard.invalid:
         sections.append(
             _Section(
@@ -129,7 +129,7 @@ def _sections(leaderboard: Leaderboard) -> list[_Section]:
     return sections
 
 
-def _board_section(board: Board, fidelity: str) -> _Section:
+def _build_board_section(board: Board, fidelity: str) -> _Section:
     any_entry = board.entries[0]
     caption = (
         f"{len(board.entries)} entries, {len(any_entry.task_deltas)} tasks, release "
@@ -142,11 +142,11 @@ def _board_section(board: Board, fidelity: str) -> _Section:
         title=board.dataset,
         mark=SYNTHETIC if any_entry.synthetic else "",
         caption=caption,
-        rows=[_cells(entry) for entry in board.entries],
+        rows=[_format_cells(entry) for entry in board.entries],
     )
 
 
-def _cells(entry: Entry) -> dict[str, str]:
+def _format_cells(entry: Entry) -> dict[str, str]:
     scores = entry.scores
     notes = [] if entry.told_from_above or entry.q_above is None else [SAME]
     if math.isnan(entry.interval("submission_score")[0]):
@@ -167,7 +167,7 @@ def _cells(entry: Entry) -> dict[str, str]:
     }
 
 
-def _escaped(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Escape text for Markdown, because names of archives may contain Markdown syntax."""
     return re.sub(r"([\\`*_\[\]<>|&#~])", r"\\\1", text)
 
@@ -175,7 +175,7 @@ def _escaped(text: str) -> str:
 # --- with every digit ----------------------------------------------------------------------------
 
 
-def _entry_row(entry: Entry) -> dict[str, Any]:
+def _build_entry_row(entry: Entry) -> dict[str, Any]:
     values = entry.scores.as_json()
     row: dict[str, Any] = {"dataset": entry.dataset, "rank": entry.rank, "entry": entry.name}
     for name in _SCORES:
@@ -186,10 +186,10 @@ def _entry_row(entry: Entry) -> dict[str, Any]:
     return row | {f"delta_{task}": delta for task, delta in entry.task_deltas.items()}
 
 
-def _names(row_type: type) -> list[str]:
+def _list_fields(row_type: type) -> list[str]:
     return [each.name for each in fields(row_type)]
 
 
-def _csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
+def _format_csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
     """Return rows as CSV; ``columns`` is the header of a table without rows."""
     return to_csv(pd.DataFrame(rows, columns=None if rows else columns))

@@ -35,9 +35,9 @@ def parse(task: Task, text: str) -> Prediction | Fault:
     """Parse the prediction of one row, for an instance or for one of its traits."""
     match value_kind(task):
         case "string":
-            return _string(text)
+            return _parse_string(text)
         case "integer":
-            return _integer(task, text.strip())
+            return _parse_integer(task, text.strip())
         case "list":
             return _list(task, text.strip())
 
@@ -47,7 +47,7 @@ def has_decimal_point(task: Task, text: str) -> bool:
     return value_kind(task) == "integer" and "." in text
 
 
-def _string(text: str) -> Prediction | Fault:
+def _parse_string(text: str) -> Prediction | Fault:
     if len(text) > MAX_TEXT:
         return Fault(
             "too-long", f"is a text of {len(text):,} characters; at most {MAX_TEXT:,} are read"
@@ -55,7 +55,7 @@ def _string(text: str) -> Prediction | Fault:
     return (text,)
 
 
-def _integer(task: Task, text: str) -> Prediction | Fault:
+def _parse_integer(task: Task, text: str) -> Prediction | Fault:
     expected = f"expected an integer from 0 to {task.classes - 1}"
     integer = _INTEGER.fullmatch(text)
     if integer is None:

@@ -97,11 +97,11 @@ def read_submission(
         if not findings.errors:
             findings.error("", None, "empty-archive", "holds no file")
         return submission
-    top = _top_folder(files.names)
+    top = _find_top_folder(files.names)
     if top:
         text = "holds the task folders; they belong at the top: pack from inside this folder"
         findings.error(top, None, "nested-folder", text)
-    submission.dataset = dataset or _dataset_of(files.names, top, findings)
+    submission.dataset = dataset or _find_dataset(files.names, top, findings)
     if submission.dataset:
         golds = golds_of(submission.dataset)
         _check_names(files, top, golds, findings)
@@ -118,7 +118,7 @@ def read_submission(
 # --- folders and files ---------------------------------------------------------------------------
 
 
-def _top_folder(names: list[str]) -> str:
+def _find_top_folder(names: list[str]) -> str:
     """Return the folder around the task folders, with its slash; "" if there is none."""
     tasks = {task for dataset in DATASETS.values() for task in dataset.tasks}
     for name in names:
@@ -130,7 +130,7 @@ def _top_folder(names: list[str]) -> str:
     return ""
 
 
-def _dataset_of(names: list[str], top: str, findings: Findings) -> str:
+def _find_dataset(names: list[str], top: str, findings: Findings) -> str:
     """Return the dataset with the most task folders; "" if neither or both have the most."""
     folders = {name.removeprefix(top).split("/")[0] for name in names if "/" in name}
     counts = {name: len(folders & set(each.tasks)) for name, each in DATASETS.items()}
@@ -163,7 +163,7 @@ def _check_names(files: Files, top: str, golds: Golds, findings: Findings) -> No
             note(name, None, "extra-file", "is in no task folder; leave it out")
     for folder in inside:
         if folder not in golds.tasks:
-            findings.error(top + folder, None, "extra-task", _extra_task(folder, golds))
+            findings.error(top + folder, None, "extra-task", _describe_extra_task(folder, golds))
     for task in golds.tasks:
         if task not in inside:
             findings.error(top + task, None, "missing-task", "is missing; it needs a folder")
@@ -177,7 +177,7 @@ def _check_names(files: Files, top: str, golds: Golds, findings: Findings) -> No
                 findings.error(f"{top}{task}/{file}", None, "extra-file", text)
 
 
-def _extra_task(folder: str, golds: Golds) -> str:
+def _describe_extra_task(folder: str, golds: Golds) -> str:
     for dataset, other in DATASETS.items():
         if folder in other.tasks and dataset != golds.dataset:
             return f"is a task of {dataset}; this submission is of {golds.dataset}"
@@ -209,13 +209,13 @@ class _FileReader:
         if rows is None:
             return [None] * len(self.task.answers)
         parsed = {text: parse(card, text) for text in set(rows.values) if text is not None}
-        rows = self._without_header(rows)
+        rows = self._drop_header(rows)
         predictions = self._predictions(rows, parsed)
         if rows.ids != self.task.row_ids:
             predictions = self._in_order(rows, predictions)
-        return _by_instance(predictions, self.task.rows_per_instance)
+        return _group_by_instance(predictions, self.task.rows_per_instance)
 
-    def _without_header(self, rows: Rows) -> Rows:
+    def _drop_header(self, rows: Rows) -> Rows:
         """Return the rows without a header row, which is reported."""
         if not rows.ids or rows.ids[0] in self.task.places:
             return rows
@@ -266,7 +266,7 @@ class _FileReader:
             if len(lines) < len(places):
                 in_order[places[len(lines)]] = prediction
             else:
-                message = _duplicate(name, lines[0], len(places))
+                message = _describe_duplicate(name, lines[0], len(places))
                 self.findings.error(self.file, line, "duplicate-id", message)
             lines.append(line)
         self._note_unknown(unknown)
@@ -313,14 +313,14 @@ class _FileReader:
             self.findings.error(self.file, None, "missing-id", f"{excerpt(name)} {text}; add it")
 
 
-def _duplicate(name: str, first: int, allowed: int) -> str:
+def _describe_duplicate(name: str, first: int, allowed: int) -> str:
     text = f"{excerpt(name)} is a duplicate id, first in line {first}; "
     if allowed == 1:
         return f"{text}keep one row"
     return f"{text}the test split has {allowed} instances with it: keep {allowed} rows"
 
 
-def _by_instance(rows: Sequence[Prediction | None], each: int) -> Predictions:
+def _group_by_instance(rows: Sequence[Prediction | None], each: int) -> Predictions:
     """Group rows by instance; an instance with missing rows has no prediction."""
     if each == 1:
         return list(rows)

@@ -67,11 +67,15 @@ def broken(
         rules.append(Broken(FEW_SAMPLE, "data.few_sample is false"))
     if limit_test is not None:
         rules.append(Broken(WHOLE_TEST, f"training.limit_test is {limit_test}"))
-    rules += [_foreign(dataset, s) for s in (*sources, target) if s not in DATASETS[dataset].tasks]
+    rules += [
+        _report_foreign_task(dataset, s)
+        for s in (*sources, target)
+        if s not in DATASETS[dataset].tasks
+    ]
     if len(sources) >= len(DATASETS[dataset].tasks):
-        rules.append(_too_many(dataset, target, len(sources)))
+        rules.append(_report_excess_sources(dataset, target, len(sources)))
     if target in sources:
-        rules.append(_itself(target))
+        rules.append(_report_self_source(target))
     return rules
 
 
@@ -108,17 +112,17 @@ def ineligible(
     return reasons
 
 
-def _foreign(dataset: str, name: str) -> Broken:
+def _report_foreign_task(dataset: str, name: str) -> Broken:
     home = next((other for other in DATASETS if name in DATASETS[other].tasks), "no dataset")
     return Broken(SAME_DATASET, f"{name!r} is a task of {home}, not of {dataset}")
 
 
-def _too_many(dataset: str, target: Any, count: int) -> Broken:
+def _report_excess_sources(dataset: str, target: Any, count: int) -> Broken:
     most = len(DATASETS[dataset].tasks) - 1
     return Broken(SOURCES, f"{target} has {count} sources, and {dataset} has {most} other tasks")
 
 
-def _itself(target: str) -> Broken:
+def _report_self_source(target: str) -> Broken:
     return Broken(NOT_ITSELF, f"{target!r} is its own source")
 
 
@@ -134,7 +138,7 @@ def forbidden(study: Any) -> dict[str, str]:
     if _get(study, "rules") != "challenge":
         return {}
     messages: dict[str, str] = {}
-    for path, rule, remedy in _refusals(study):
+    for path, rule, remedy in _find_refusals(study):
         messages.setdefault(path, f"{rule}; {remedy}")
     return messages
 
@@ -143,7 +147,7 @@ Refusal = tuple[str, Broken, str]
 """Key path, broken rule and remedy."""
 
 
-def _refusals(study: Any) -> Iterator[Refusal]:
+def _find_refusals(study: Any) -> Iterator[Refusal]:
     free = "rules: free allows it, but its records cannot be submitted"
     if _get(study, "data", "few_sample") is False:
         yield "data.few_sample", Broken(FEW_SAMPLE, "found false"), f"set it to true ({free})"
@@ -155,43 +159,45 @@ def _refusals(study: Any) -> Iterator[Refusal]:
         section, path = _get(study, "datasets", dataset), f"datasets.{dataset}"
         for role in ("tasks", "sources", "targets"):
             for index, name in enumerate(_list(section, role)):
-                yield from _if_foreign(dataset, name, f"{path}.{role}[{index}]")
+                yield from _find_foreign_refusals(dataset, name, f"{path}.{role}[{index}]")
         for index, pair in enumerate(_list(section, "pairs")):
             for role in ("source", "target"):
-                yield from _if_foreign(dataset, _get(pair, role), f"{path}.pairs[{index}].{role}")
+                yield from _find_foreign_refusals(
+                    dataset, _get(pair, role), f"{path}.pairs[{index}].{role}"
+                )
             source = _get(pair, "source")
             if source is not None and source == _get(pair, "target"):
-                yield f"{path}.pairs[{index}]", _itself(source), "name another source"
+                yield f"{path}.pairs[{index}]", _report_self_source(source), "name another source"
     for index, item in enumerate(_list(study, "multi_source", "named")):
-        yield from _in_named(f"multi_source.named[{index}]", item)
+        yield from _find_named_refusals(f"multi_source.named[{index}]", item)
     if _get(study, "multi_source", "mode") == "auto":
         count = _get(study, "multi_source", "sources_per_target")
         for dataset in DATASETS:
             studied = _get(study, "datasets", dataset) is not None
             if studied and isinstance(count, int) and count >= len(DATASETS[dataset].tasks):
-                what = _too_many(dataset, "a target", count)
+                what = _report_excess_sources(dataset, "a target", count)
                 yield "multi_source.sources_per_target", what, "ask for fewer"
 
 
-def _in_named(path: str, item: Any) -> Iterator[Refusal]:
+def _find_named_refusals(path: str, item: Any) -> Iterator[Refusal]:
     dataset, target = _get(item, "dataset"), _get(item, "target")
     sources = _list(item, "sources")
     if not isinstance(dataset, str) or dataset not in DATASETS:
         return
     if len(sources) >= len(DATASETS[dataset].tasks):
-        yield f"{path}.sources", _too_many(dataset, target, len(sources)), "name fewer"
-    yield from _if_foreign(dataset, target, f"{path}.target")
+        yield f"{path}.sources", _report_excess_sources(dataset, target, len(sources)), "name fewer"
+    yield from _find_foreign_refusals(dataset, target, f"{path}.target")
     for index, source in enumerate(sources):
-        yield from _if_foreign(dataset, source, f"{path}.sources[{index}]")
+        yield from _find_foreign_refusals(dataset, source, f"{path}.sources[{index}]")
         if source == target:
-            yield f"{path}.sources[{index}]", _itself(source), "remove it"
+            yield f"{path}.sources[{index}]", _report_self_source(source), "remove it"
 
 
-def _if_foreign(dataset: str, name: Any, path: str) -> Iterator[Refusal]:
+def _find_foreign_refusals(dataset: str, name: Any, path: str) -> Iterator[Refusal]:
     """Yield a refusal if a task belongs to another dataset; unknown names are ignored here."""
     elsewhere = isinstance(name, str) and any(name in each.tasks for each in DATASETS.values())
     if elsewhere and name not in DATASETS[dataset].tasks:
-        yield path, _foreign(dataset, name), f"use tasks of {dataset}"
+        yield path, _report_foreign_task(dataset, name), f"use tasks of {dataset}"
 
 
 def _get(value: Any, *keys: str) -> Any:

@@ -196,12 +196,12 @@ def as_json(report: Report) -> dict[str, Any]:
         "valid": submission.valid,
         "errors": [asdict(finding) for finding in submission.findings.errors],
         "warnings": [asdict(finding) for finding in submission.findings.warnings],
-        "tasks": {name: _task_json(task) for name, task in report.tasks.items()},
+        "tasks": {name: _build_task_json(task) for name, task in report.tasks.items()},
         "scores": report.scores.as_json() if report.scores else None,
     }
 
 
-def _task_json(task: TaskScore) -> dict[str, Any]:
+def _build_task_json(task: TaskScore) -> dict[str, Any]:
     files = {
         name: {"metrics": file.metrics, "score": file.score, "no_answers": file.no_answers}
         for name, file in (("baseline", task.baseline), ("transfer", task.transfer))
@@ -222,7 +222,7 @@ def as_text(report: Report) -> str:
     if scores is None:
         raise ValueError("an invalid submission has no scores; see refuse_invalid")
     instances = sum(task.scored for task in report.tasks.values())
-    rows = [row for name, task in report.tasks.items() for row in _task_rows(name, task)]
+    rows = [row for name, task in report.tasks.items() for row in _format_task_rows(name, task)]
     lines = [
         *([SYNTHETIC] if report.synthetic else []),
         f"{escape_line(submission.name)}: {submission.dataset}, {len(report.tasks)} tasks, "
@@ -238,7 +238,7 @@ def as_text(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _task_rows(name: str, task: TaskScore) -> list[dict[str, str]]:
+def _format_task_rows(name: str, task: TaskScore) -> list[dict[str, str]]:
     before, after = task.baseline, task.transfer
     values = {"score": (before.score, after.score)}
     values |= {metric: (value, after.metrics[metric]) for metric, value in before.metrics.items()}

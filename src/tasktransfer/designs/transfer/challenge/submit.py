@@ -70,13 +70,13 @@ def make(study: Study, wish: Wish, out: Path | None = None) -> Submission:
         _refuse_named_seeds(policy)
     all_seeds = wish.ensemble is not None
     chosen = choose(study, wish.dataset, wish.model, policy, all_seeds=all_seeds)
-    members, notes = _members(chosen, wish)
+    members, notes = _build_members(chosen, wish)
     name = f"{wish.dataset}-{wish.model}.zip"
     archive = out or Path(study.config.results) / "submissions" / name
     write_archive(archive, members)
     beside = archive.with_name(f"{archive.name}.json")
     with replacing(beside) as part:
-        report = _choice_file(study, wish, chosen, archive, notes)
+        report = _build_choice_file(study, wish, chosen, archive, notes)
         part.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return Submission(archive, beside, _as_text(study, wish, chosen, archive, notes))
 
@@ -117,14 +117,14 @@ def _refuse_named_seeds(policy: Policy) -> None:
 # --- the answers --------------------------------------------------------------------------------
 
 
-def _members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[str]]:
+def _build_members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[str]]:
     """Return contents by ``folder/file``, and notes on the answers."""
     members: dict[str, bytes] = {}
     notes: list[str] = []
     problems: list[str] = []
     for task, both in with_progress(chosen.tasks.items(), "reading answers of tasks"):
         try:
-            files = _rows_of_task(DATASETS[wish.dataset].tasks[task], both, wish.ensemble)
+            files = _read_task_rows(DATASETS[wish.dataset].tasks[task], both, wish.ensemble)
         except RecordError as error:
             problems.append(str(error))
             continue
@@ -144,13 +144,13 @@ def _members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[str]]:
     return members, notes
 
 
-def _rows_of_task(
+def _read_task_rows(
     task: Task, both: tuple[Candidate, Candidate], ensemble: Ensemble | None
 ) -> dict[str, list[SubmittedRow]]:
     """Return the rows of both files, whose runs must answer the same instances in one order."""
     files, first = {}, None
     for file, candidate in zip(FILES, both, strict=True):
-        by_seed = [_rows_of_run(task, seed_run) for seed_run in candidate.picked]
+        by_seed = [_read_run_rows(task, seed_run) for seed_run in candidate.picked]
         for seed_run, rows in zip(candidate.picked, by_seed, strict=True):
             first = first or (seed_run, rows)
             _refuse_different_instances(*first, seed_run, rows)
@@ -163,7 +163,7 @@ def _rows_of_task(
     return files
 
 
-def _rows_of_run(task: Task, one: Finished) -> list[SubmittedRow]:
+def _read_run_rows(task: Task, one: Finished) -> list[SubmittedRow]:
     path = one.predictions_path
     # Read only these two columns: neither gold answers nor scores are used.
     table = rows_of(read_rows(path, one.predictions), task.name)
@@ -202,7 +202,7 @@ def _refuse_different_instances(
 # --- output -------------------------------------------------------------------------------------
 
 
-def _choice_file(
+def _build_choice_file(
     study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: list[str]
 ) -> dict[str, Any]:
     return {
@@ -263,7 +263,7 @@ def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: lis
     lines = [
         f"{wish.dataset}, {wish.model}, chosen by {how}{mark}",
         "",
-        _table(wish, chosen),
+        _format_table(wish, chosen),
         "",
         *(f"note: {note}" for note in (*notes, OUT_OF_SCOPE)),
         "",
@@ -273,7 +273,7 @@ def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: lis
     return "\n".join(lines)
 
 
-def _table(wish: Wish, chosen: Chosen) -> str:
+def _format_table(wish: Wish, chosen: Chosen) -> str:
     """Return a table of chosen runs, with mean dev score (0-100) and number of dev instances."""
     cards = DATASETS[wish.dataset].tasks
     rows = [
@@ -281,9 +281,9 @@ def _table(wish: Wish, chosen: Chosen) -> str:
             "task": task,
             "algorithm": transfer.algorithm,
             "sources": "+".join(cards[name].short for name in transfer.sources),
-            "seed": _seeds(transfer),
+            "seed": _format_seeds(transfer),
             "dev": f"{transfer.dev_score:.2f}",
-            "baseline seed": _seeds(baseline),
+            "baseline seed": _format_seeds(baseline),
             "baseline dev": f"{baseline.dev_score:.2f}",
             "dev n": str(transfer.seeds[0].dev_instances),
         }
@@ -292,7 +292,7 @@ def _table(wish: Wish, chosen: Chosen) -> str:
     return "\n".join(text_table(rows))
 
 
-def _seeds(candidate: Candidate) -> str:
+def _format_seeds(candidate: Candidate) -> str:
     return ",".join(
         str(seed) for seed in sorted(seed_run.run.seed for seed_run in candidate.picked)
     )

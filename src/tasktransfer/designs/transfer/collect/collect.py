@@ -69,12 +69,12 @@ def tables_of(collected: Collected) -> Tables:
     of_controls_missing = [hole for hole in collected.missing if is_control(hole.run)]
     runs = frame("runs", [run_row(collected, run) for run in of_algorithms])
     deltas = deltas_of(runs)
-    alone = _alone(runs, deltas, holes)
+    alone = _list_unmatched_runs(runs, deltas, holes)
     return Tables(
         runs=runs,
         scores=frame("scores", [row for r in of_algorithms for row in score_rows(collected, r)]),
         deltas=deltas,
-        sizes=_sizes(runs),
+        sizes=_build_sizes(runs),
         missing=frame("missing", [*map(missing_row, holes), *alone]),
         problems=frame("problems", collected.problems),
         control_runs=frame("control_runs", [run_row(collected, run) for run in of_controls]),
@@ -83,14 +83,16 @@ def tables_of(collected: Collected) -> Tables:
     )
 
 
-def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
+def _build_sizes(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the sizes of every task that is a target of a run."""
     sizes = runs[["dataset", "target", "train_size", "dev_size", "test_size"]]
     rows = sizes.drop_duplicates(["dataset", "target"], keep="last")
     return frame("sizes", rows.itertuples(index=False, name=None))
 
 
-def _alone(runs: pd.DataFrame, deltas: pd.DataFrame, holes: Iterable[Missing]) -> list[Values]:
+def _list_unmatched_runs(
+    runs: pd.DataFrame, deltas: pd.DataFrame, holes: Iterable[Missing]
+) -> list[Values]:
     """Return rows of finished transfer runs that have no baseline for comparison."""
     baselines = {
         (run.about["dataset"], run.model, run.about["target"], run.seed): hole

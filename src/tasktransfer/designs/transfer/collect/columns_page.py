@@ -39,17 +39,17 @@ def sections(tables: Mapping[str, Columns]) -> Iterator[str]:
     for name, described in tables.items():
         yield f"\n### {name}\n\n"
         yield "| column | type | meaning |\n|---|---|---|\n"
-        yield from (_row(*column) for column in described)
+        yield from (_format_row(*column) for column in described)
 
 
-def _row(name: str, kind: pa.DataType, meaning: str) -> str:
+def _format_row(name: str, kind: pa.DataType, meaning: str) -> str:
     escaped = meaning.replace("|", "\\|")
-    return f"| `{name}` | {_kind(kind)} | {escaped} |\n"
+    return f"| `{name}` | {_describe_kind(kind)} | {escaped} |\n"
 
 
-def _kind(kind: pa.DataType) -> str:
+def _describe_kind(kind: pa.DataType) -> str:
     if pa.types.is_list(kind):
-        return f"list of {_kind(kind.value_type)}"
+        return f"list of {_describe_kind(kind.value_type)}"
     words = {"string": "text", "int64": "whole number", "double": "number", "bool": "true or false"}
     return words[str(kind)]
 

@@ -59,7 +59,7 @@ def run_row(collected: Collected, run: Run) -> Values:
         stage.parents[0].digest if stage.parents else None,
         f"{stage.path}/{RECORD}",
         record["rows"] is not None,
-        _total(provenance["seconds"]),
+        _sum_seconds(provenance["seconds"]),
         cost["tokens"],
         cost["samples_per_second"],
         cost["peak_memory_mb"],
@@ -71,12 +71,12 @@ def run_row(collected: Collected, run: Run) -> Values:
         record["few_sample"],
         stage.model.weights,
         fidelity_of(record["node"]["identity"]),
-        *_predictions(stage, record),
+        *_summarise_predictions(stage, record),
         collected.test_sets.get(stage.digest, {}).get(target),
     )
 
 
-def _predictions(stage: Stage, record: Record) -> Values:
+def _summarise_predictions(stage: Stage, record: Record) -> Values:
     """Return path, number of rows and SHA-256 of the predictions."""
     file = record["rows"]
     if file is None:
@@ -84,7 +84,7 @@ def _predictions(stage: Stage, record: Record) -> Values:
     return f"{stage.path}/{file['file']}", file["rows"], file["sha256"]
 
 
-def _total(seconds: dict[str, float]) -> float:
+def _sum_seconds(seconds: dict[str, float]) -> float:
     """Return the trainer's total if it has one, because it includes the time between phases."""
     return seconds["total"] if "total" in seconds else sum(seconds.values())
 

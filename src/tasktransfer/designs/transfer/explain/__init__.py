@@ -78,10 +78,10 @@ def explain(cell: Cell, plan: Iterable[Run], study: Study) -> Facts:
     Raises:
         RecordError: the cell's records must not be compared.
     """
-    evidence = _evidence(cell, list(plan), study)
-    seeds = [_seed(evidence, seed) for seed in _seeds(evidence)]
-    number = _number(evidence, seeds)
-    statistics, remarks = _statistics(evidence)
+    evidence = _gather_evidence(cell, list(plan), study)
+    seeds = [_build_seed_facts(evidence, seed) for seed in _list_seeds(evidence)]
+    number = _average_seeds(evidence, seeds)
+    statistics, remarks = _read_statistics(evidence)
     return {
         "dataset": cell.dataset,
         "model": cell.model,
@@ -91,32 +91,34 @@ def explain(cell: Cell, plan: Iterable[Run], study: Study) -> Facts:
         "results": study.config.results,
         "config": study.config_file,
         "in_plan": bool(evidence.planned),
-        "in_tables": bool(len(_rows(evidence.collected, cell))),
+        "in_tables": bool(len(_select_rows(evidence.collected, cell))),
         "number": number,
         "statistics": statistics,
         "seeds": seeds,
-        "notes": [*_notes(evidence, seeds), *remarks],
+        "notes": [*_list_notes(evidence, seeds), *remarks],
     }
 
 
-def _evidence(cell: Cell, plan: list[Run], study: Study) -> _Evidence:
+def _gather_evidence(cell: Cell, plan: list[Run], study: Study) -> _Evidence:
     """Gather the current records; for a cell outside the plan, the last collected tables."""
     earlier = collected_tables(Path(study.tables))
     runs = frame("runs", []) if earlier is None else earlier.runs
     planned = [run for run in plan if cell_of(run) in (cell, cell.baseline)]
     if earlier is not None and all(cell_of(run) != cell for run in planned):
-        return _Evidence(cell, [], runs, study, _only(earlier, cell))
+        return _Evidence(cell, [], runs, study, _select_cell_tables(earlier, cell))
     return _Evidence(cell, planned, runs, study, tables_of(gather(study, planned)))
 
 
-def _only(tables: Tables, cell: Cell) -> Tables:
+def _select_cell_tables(tables: Tables, cell: Cell) -> Tables:
     """Return the tables of a cell and its baselines."""
-    runs = pd.concat([_rows(tables.runs, one) for one in dict.fromkeys((cell.baseline, cell))])
+    runs = pd.concat(
+        [_select_rows(tables.runs, one) for one in dict.fromkeys((cell.baseline, cell))]
+    )
     problems = tables.problems.iloc[:0]
-    return replace(tables, runs=runs, deltas=_rows(tables.deltas, cell), problems=problems)
+    return replace(tables, runs=runs, deltas=_select_rows(tables.deltas, cell), problems=problems)
 
 
-def _rows(runs: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+def _select_rows(runs: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     """Return the rows of a cell in any table that has its columns."""
     for column in ("dataset", "model", "algorithm", "source", "target"):
         runs = runs[runs[column] == getattr(cell, column)]
@@ -126,14 +128,14 @@ def _rows(runs: pd.DataFrame, cell: Cell) -> pd.DataFrame:
 # --- seeds ----------------------------------------------------------------------------------------
 
 
-def _seeds(evidence: _Evidence) -> list[int]:
+def _list_seeds(evidence: _Evidence) -> list[int]:
     planned = {run.seed for run in evidence.planned if cell_of(run) == evidence.cell}
     if planned:
         return sorted(planned)
-    return sorted(int(seed) for seed in _rows(evidence.collected, evidence.cell)["seed"])
+    return sorted(int(seed) for seed in _select_rows(evidence.collected, evidence.cell)["seed"])
 
 
-def _seed(evidence: _Evidence, seed: int) -> Facts:
+def _build_seed_facts(evidence: _Evidence, seed: int) -> Facts:
     """Return the facts of one seed: its scores, the states of its runs, and their trainings."""
     cell = evidence.cell
     run = _run(evidence, cell, seed)
@@ -141,12 +143,12 @@ def _seed(evidence: _Evidence, seed: int) -> Facts:
     if cell.algorithm == BASELINE:
         return facts
     baseline = _run(evidence, cell.baseline, seed)
-    delta = _difference(run["score"], baseline["score"])
+    delta = _subtract_baseline(run["score"], baseline["score"])
     return {
         **facts,
         "baseline_score": baseline["score"],
         "delta": delta,
-        "improvement": _percent(delta, baseline["score"]),
+        "improvement": _compute_percent(delta, baseline["score"]),
         "baseline_state": baseline["state"],
         "baseline_reason": baseline["reason"],
         "baseline_trainings": baseline["trainings"],
@@ -157,7 +159,10 @@ def _run(evidence: _Evidence, cell: Cell, seed: int) -> Facts:
     """Return the facts of a cell's run: score, state, and trainings, first to last."""
     finished, absent = (
         rows[rows["seed"] == seed]
-        for rows in (_rows(evidence.now.runs, cell), _rows(evidence.now.missing, cell))
+        for rows in (
+            _select_rows(evidence.now.runs, cell),
+            _select_rows(evidence.now.missing, cell),
+        )
     )
     score = float(finished["score"].iloc[0]) if len(finished) else None
     state, reason = "done", None
@@ -171,15 +176,15 @@ def _run(evidence: _Evidence, cell: Cell, seed: int) -> Facts:
         "score": score,
         "state": state,
         "reason": reason,
-        "trainings": _trainings(evidence, cell, seed),
+        "trainings": _list_trainings(evidence, cell, seed),
     }
 
 
-def _trainings(evidence: _Evidence, cell: Cell, seed: int) -> list[Facts]:
+def _list_trainings(evidence: _Evidence, cell: Cell, seed: int) -> list[Facts]:
     for run in evidence.planned:
         if cell_of(run) == cell and run.seed == seed:
             return [facts_of(evidence.study, stage) for stage in run.stages]
-    rows = _rows(evidence.collected, cell)
+    rows = _select_rows(evidence.collected, cell)
     folders = [str(Path(path).parent) for path in rows.loc[rows["seed"] == seed, "path"]]
     if not folders:
         return []
@@ -193,15 +198,15 @@ def _trainings(evidence: _Evidence, cell: Cell, seed: int) -> list[Facts]:
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _difference(score: float | None, baseline: float | None) -> float | None:
+def _subtract_baseline(score: float | None, baseline: float | None) -> float | None:
     return None if score is None or baseline is None else score - baseline
 
 
-def _percent(delta: float | None, baseline: float | None) -> float | None:
+def _compute_percent(delta: float | None, baseline: float | None) -> float | None:
     return 100 * delta / baseline if delta is not None and baseline else None
 
 
-def _number(evidence: _Evidence, seeds: Sequence[Facts]) -> Facts:
+def _average_seeds(evidence: _Evidence, seeds: Sequence[Facts]) -> Facts:
     """Return means over the seeds with both scores; for a baseline, over the seeds with a score.
 
     The baselines include the study's additional baseline seeds, as in the table of cells.
@@ -213,17 +218,17 @@ def _number(evidence: _Evidence, seeds: Sequence[Facts]) -> Facts:
     facts: Facts = {"seeds": [seed["seed"] for seed in used], "of_seeds": len(seeds)}
     if used and cell.algorithm != BASELINE:
         more = transfer_config(evidence.study).more_baseline_seeds
-        of_target = _rows(evidence.now.runs, cell.baseline)
+        of_target = _select_rows(evidence.now.runs, cell.baseline)
         baselines = of_target.loc[of_target["seed"].isin([*facts["seeds"], *more]), "score"]
         means["baseline_score"], facts["baselines"] = float(baselines.mean()), len(baselines)
     facts |= means
     if cell.algorithm != BASELINE:
-        facts["delta"] = _difference(means["score"], means["baseline_score"])
-        facts["improvement"] = _percent(facts["delta"], means["baseline_score"])
+        facts["delta"] = _subtract_baseline(means["score"], means["baseline_score"])
+        facts["improvement"] = _compute_percent(facts["delta"], means["baseline_score"])
     return facts
 
 
-def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
+def _read_statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
     """Return interval and test of the cell, and notes about them for the reader."""
     cell, file = evidence.cell, evidence.tables / "cells.parquet"
     if cell.algorithm == BASELINE:
@@ -233,14 +238,14 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
     except RecordError as error:
         remedy = snakemake(evidence.study, "figures_now")
         return None, [f"no interval and no test: {error}", f"compute the statistics: {remedy}"]
-    rows = _rows(table, cell)
+    rows = _select_rows(table, cell)
     if rows.empty:
         return None, [f"no interval and no test: {file} does not contain this cell"]
     (row,) = rows.to_dict("records")
     family = table[
         (table["dataset"] == cell.dataset) & ((table["n_sources"] > 1) == (len(cell.sources) > 1))
     ]
-    current = _inputs_now(evidence) == [row["inputs"]]
+    current = _list_current_inputs(evidence) == [row["inputs"]]
     keys = ("low", "high", "standard_error", "degrees", "p", "q")
     facts: Facts = {
         "file": str(file),
@@ -269,7 +274,7 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
     return facts, [] if current else [stale]
 
 
-def _inputs_now(evidence: _Evidence) -> list[str]:
+def _list_current_inputs(evidence: _Evidence) -> list[str]:
     """Return the cell's current input digests; empty if its predictions have changed."""
     try:
         more = transfer_config(evidence.study).more_baseline_seeds
@@ -281,9 +286,9 @@ def _inputs_now(evidence: _Evidence) -> list[str]:
 # --- notes for the reader -------------------------------------------------------------------------
 
 
-def _notes(evidence: _Evidence, seeds: Sequence[Facts]) -> list[str]:
+def _list_notes(evidence: _Evidence, seeds: Sequence[Facts]) -> list[str]:
     notes = []
-    collected = _rows(evidence.collected, evidence.cell)
+    collected = _select_rows(evidence.collected, evidence.cell)
     trainings = [
         training
         for seed in seeds
@@ -301,7 +306,7 @@ def _notes(evidence: _Evidence, seeds: Sequence[Facts]) -> list[str]:
         notes.append(
             f"the tables in {evidence.tables} do not contain it; run `tasktransfer collect` again"
         )
-    elif _other_trainings(evidence, collected):
+    elif _has_other_trainings(evidence, collected):
         notes.append(
             f"the tables in {evidence.tables} contain other runs of this cell than the current "
             "plan (the config, the data or a model has changed); run `tasktransfer collect` again"
@@ -310,15 +315,15 @@ def _notes(evidence: _Evidence, seeds: Sequence[Facts]) -> list[str]:
     for path, error in evidence.now.problems[["path", "error"]].itertuples(index=False, name=None):
         if str(evidence.results / path) not in kept:
             notes.append(f"left out: {error}")
-    return [*notes, *_unlike(trainings)]
+    return [*notes, *_list_differences(trainings)]
 
 
-def _other_trainings(evidence: _Evidence, collected: pd.DataFrame) -> bool:
+def _has_other_trainings(evidence: _Evidence, collected: pd.DataFrame) -> bool:
     planned = {run.stages[-1].digest for run in evidence.planned if cell_of(run) == evidence.cell}
     return not planned.issuperset(collected["digest"])
 
 
-def _unlike(trainings: Sequence[Facts]) -> list[str]:
+def _list_differences(trainings: Sequence[Facts]) -> list[str]:
     """Return notes on differences between the trainings: commits, devices and versions."""
     done = [training for training in trainings if "commit" in training]
     facts = {

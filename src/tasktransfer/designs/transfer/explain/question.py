@@ -89,7 +89,7 @@ def find_cell(
         dataset, model, algorithm, tuple(sources), _pick_task(dataset, target, names, shorts)
     )
     if cell_asked not in cells:
-        raise ConfigError(_no_such_cell(cell_asked, cells))
+        raise ConfigError(_describe_missing_cell(cell_asked, cells))
     return cell_asked
 
 
@@ -126,7 +126,7 @@ def _pick(what: str, word: str, names: Iterable[str], spelled: Sequence[str] | N
     )
 
 
-def _no_such_cell(cell: Cell, cells: Sequence[Cell]) -> str:
+def _describe_missing_cell(cell: Cell, cells: Sequence[Cell]) -> str:
     """Return a message that the cell does not exist and lists the closest existing ones."""
     like = [c for c in cells if (c.model, c.algorithm) == (cell.model, cell.algorithm)]
     of_target = sorted({c.source for c in like if c.target == cell.target and c.source})

@@ -17,19 +17,19 @@ WIDTH = 100
 
 def as_text(facts: Facts) -> str:
     """Format what ``explain`` returned, in sections: number, seeds, trainings, commands, notes."""
-    lines = [_title(facts), "", *section("Number", _number(facts))]
-    lines += section("Seeds", _seeds(facts))
-    trainings = _distinct(facts)
-    common = _common(trainings)
+    lines = [_format_title(facts), "", *section("Number", _format_number(facts))]
+    lines += section("Seeds", _format_seeds(facts))
+    trainings = _list_distinct_trainings(facts)
+    common = _find_common_lines(trainings)
     lines += section("Common to all its runs", pairs(common.items()))
-    for heading, part in _by_run(facts):
-        lines += section(heading, _trainings(part, common))
-    lines += section("Run again", _commands(trainings))
-    lines += section("Notes", [line for note in facts["notes"] for line in _wrapped(note, "- ")])
+    for heading, part in _group_trainings(facts):
+        lines += section(heading, _format_trainings(part, common))
+    lines += section("Run again", _list_commands(trainings))
+    lines += section("Notes", [line for note in facts["notes"] for line in _wrap_text(note, "- ")])
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _title(facts: Facts) -> str:
+def _format_title(facts: Facts) -> str:
     origin = f"{' + '.join(facts['sources'])} -> " if facts["sources"] else ""
     return (
         f"{facts['dataset']}, {facts['model']}, {facts['algorithm']}: {origin}{facts['target']}\n"
@@ -37,7 +37,7 @@ def _title(facts: Facts) -> str:
     )
 
 
-def _wrapped(text: str, mark: str = "") -> list[str]:
+def _wrap_text(text: str, mark: str = "") -> list[str]:
     return textwrap.wrap(
         text,
         WIDTH,
@@ -51,7 +51,7 @@ def _wrapped(text: str, mark: str = "") -> list[str]:
 # --- the number -----------------------------------------------------------------------------------
 
 
-def _number(facts: Facts) -> list[str]:
+def _format_number(facts: Facts) -> list[str]:
     number = facts["number"]
     seeds = number["seeds"]
     of = f"mean of {len(seeds)} of {number['of_seeds']} seeds"
@@ -64,17 +64,19 @@ def _number(facts: Facts) -> list[str]:
         "score": f"{score(number['score'])} ({of})",
         "baseline": f"{score(number['baseline_score'])} (mean of {number['baselines']})",
         "delta": f"{delta(number['delta'])} points",
-        "improvement": "none: the baseline is 0" if improvement is None else _percent(improvement),
+        "improvement": "none: the baseline is 0"
+        if improvement is None
+        else _format_percent(improvement),
     }
-    return pairs([*rows.items(), *_certainty(facts["statistics"])])
+    return pairs([*rows.items(), *_format_certainty(facts["statistics"])])
 
 
-def _certainty(statistics: Facts | None) -> list[tuple[str, str]]:
+def _format_certainty(statistics: Facts | None) -> list[tuple[str, str]]:
     if statistics is None:
         return [("interval", "not computed"), ("test", "not computed")]
     old = "" if statistics["up_to_date"] else "  (outdated, see notes)"
     seeds = len(statistics["seeds"])
-    over = f"{counted(seeds, 'seed')} {_drawn(statistics)}"
+    over = f"{counted(seeds, 'seed')} {_describe_resampling(statistics)}"
     over += ": variation between seeds unknown" if seeds == 1 else ""
     low, high = statistics["low"], statistics["high"]
     ends = f"not available: {statistics['no_interval']}"
@@ -83,7 +85,7 @@ def _certainty(statistics: Facts | None) -> list[tuple[str, str]]:
     return [("interval", f"{ends} (95 %, over {over}){old}"), ("test", _test(statistics) + old)]
 
 
-def _drawn(statistics: Facts) -> str:
+def _describe_resampling(statistics: Facts) -> str:
     """Describe what the interval resamples in place of other test sets."""
     instances, dialogues = statistics["instances"], statistics["dialogues"]
     if not instances:
@@ -108,27 +110,27 @@ def _test(statistics: Facts) -> str:
     )
 
 
-def _seeds(facts: Facts) -> list[str]:
+def _format_seeds(facts: Facts) -> list[str]:
     rows = []
     for seed in facts["seeds"]:
         row = {"seed": str(seed["seed"]), "score": score(seed["score"])}
-        state = _state(seed, "")
+        state = _describe_state(seed, "")
         if facts["sources"]:
             row |= {
                 "baseline": score(seed["baseline_score"]),
                 "delta": delta(seed["delta"]),
-                "improvement": _percent(seed["improvement"]),
+                "improvement": _format_percent(seed["improvement"]),
             }
-            state += _state(seed, "baseline_")
+            state += _describe_state(seed, "baseline_")
         rows.append(row | {"": state})
     return text_table(rows, left=("seed", ""))
 
 
-def _percent(value: float | None) -> str:
+def _format_percent(value: float | None) -> str:
     return DASH if value is None else f"{number(value, '+.1f')} %"
 
 
-def _state(seed: Facts, which: str) -> str:
+def _describe_state(seed: Facts, which: str) -> str:
     """Return why a run is not finished; empty if it is."""
     if seed[f"{which}state"] == "done":
         return ""
@@ -138,7 +140,7 @@ def _state(seed: Facts, which: str) -> str:
 # --- the trainings --------------------------------------------------------------------------------
 
 
-def _by_run(facts: Facts) -> list[tuple[str, list[Facts]]]:
+def _group_trainings(facts: Facts) -> list[tuple[str, list[Facts]]]:
     parts = []
     for seed in facts["seeds"]:
         parts.append((f"Trainings, seed {seed['seed']}", seed["trainings"]))
@@ -147,13 +149,13 @@ def _by_run(facts: Facts) -> list[tuple[str, list[Facts]]]:
     return parts
 
 
-def _distinct(facts: Facts) -> list[Facts]:
+def _list_distinct_trainings(facts: Facts) -> list[Facts]:
     """Return every training once, in the order in which they have to run."""
-    listed = [training for _, part in _by_run(facts) for training in part]
+    listed = [training for _, part in _group_trainings(facts) for training in part]
     return list({training["folder"]: training for training in listed}.values())
 
 
-def _common(trainings: Sequence[Facts]) -> dict[str, str]:
+def _find_common_lines(trainings: Sequence[Facts]) -> dict[str, str]:
     """Return the lines that are equal for all finished trainings, which are printed once."""
     made = [lines for training in trainings if (lines := made_with(training))]
     if len(made) < 2:
@@ -165,7 +167,7 @@ def _common(trainings: Sequence[Facts]) -> dict[str, str]:
     }
 
 
-def _trainings(part: Sequence[Facts], common: Mapping[str, str]) -> list[str]:
+def _format_trainings(part: Sequence[Facts], common: Mapping[str, str]) -> list[str]:
     lines = []
     for index, training in enumerate(part, 1):
         lines.append(f"{index}. {name(training)}: {training['state']}")
@@ -175,7 +177,7 @@ def _trainings(part: Sequence[Facts], common: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _commands(trainings: Sequence[Facts]) -> list[str]:
+def _list_commands(trainings: Sequence[Facts]) -> list[str]:
     """Return the commands that repeat each training, in order: delete its record, rebuild it."""
     lines = []
     for training in trainings:

@@ -86,7 +86,7 @@ def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
     expected = int(pairs["n"].max())
     scale = min(1.5, side / (len(tasks) + 1 + _GAP) / _CELL)
     far = _draw(axes, pairs, tasks, limit, expected, scale)
-    lost, unplanned = _empty(pairs, absent, tasks)
+    lost, unplanned = _list_empty_cells(pairs, absent, tasks)
     cell_grid.hatch_missing(axes, lost)
     cell_grid.hatch_not_planned(axes, unplanned)
     _label(axes, [short[task] for task in tasks])
@@ -159,7 +159,7 @@ def _draw(
     return list(far)
 
 
-def _empty(
+def _list_empty_cells(
     pairs: pd.DataFrame, absent: pd.DataFrame, tasks: list[str]
 ) -> tuple[list[cell_grid.Corner], list[cell_grid.Corner]]:
     """Return the cells off the diagonal without a number: first planned ones, then unplanned."""

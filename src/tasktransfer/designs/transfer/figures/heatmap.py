@@ -109,12 +109,12 @@ def panels(results: Results, dataset: str) -> tuple[list[str], list[list[Panel]]
     names = results.metadata.ordered("algorithm", [*cells["algorithm"], *absent["algorithm"]])
     algorithms = [name for name in names if name != BASELINE]
     return tasks, [
-        [_panel(model, algorithm, tasks, runs, cells, absent) for algorithm in algorithms]
+        [_build_panel(model, algorithm, tasks, runs, cells, absent) for algorithm in algorithms]
         for model in models
     ]
 
 
-def _panel(
+def _build_panel(
     model: str,
     algorithm: str,
     tasks: list[str],
@@ -126,24 +126,24 @@ def _panel(
     gone = absent[(absent["model"] == model) & (absent["algorithm"] == algorithm)]
     own = runs[(runs["model"] == model) & (runs["algorithm"] == BASELINE)]
     lost = absent[(absent["model"] == model) & (absent["algorithm"] == BASELINE)]
-    partial = _square(gone, np.ones(len(gone)), tasks) > 0
+    partial = _fill_matrix(gone, np.ones(len(gone)), tasks) > 0
     np.fill_diagonal(partial, np.isin(tasks, lost["target"].to_numpy()))
-    left = _square(shown, shown["no_interval"] == NO_INTERVAL, tasks) > 0
+    left = _fill_matrix(shown, shown["no_interval"] == NO_INTERVAL, tasks) > 0
     return Panel(
         model=model,
         algorithm=algorithm,
-        improvement=_square(shown, shown["improvement"], tasks),
-        delta=_square(shown, shown["delta"], tasks),
+        improvement=_fill_matrix(shown, shown["improvement"], tasks),
+        delta=_fill_matrix(shown, shown["delta"], tasks),
         partial=partial,
-        significant=_square(shown, shown["significant"], tasks) > 0,
-        one_training=(_square(shown, shown["n_seeds"], tasks) == 1) & ~left,
+        significant=_fill_matrix(shown, shown["significant"], tasks) > 0,
+        one_training=(_fill_matrix(shown, shown["n_seeds"], tasks) == 1) & ~left,
         left_race=left,
-        tested=~np.isnan(_square(shown, shown["q"], tasks)),
+        tested=~np.isnan(_fill_matrix(shown, shown["q"], tasks)),
         baseline=own.groupby("target")["score"].mean().reindex(tasks).to_numpy(np.float64),
     )
 
 
-def _square(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
+def _fill_matrix(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
     """Return a matrix (sources, targets) of ``values``, one number per cell; NaN without a cell."""
     position = {task: index for index, task in enumerate(tasks)}
     square = np.full((len(tasks), len(tasks)), np.nan)
@@ -168,18 +168,18 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
     names = [short[task] for task in tasks]
     foreign = [number for number, task in enumerate(tasks) if is_foreign(task)]
     targets = len(tasks) - len(foreign)  # a source of another dataset is no target here
-    figure = _canvas(len(tasks), len(grid), len(grid[0]))
+    figure = _create_canvas(len(tasks), len(grid), len(grid[0]))
     axes = figure.subplots(len(grid), len(grid[0]), squeeze=False)
-    scale = min(1.5, _cell_size(len(tasks), len(grid[0])) / CELL)
+    scale = min(1.5, _compute_cell_size(len(tasks), len(grid[0])) / CELL)
     margin = margin_rows(results.prompted, dataset, tasks[:targets])
     for row, line in zip(axes, grid, strict=True):
         for place, panel in zip(row, line, strict=True):
             _draw(place, panel, names, limit, scale)
             draw_margin(place, names, margin, scale)
             place.set_xlim(0, targets)
-            for number in _first_of_each(tasks, foreign):
+            for number in _list_first_rows(tasks, foreign):
                 place.axhline(number, color=INK, linewidth=1.2, clip_on=False)
-    side = _cell_size(len(tasks), len(grid[0])) * len(tasks)
+    side = _compute_cell_size(len(tasks), len(grid[0])) * len(tasks)
     _label_grid(axes, grid, side + 0.4, LABEL_POINTS * growth(figure) + 1)
     bar = figure.colorbar(
         ScalarMappable(TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]),
@@ -191,7 +191,7 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
         aspect=25,
     )
     bar.set_label("Improvement, %", fontsize=LABEL_POINTS * growth(figure) + 1)
-    entries = _legend_entries([panel for row in grid for panel in row], limit)
+    entries = _build_legend_entries([panel for row in grid for panel in row], limit)
     legend_below(figure, [*entries, *margin_entries(margin)])
     runs = results.tables.runs  # baselines may have more seeds
     transfers = (runs["dataset"] == dataset) & (runs["n_sources"] > 0)
@@ -203,7 +203,7 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
     return figure
 
 
-def _first_of_each(tasks: Sequence[str], foreign: Sequence[int]) -> list[int]:
+def _list_first_rows(tasks: Sequence[str], foreign: Sequence[int]) -> list[int]:
     """Return the first row of each other dataset's sources."""
     homes = [tasks[number].partition("/")[0] for number in foreign]
     return [
@@ -211,7 +211,7 @@ def _first_of_each(tasks: Sequence[str], foreign: Sequence[int]) -> list[int]:
     ]
 
 
-def _cell_size(tasks: int, columns: int) -> float:
+def _compute_cell_size(tasks: int, columns: int) -> float:
     """Return the width of a cell in inches.
 
     It is CELL, or more if few panels with few tasks would make the figure too narrow for its title.
@@ -219,9 +219,9 @@ def _cell_size(tasks: int, columns: int) -> float:
     return max(CELL, (4.2 / columns - 0.75) / tasks)
 
 
-def _canvas(tasks: int, rows: int, columns: int) -> Figure:
+def _create_canvas(tasks: int, rows: int, columns: int) -> Figure:
     """Return a figure with room for the cells, names, title and legend."""
-    side = _cell_size(tasks, columns) * tasks
+    side = _compute_cell_size(tasks, columns) * tasks
     width, height = (side + 0.75) * columns + 1.4, (side + 0.7) * rows + 2.0
     return Figure(figsize=(width, height), layout="constrained")
 
@@ -236,19 +236,19 @@ def _draw(
     count = len(names)
     norm, colours = TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]
     axes.set(xlim=(0, count), ylim=(count, 0))
-    corners = _corners(~panel.empty)
-    looks = [_cell_look(panel, (int(y), int(x)), norm, colours) for x, y in corners]
+    corners = _list_corners(~panel.empty)
+    looks = [_choose_cell_look(panel, (int(y), int(x)), norm, colours) for x, y in corners]
     for corner, (text, _, ink, style) in zip(corners, looks, strict=True):
-        cell_grid.write(axes, corner, text, scale * _size_of(text), ink, **style)
+        cell_grid.write(axes, corner, text, scale * _choose_font_size(text), ink, **style)
     cell_grid.fill(axes, corners, [colour for _, colour, *_ in looks])
-    cell_grid.hatch_lightly(axes, _corners(panel.left_race))
-    cell_grid.hatch_missing(axes, _corners(panel.empty & panel.partial))
-    cell_grid.hatch_not_planned(axes, _corners(panel.empty & ~panel.partial))
-    cell_grid.frame(axes, _corners(panel.significant & ~panel.one_training))
+    cell_grid.hatch_lightly(axes, _list_corners(panel.left_race))
+    cell_grid.hatch_missing(axes, _list_corners(panel.empty & panel.partial))
+    cell_grid.hatch_not_planned(axes, _list_corners(panel.empty & ~panel.partial))
+    cell_grid.frame(axes, _list_corners(panel.significant & ~panel.one_training))
     inks = {corner: ink for corner, (_, _, ink, _) in zip(corners, looks, strict=True)}
-    alone = _corners(panel.one_training & ~np.isnan(panel.delta))
+    alone = _list_corners(panel.one_training & ~np.isnan(panel.delta))
     cell_grid.mark_one_training(axes, alone, [inks[corner] for corner in alone])
-    far = _corners(_beyond(panel, limit))
+    far = _list_corners(_mark_cells_beyond(panel, limit))
     cell_grid.mark_beyond(axes, far, [inks[corner] for corner in far])
     middle = np.arange(count) + 0.5
     axes.set_xticks(middle, names, rotation=90 if count > 4 else 0)
@@ -257,17 +257,17 @@ def _draw(
     axes.spines[:].set_visible(False)
 
 
-def _corners(flags: Flags) -> list[cell_grid.Corner]:
+def _list_corners(flags: Flags) -> list[cell_grid.Corner]:
     """Return the corners of the flagged cells of a square."""
     return [(float(target), float(source)) for source, target in np.argwhere(flags)]
 
 
-def _beyond(panel: Panel, limit: float) -> Flags:
+def _mark_cells_beyond(panel: Panel, limit: float) -> Flags:
     """Return a mask of cells whose number lies beyond the colour scale."""
     return np.asarray(np.abs(panel.improvement) > limit, np.bool_)
 
 
-def _cell_look(
+def _choose_cell_look(
     panel: Panel, cell: tuple[int, int], norm: TwoSlopeNorm, colours: Colormap
 ) -> tuple[str, Any, str, dict[str, Any]]:
     """Return text, fill, text colour and font style of a cell that is not empty."""
@@ -281,7 +281,7 @@ def _cell_look(
     return signed(improvement) + mark, colour, readable_on(colour), {}
 
 
-def _size_of(text: str) -> float:
+def _choose_font_size(text: str) -> float:
     return {6: 7.0, 7: 6.0}.get(len(text), 7.6 if len(text) < 6 else 5.2)
 
 
@@ -296,29 +296,29 @@ def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]], side: float, points:
         place.set_xlabel("target", fontsize=points)
 
 
-def _legend_entries(every: list[Panel], limit: float) -> list[Artist]:
+def _build_legend_entries(every: list[Panel], limit: float) -> list[Artist]:
     """Return legend entries for the marks that the figure contains."""
     off = ~np.eye(len(every[0].baseline), dtype=bool)
     entries: list[Artist] = [Patch(facecolor=NEUTRAL, label="diagonal: baseline score")]
-    entries += _frames(every, off)
+    entries += _build_frame_entries(every, off)
     entries += cell_grid.empty_entries(
         missing=any((one.empty & one.partial).any() for one in every),
         not_planned=any((one.empty & ~one.partial).any() for one in every),
     )
     if any(one.left_race.any() for one in every):
         entries.append(cell_grid.hatched_lightly_entry(LEFT_LABEL))
-    if any(_beyond(one, limit).any() for one in every):
+    if any(_mark_cells_beyond(one, limit).any() for one in every):
         entries.append(cell_grid.beyond_entry(limit, " %"))
     if any((np.isnan(one.improvement) & ~np.isnan(one.delta)).any() for one in every):
         entries.append(
             Patch(facecolor=_PALE, edgecolor=INK, label="Δ: points (baseline 0, no percentage)")
         )
-    if any(_starred(one, off) for one in every):
+    if any(_has_partial_cells(one, off) for one in every):
         entries.append(Patch(facecolor="none", edgecolor="none", label="* some seeds missing"))
     return entries
 
 
-def _frames(every: list[Panel], off: Flags) -> list[Artist]:
+def _build_frame_entries(every: list[Panel], off: Flags) -> list[Artist]:
     """Return legend entries for frames and rings, or for the reason that there are none."""
     entries: list[Artist] = []
     if any((one.significant & ~one.one_training).any() for one in every):
@@ -332,6 +332,6 @@ def _frames(every: list[Panel], off: Flags) -> list[Artist]:
     return [Patch(facecolor="none", edgecolor="none", label=none)]
 
 
-def _starred(panel: Panel, off: Flags) -> bool:
+def _has_partial_cells(panel: Panel, off: Flags) -> bool:
     cells = panel.partial & off & ~np.isnan(panel.delta)
     return bool(cells.any() or (panel.partial.diagonal() & ~np.isnan(panel.baseline)).any())

@@ -43,7 +43,7 @@ def lengths(results: Results, dataset: str) -> Figure | None:
     counted = results.lengths[results.lengths["dataset"] == dataset]
     units = [unit for unit in _UNITS if (counted["unit"] == unit).any()]
     if not units:
-        return _without_turns(results, dataset)
+        return _draw_turnless_figure(results, dataset)
     figure = Figure(figsize=(max(2.5 * len(units), 5.0) + 0.4, 3.7), layout="constrained")
     for axes, unit in zip(figure.subplots(1, len(units), squeeze=False)[0], units, strict=True):
         _draw(axes, counted[counted["unit"] == unit], *_UNITS[unit])
@@ -59,7 +59,7 @@ def lengths(results: Results, dataset: str) -> Figure | None:
     return figure
 
 
-def _without_turns(results: Results, dataset: str) -> Figure:
+def _draw_turnless_figure(results: Results, dataset: str) -> Figure:
     figure = Figure(figsize=(5.4, 1.6), layout="constrained")
     figure.text(0.5, 0.4, f"Releases of {dataset} do not mark turns.", ha="center", fontsize=9)
     entitle(figure, f"{dataset}: lengths of utterances and dialogues", None, results.metadata)
@@ -84,7 +84,8 @@ def _draw(axes: Axes, histogram: pd.DataFrame, label: str, noun: str) -> None:
     axes.axvline(median, color=INK, ls="-", lw=1.4)
     axes.axvline(mean, color=INK, ls=":", lw=1.8)
     axes.set_title(
-        f"{total:,} {noun}\nmedian {median:,}, mean {mean:,.1f}\n{_beyond(length, count, edges)}",
+        f"{total:,} {noun}\nmedian {median:,}, mean {mean:,.1f}\n"
+        f"{_describe_longest_items(length, count, edges)}",
         fontsize=8,
     )
     axes.set_xlabel(label, fontsize=LABEL_POINTS + 0.5)
@@ -93,7 +94,7 @@ def _draw(axes: Axes, histogram: pd.DataFrame, label: str, noun: str) -> None:
     axes.locator_params(axis="x", nbins=6, integer=True)
 
 
-def _beyond(length: Any, count: Any, edges: Any) -> str:
+def _describe_longest_items(length: Any, count: Any, edges: Any) -> str:
     """Return the number of items that are longer than the axis, and the greatest length."""
     longer = int(count[length >= edges[-1]].sum())
     if not longer:

@@ -55,13 +55,13 @@ def multi_source_bars(results: Results, dataset: str) -> Figure | None:
     for axes, model in zip(panels, models, strict=True):
         _draw(axes, gains[gains["model"] == model], groups, algorithms)
         axes.set_ylabel(f"{folded(model, 2.0, 10)}\nΔ score, points", fontsize=10)
-    panels[0].set_ylim(_limits(gains))
+    panels[0].set_ylim(_compute_axis_limits(gains))
     labels = [
         f"{names[target]}\nfrom " + " + ".join(names[part] for part in source.split("+"))
         for target, source in groups
     ]
     panels[-1].set_xticks(range(len(groups)), labels, fontsize=8)
-    _legend(figure, algorithms, gains, len(models) * len(algorithms) * len(groups))
+    _draw_legend(figure, algorithms, gains, len(models) * len(algorithms) * len(groups))
     what = f"{dataset}: several sources together compared with each alone"
     if results.metadata.facts.get(SOURCES_CHOSEN_BY) == "test":
         what += " (chosen by test scores)"
@@ -75,7 +75,7 @@ def bar_look(rank: int) -> dict[str, Any]:
     return {"facecolor": look.colour, "edgecolor": "white", "hatch": look.hatch, "linewidth": 0.0}
 
 
-def _limits(gains: pd.DataFrame) -> tuple[float, float]:
+def _compute_axis_limits(gains: pd.DataFrame) -> tuple[float, float]:
     """Return axis limits that include zero and leave room for the numbers at the bars' ends."""
     values = [0.0, *gains["multi_delta"], *gains["single_delta"].dropna()]
     low, high = min(values), max(values)
@@ -95,15 +95,15 @@ def _draw(
             row: Any = rows.get((*group, algorithm))
             single = np.nan if row is None else row.single_delta
             mark = "" if row is None or row.complete else "*"
-            _bar(axes, left, 0.92 * bar, single, mark, **look, alpha=0.4)
+            _draw_bar(axes, left, 0.92 * bar, single, mark, **look, alpha=0.4)
             multi = np.nan if row is None else row.multi_delta
-            _bar(axes, left + bar, 0.92 * bar, multi, "", **look)
+            _draw_bar(axes, left + bar, 0.92 * bar, multi, "", **look)
     axes.axhline(0, color=INK, linewidth=0.8)
     axes.set_xlim(-0.5, len(groups) - 0.5)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _bar(axes: Axes, x: float, width: float, delta: float, mark: str, **style: Any) -> None:
+def _draw_bar(axes: Axes, x: float, width: float, delta: float, mark: str, **style: Any) -> None:
     if np.isnan(delta):
         low, high = axes.get_xaxis_transform(), 0.12
         axes.bar(x, high, width, transform=low, **MISSING)
@@ -121,7 +121,7 @@ def _bar(axes: Axes, x: float, width: float, delta: float, mark: str, **style: A
     )
 
 
-def _legend(figure: Figure, algorithms: list[str], gains: pd.DataFrame, planned: int) -> None:
+def _draw_legend(figure: Figure, algorithms: list[str], gains: pd.DataFrame, planned: int) -> None:
     entries = [
         Patch(**bar_look(rank), label=algorithm_label(name)) for rank, name in enumerate(algorithms)
     ]

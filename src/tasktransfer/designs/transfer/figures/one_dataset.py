@@ -26,16 +26,16 @@ def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES)
     that equal results mean an equal figure.
     """
     metadata = results.metadata
-    tasks = _tasks(results, dataset)
+    tasks = _list_tasks(results, dataset)
     order = dict(metadata.order)
     order["dataset"] = [dataset]
     order["task"] = in_order(tasks, [task for task in order.get("task", ()) if task in tasks])
-    tables = _reduced(results.tables, dataset, frames)
+    tables = _reduce_frames(results.tables, dataset, frames)
     if "sizes" in frames:
-        tables = replace(tables, sizes=_sizes(results, dataset))
+        tables = replace(tables, sizes=_select_sizes(results, dataset))
     return Results(
         tables=tables,
-        statistics=_reduced(results.statistics, dataset, frames),
+        statistics=_reduce_frames(results.statistics, dataset, frames),
         metadata=replace(
             metadata,
             synthetic=metadata.is_synthetic(dataset),
@@ -45,8 +45,8 @@ def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES)
             order=order,
             shorts={task: name for task, name in metadata.shorts.items() if task in tasks},
         ),
-        lengths=_optional(results.lengths, dataset, LENGTHS in frames),
-        prompted=_optional(results.prompted, dataset, ASKED in frames),
+        lengths=_filter_optional_frame(results.lengths, dataset, LENGTHS in frames),
+        prompted=_filter_optional_frame(results.prompted, dataset, ASKED in frames),
     )
 
 
@@ -79,7 +79,7 @@ def train_sizes(results: Results, dataset: str) -> dict[str, int]:
     return dict(zip(named, rows["train"].astype(int), strict=True))
 
 
-def _tasks(results: Results, dataset: str) -> list[str]:
+def _list_tasks(results: Results, dataset: str) -> list[str]:
     """Return every target and source of finished and missing runs and of cells.
 
     Cells are included because a figure may read cells alone.
@@ -90,12 +90,12 @@ def _tasks(results: Results, dataset: str) -> list[str]:
         rows = frame[frame["dataset"] == dataset]
         tasks |= dict.fromkeys(rows["target"])
         tasks |= dict.fromkeys(
-            task for source in rows["source"].unique() for task in _parts(source)
+            task for source in rows["source"].unique() for task in _split_source(source)
         )
     return list(tasks)
 
 
-def _sizes(results: Results, dataset: str) -> pd.DataFrame:
+def _select_sizes(results: Results, dataset: str) -> pd.DataFrame:
     """Return the sizes of a dataset's tasks and of its sources, which may be in other datasets."""
     cells, sizes = results.statistics.cells, results.tables.sizes
     sources = set(cells.loc[cells["dataset"] == dataset, "source"])
@@ -104,11 +104,11 @@ def _sizes(results: Results, dataset: str) -> pd.DataFrame:
     return sizes[pd.Series(kept, dtype=bool, index=sizes.index)].reset_index(drop=True)
 
 
-def _parts(source: str) -> list[str]:
+def _split_source(source: str) -> list[str]:
     return source.split("+") if source else []
 
 
-def _reduced(group: _Frames, dataset: str, frames: Collection[str]) -> _Frames:
+def _reduce_frames(group: _Frames, dataset: str, frames: Collection[str]) -> _Frames:
     """Return the frames with the rows of one dataset; frames that are not requested are empty."""
     kept: dict[str, Any] = {}
     for field in fields(cast(Any, group)):
@@ -119,7 +119,9 @@ def _reduced(group: _Frames, dataset: str, frames: Collection[str]) -> _Frames:
     return cast(_Frames, replace(cast(Any, group), **kept))
 
 
-def _optional(frame: pd.DataFrame | None, dataset: str, wanted: bool) -> pd.DataFrame | None:
+def _filter_optional_frame(
+    frame: pd.DataFrame | None, dataset: str, wanted: bool
+) -> pd.DataFrame | None:
     if frame is None or not wanted:
         return None
     return frame[frame["dataset"] == dataset].reset_index(drop=True)

@@ -62,7 +62,7 @@ def sample_count(results: Results, dataset: str) -> Figure | None:
     for axes, model in zip(panels[:, 0], models, strict=True):
         name = folded(model, 1.6, LABEL_POINTS)
         axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
-    legend_below(figure, _legend(lines), line_note(lines))
+    legend_below(figure, _build_legend_entries(lines), line_note(lines))
     what = f"{dataset}: score delta by sample count of source and target"
     entitle(figure, what, seeds_of(cells), results.metadata)
     return figure
@@ -82,7 +82,7 @@ def _draw(axes: Axes, cells: pd.DataFrame, look: Look) -> bool:
     return line
 
 
-def _legend(lines: bool) -> list[Line2D | Patch]:
+def _build_legend_entries(lines: bool) -> list[Line2D | Patch]:
     means = Line2D([], [], color=INK, marker="o", mfc="none", ls="", label="mean, 95 % interval")
     if not lines:
         return [means]

@@ -65,7 +65,7 @@ def sample_ratio(results: Results, dataset: str) -> Figure | None:
         axes.set_xlabel("Training samples, source / target", fontsize=LABEL_POINTS)
     log_axis(panels[0], [float(cells["ratio"].min()), float(cells["ratio"].max())])
     panels[0].set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
-    legend_below(figure, _legend(types), _note(results, dataset, cells, lines))
+    legend_below(figure, _build_legend_entries(types), _note(results, dataset, cells, lines))
     what = f"{dataset}: score delta by target task type and sample ratio"
     entitle(figure, what, seeds_of(cells), results.metadata)
     return figure
@@ -93,7 +93,7 @@ def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
     return lines
 
 
-def _legend(types: list[str]) -> list[Line2D]:
+def _build_legend_entries(types: list[str]) -> list[Line2D]:
     return [
         Line2D([], [], color=LOOKS[name].colour, ls=LOOKS[name].line, lw=2, ms=5, label=name,
                marker=LOOKS[name].marker, mec="white", mew=0.3)

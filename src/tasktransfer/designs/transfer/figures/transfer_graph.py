@@ -74,13 +74,15 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
         _draw_nodes(axes, dataset, tasks, short)
         name = folded(model, _PANEL - 0.2, 10)
         axes.set_title(f"{name}\n{len(drawn)} of {len(of_model)} pairs drawn", fontsize=10)
-    legend_below(figure, _legend(dataset, tasks, arrows, threshold, limit), _note(threshold))
+    legend_below(
+        figure, _build_legend_entries(dataset, tasks, arrows, threshold, limit), _note(threshold)
+    )
     algorithms = results.metadata.ordered("algorithm", measured["algorithm"])
     label = algorithm_label(algorithms[0])
     over = label if len(algorithms) == 1 else f"mean of {len(algorithms)} algorithms"
     what = f"{dataset}: score delta in points, {over}"
     entitle(figure, what, seeds_of(measured), results.metadata)
-    low, high = _reach(len(tasks))
+    low, high = _compute_axis_limits(len(tasks))
     fit_panels(figure, panels, _INCH * 2.2, _INCH * (high - low))
     return figure
 
@@ -107,22 +109,22 @@ def arrow_threshold(arrows: pd.DataFrame, most: int) -> float:
     return float(f"{np.floor(edge / step) * step:.3g}")
 
 
-def _places(count: int) -> list[tuple[float, float]]:
+def _place_nodes(count: int) -> list[tuple[float, float]]:
     """Return points on the unit circle, clockwise from the top (two points: left and right)."""
     first = np.pi if count == 2 else np.pi / 2
     angles = first - 2 * np.pi * np.arange(count) / count
     return [(float(np.cos(angle)), float(np.sin(angle))) for angle in angles]
 
 
-def _reach(count: int) -> tuple[float, float]:
+def _compute_axis_limits(count: int) -> tuple[float, float]:
     """Return the limits of the y axis, with room for nodes and the names above and below them."""
-    heights = [y for _, y in _places(count)]
+    heights = [y for _, y in _place_nodes(count)]
     return min(heights) - 0.3, max(heights) + 0.3
 
 
 def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> None:
     """Draw arrows, weak ones first, so that strong ones lie above."""
-    position = dict(zip(tasks, _places(len(tasks)), strict=True))
+    position = dict(zip(tasks, _place_nodes(len(tasks)), strict=True))
     by_strength = arrows.sort_values("delta", key=lambda delta: delta.abs(), kind="stable")
     for source, target, delta in by_strength[["source", "target", "delta"]].itertuples(index=False):
         colour, width, line = arrow_look(delta, limit)
@@ -141,7 +143,7 @@ def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> N
         )
         arrow.set_in_layout(False)
         axes.add_patch(arrow)
-    axes.set(xlim=(-1.1, 1.1), ylim=_reach(len(tasks)))
+    axes.set(xlim=(-1.1, 1.1), ylim=_compute_axis_limits(len(tasks)))
     axes.axis("off")
 
 
@@ -157,7 +159,7 @@ def arrow_look(delta: float, limit: float) -> tuple[Any, float, Any]:
 
 
 def _draw_nodes(axes: Axes, dataset: str, tasks: list[str], short: dict[str, str]) -> None:
-    for task, (x, y) in zip(tasks, _places(len(tasks)), strict=True):
+    for task, (x, y) in zip(tasks, _place_nodes(len(tasks)), strict=True):
         look = LOOKS[task_type(dataset, task)]
         axes.plot(
             x, y, look.marker, ms=_NODE, mfc=look.colour, mec=INK, mew=0.8, zorder=3, clip_on=False
@@ -173,7 +175,7 @@ def _draw_nodes(axes: Axes, dataset: str, tasks: list[str], short: dict[str, str
         )
 
 
-def _legend(
+def _build_legend_entries(
     dataset: str, tasks: Sequence[str], arrows: pd.DataFrame, threshold: float, limit: float
 ) -> list[Line2D]:
     samples = [size for size in (limit, limit / 2) if size >= threshold]

@@ -90,7 +90,7 @@ def sources() -> pd.DataFrame:
 
 def same_sources(target: str, ours: Collection[str]) -> Agreement:
     """Return whether a target's sources are those of Table 6; "other" if it lacks the target."""
-    slots = _source_slots().get(target, [])
+    slots = _read_source_slots().get(target, [])
     if len(ours) != len(slots) or not any(
         all(slot == {"?"} or task in slot for task, slot in zip(order, slots, strict=True))
         for order in permutations(ours)
@@ -101,7 +101,7 @@ def same_sources(target: str, ours: Collection[str]) -> Agreement:
 
 
 @cache
-def _source_slots() -> dict[str, list[set[str]]]:
+def _read_source_slots() -> dict[str, list[set[str]]]:
     """Return, by target, the candidate tasks for each of its three sources."""
     rows = sources()[["target", "sources"]].itertuples(index=False, name=None)
     return {target: [set(slot.split("|")) for slot in joined.split("+")] for target, joined in rows}

@@ -36,11 +36,13 @@ def answer(view: View) -> list[str]:
     if tested.empty:
         once = " (with one run each, the variation between runs is unknown)"
         return [*unlearned, *(first or [f"{NOTHING[:-1]}{once if len(singles) else ''}."])]
-    averages = _averages(view["summary"], tested, one_label)
-    return [*unlearned, *first, *_cells(tested, view, one_label), *averages]
+    averages = _describe_averages(view["summary"], tested, one_label)
+    return [*unlearned, *first, *_describe_significant_cells(tested, view, one_label), *averages]
 
 
-def _cells(tested: pd.DataFrame, view: View, one_label: CollapsedRuns) -> Iterator[str]:
+def _describe_significant_cells(
+    tested: pd.DataFrame, view: View, one_label: CollapsedRuns
+) -> Iterator[str]:
     better, worse = tested[above(tested, "delta")], tested[below(tested, "delta")]
     what = f"{len(tested)} cells (a source, target, model and algorithm)"
     if better.empty and worse.empty:
@@ -51,7 +53,7 @@ def _cells(tested: pd.DataFrame, view: View, one_label: CollapsedRuns) -> Iterat
     yield (
         f"{counted_of(len(better), len(tested), 'cells').capitalize()} (a source, target, model "
         f"and algorithm) are significantly better than their baseline, {len(worse) or 'none'} "
-        f"significantly worse (q ≤ 0.05){_resting(collapsed, 'cells')}."
+        f"significantly worse (q ≤ 0.05){_describe_collapsed_share(collapsed, 'cells')}."
     )
     names = short_names(
         list(dict.fromkeys([*tested["source"], *tested["target"]])), view.metadata.shorts
@@ -69,14 +71,14 @@ def _cells(tested: pd.DataFrame, view: View, one_label: CollapsedRuns) -> Iterat
         )
 
 
-def _resting(count: int, what: str) -> str:
+def _describe_collapsed_share(count: int, what: str) -> str:
     """Return how many of a statement's cells have runs that predict one label only."""
     if not count:
         return ""
     return f"; {count} of these {what} have runs or baselines that predict one label only"
 
 
-def _averages(
+def _describe_averages(
     summary: pd.DataFrame, tested: pd.DataFrame, one_label: CollapsedRuns
 ) -> Iterator[str]:
     """Yield the means over all pairs that differ from 0, corrected for multiple comparisons."""

@@ -23,7 +23,7 @@ class CollapsedRuns:
         own = collapsed[collapsed["n_collapsed"] > 0] if len(collapsed) else collapsed
         rows = [{str(key): value for key, value in row.items()} for row in own.to_dict("records")]
         self._counts = {
-            _key(row, row["algorithm"], row["source"]): (row["n_collapsed"], row["n_runs"])
+            _build_key(row, row["algorithm"], row["source"]): (row["n_collapsed"], row["n_runs"])
             for row in rows
         }
 
@@ -34,22 +34,22 @@ class CollapsedRuns:
         """
         parts = [
             f"{count:d} of {of:d} {what}{'' if of == 1 else 's'}"
-            for what, (count, of) in self._found(cell).items()
+            for what, (count, of) in self._select_counts(cell).items()
         ]
         verb = "predicts" if self.count(cell) == 1 else "predict"
         return f"{' and '.join(parts)} {verb} one label only" if parts else ""
 
     def count(self, cell: Mapping[Any, Any]) -> int:
         """Return how many of a cell's runs and baselines predict one label only."""
-        return sum(int(count) for count, _ in self._found(cell).values())
+        return sum(int(count) for count, _ in self._select_counts(cell).values())
 
-    def _found(self, cell: Mapping[Any, Any]) -> dict[str, tuple[int, int]]:
+    def _select_counts(self, cell: Mapping[Any, Any]) -> dict[str, tuple[int, int]]:
         keys = {
-            "run": _key(cell, cell["algorithm"], cell["source"]),
-            "baseline": _key(cell, BASELINE, ""),
+            "run": _build_key(cell, cell["algorithm"], cell["source"]),
+            "baseline": _build_key(cell, BASELINE, ""),
         }
         return {what: self._counts[key] for what, key in keys.items() if key in self._counts}
 
 
-def _key(row: Mapping[Any, Any], algorithm: Any, source: Any) -> tuple[str, ...]:
+def _build_key(row: Mapping[Any, Any], algorithm: Any, source: Any) -> tuple[str, ...]:
     return (*(str(row[name]) for name in PLACE), str(algorithm), str(source))

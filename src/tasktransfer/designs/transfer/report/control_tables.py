@@ -28,16 +28,16 @@ def control_tables(results: Results) -> list[HtmlTable]:
     """Return every table that has rows."""
     statistics = results.statistics
     tables = [
-        *([_reference(results)] if results.reference is not None else []),
-        _top1(statistics.top1),
-        _verdicts(statistics.controls),
-        _cells(statistics.controls),
-        _collapsed(statistics.collapsed),
+        *([_build_reference_table(results)] if results.reference is not None else []),
+        _build_top1_table(statistics.top1),
+        _build_verdict_table(statistics.controls),
+        _build_cell_table(statistics.controls),
+        _build_collapsed_table(statistics.collapsed),
     ]
     return [table for table in tables if table.count]
 
 
-def _reference(results: Results) -> HtmlTable:
+def _build_reference_table(results: Results) -> HtmlTable:
     """Build the table of references: per task its reference scores, then each model's baseline."""
     assert results.reference is not None
     keys = ["dataset", "target"]
@@ -67,7 +67,7 @@ def _reference(results: Results) -> HtmlTable:
     )
 
 
-def _top1(frame: pd.DataFrame) -> HtmlTable:
+def _build_top1_table(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "top1",
         "The best source of each target",
@@ -92,7 +92,7 @@ def _top1(frame: pd.DataFrame) -> HtmlTable:
     )
 
 
-def _verdicts(frame: pd.DataFrame) -> HtmlTable:
+def _build_verdict_table(frame: pd.DataFrame) -> HtmlTable:
     cells = frame.drop_duplicates(_PLACE)
     counts = cells.groupby(_PLACE[:3], sort=False)["verdict"].value_counts().unstack(fill_value=0)
     rows = counts.reindex(columns=[*VERDICTS], fill_value=0).reset_index()
@@ -112,7 +112,7 @@ def _verdicts(frame: pd.DataFrame) -> HtmlTable:
     )
 
 
-def _cells(frame: pd.DataFrame) -> HtmlTable:
+def _build_cell_table(frame: pd.DataFrame) -> HtmlTable:
     """Build the table of cells: one row per cell, one delta column per control."""
     named = [name for name in CONTROLS if name in set(frame["control"])]
     wide = frame.drop_duplicates(_PLACE)[[*_PLACE, "verdict"]]
@@ -150,7 +150,7 @@ def _cells(frame: pd.DataFrame) -> HtmlTable:
     )
 
 
-def _collapsed(frame: pd.DataFrame) -> HtmlTable:
+def _build_collapsed_table(frame: pd.DataFrame) -> HtmlTable:
     listed = frame[frame["n_collapsed"] > 0]
     spelled = listed["seeds"].map(lambda seeds: ", ".join(map(str, seeds)))
     return build(

@@ -21,57 +21,61 @@ def facts(view: View) -> list[tuple[str, str]]:
     return [
         ("Study", metadata.study),
         ("Config", f"digest {metadata.config_digest[:SHORT]}"),
-        ("Data", _data(metadata)),
-        *_datasets(runs),
+        ("Data", _describe_data(metadata)),
+        *_describe_datasets(runs),
         ("Models", ", ".join(f"{name} ({family})" for name, family in models)),
-        ("Algorithms", ", ".join(_algorithms(results)) or "baselines only"),
-        ("Seeds", _all_seeds(runs)),
+        ("Algorithms", ", ".join(_list_algorithms(results)) or "baselines only"),
+        ("Seeds", _describe_all_seeds(runs)),
         ("Records", f"{metadata.records:,}"),
         ("Missing", metadata.facts.get(MISSING, NOTHING_MISSING)),
         ("Left out", f"{len(results.tables.problems):,} damaged records"),
-        ("Trained by", f"recipe {_listed(runs['recipe'])}; code at {commits(runs)}"),
+        ("Trained by", f"recipe {_join_unique(runs['recipe'])}; code at {commits(runs)}"),
         ("Analysed by", versions(metadata.version)),
     ]
 
 
-def _all_seeds(runs: pd.DataFrame) -> str:
+def _describe_all_seeds(runs: pd.DataFrame) -> str:
     """Return the seeds of the transfers, and of the baselines if these differ."""
     of_baselines = sorted(runs.loc[runs["n_sources"] == 0, "seed"].unique())
     of_transfers = sorted(runs.loc[runs["n_sources"] > 0, "seed"].unique()) or of_baselines
-    text = _seeds(of_transfers)
-    return text if of_baselines == of_transfers else f"{text}; of baselines {_seeds(of_baselines)}"
+    text = _describe_seeds(of_transfers)
+    return (
+        text
+        if of_baselines == of_transfers
+        else f"{text}; of baselines {_describe_seeds(of_baselines)}"
+    )
 
 
-def _data(metadata: Metadata) -> str:
+def _describe_data(metadata: Metadata) -> str:
     mark = synthetic_mark(metadata.real).rstrip(". ") if metadata.synthetic else ""
     data = mark.replace("SYNTHETIC", "synthetic") or "a release of the benchmark"
     return f"{data}, subsampled ({metadata.cuts})" if metadata.cuts else data
 
 
-def _algorithms(results: Results) -> list[str]:
+def _list_algorithms(results: Results) -> list[str]:
     names = [*results.tables.runs["algorithm"], *results.tables.missing["algorithm"]]
     ordered = results.metadata.ordered("algorithm", names)
     return [algorithm_label(name) for name in ordered if name != BASELINE]
 
 
-def _seeds(numbers: list[int]) -> str:
+def _describe_seeds(numbers: list[int]) -> str:
     """Return the count of seeds and their numbers."""
     plural = "" if len(numbers) == 1 else "s"
     listed = ", ".join(map(str, numbers))
     return f"{len(numbers)} seed{plural} (number{plural} {listed})" if numbers else "none"
 
 
-def _datasets(runs: pd.DataFrame) -> list[tuple[str, str]]:
+def _describe_datasets(runs: pd.DataFrame) -> list[tuple[str, str]]:
     """Return one line per dataset: its data revision, sample and tasks."""
     lines = []
     for dataset, rows in runs.groupby("dataset", sort=False):
         sample = " and ".join(
             "few-sample split" if few else "full split" for few in rows["few_sample"].unique()
         )
-        revision, tasks = _listed(rows["data_revision"]), rows["target"].nunique()
+        revision, tasks = _join_unique(rows["data_revision"]), rows["target"].nunique()
         lines.append((str(dataset), f"revision {revision}, {sample}, {tasks} tasks with a score"))
     return lines
 
 
-def _listed(values: pd.Series[str]) -> str:
+def _join_unique(values: pd.Series[str]) -> str:
     return ", ".join(str(value) for value in values.unique())

@@ -50,22 +50,24 @@ def first_sources(
             where += f" with {model}"
         last = group.sort_values("delta").iloc[-1]
         best = {str(name): value for name, value in last.items()}
-        sentences.append(f"{where}: {_best_source(best, group, one_label)}")
+        sentences.append(f"{where}: {_describe_best_source(best, group, one_label)}")
         if not (best["delta"] > 0 and _is_significant(best)):
             count = group["source"].nunique()
-            sentences += _what_would_tell(best, count, _seconds(runs, best))
+            sentences += _describe_sufficient_runs(best, count, _estimate_seconds(runs, best))
     return list(dict.fromkeys(sentences))  # ONE_RUN is reported once
 
 
-def _best_source(best: Mapping[str, Any], group: pd.DataFrame, one_label: CollapsedRuns) -> str:
+def _describe_best_source(
+    best: Mapping[str, Any], group: pd.DataFrame, one_label: CollapsedRuns
+) -> str:
     """Describe the largest gain of a target and its significance."""
     source = str(best["source"])
     named = source if is_foreign(source) else f"{best['dataset']}/{source}"
     how = algorithm_label(str(best["algorithm"]))
     is_collapsed = one_label.describe(best)
-    facts = [f"{best['delta']:+.1f} points{_interval(best)}"]
+    facts = [f"{best['delta']:+.1f} points{_format_interval(best)}"]
     if best["n_seeds"] > 1 and not is_collapsed:
-        facts += filter(None, [_chance(best)])
+        facts += filter(None, [_describe_chance(best)])
     told = ", ".join(facts)
     if is_collapsed:
         told += f"; {is_collapsed}"
@@ -83,12 +85,12 @@ def _is_significant(cell: Mapping[str, Any]) -> bool:
     return cell["n_seeds"] > 1 and bool(cell["significant"])
 
 
-def _interval(cell: Mapping[str, Any]) -> str:
+def _format_interval(cell: Mapping[str, Any]) -> str:
     low, high = cell["low"], cell["high"]
     return "" if math.isnan(low) else f" [{low:+.1f}, {high:+.1f}]"
 
 
-def _chance(cell: Mapping[str, Any]) -> str:
+def _describe_chance(cell: Mapping[str, Any]) -> str:
     """Return the chance that a cell's true difference is above 0, in whole percent.
 
     It comes from the t distribution of the cell's interval, under a flat prior. It is not corrected
@@ -105,7 +107,9 @@ def _chance(cell: Mapping[str, Any]) -> str:
     return f"chance of a gain {shown} %"
 
 
-def _what_would_tell(cell: Mapping[str, Any], sources: int, seconds: float) -> Iterator[str]:
+def _describe_sufficient_runs(
+    cell: Mapping[str, Any], sources: int, seconds: float
+) -> Iterator[str]:
     """Yield how many more seeds, or test dialogues, would make the best source's gain significant.
 
     The gain is assumed to keep its present size. One part of its error falls with seeds, the other
@@ -140,7 +144,7 @@ def _what_would_tell(cell: Mapping[str, Any], sources: int, seconds: float) -> I
         )
 
 
-def _seconds(runs: pd.DataFrame, cell: Mapping[str, Any]) -> float:
+def _estimate_seconds(runs: pd.DataFrame, cell: Mapping[str, Any]) -> float:
     """Return the training seconds of another seed: the transfer plus its target's baseline."""
     own = runs[
         (runs["dataset"] == cell["dataset"])

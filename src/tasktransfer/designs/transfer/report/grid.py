@@ -60,8 +60,10 @@ def payload(results: Results, explain: str) -> dict[str, Any]:
     rows = runs[["seed", "score", "digest", "path"]].itertuples(index=False, name=None)
     return {
         "explain": explain,
-        "runs": [[int(seed), _real(score), digest, path] for seed, score, digest, path in rows],
-        "datasets": [_dataset(results, dataset, places) for dataset in datasets_of(results)],
+        "runs": [
+            [int(seed), _round_number(score), digest, path] for seed, score, digest, path in rows
+        ],
+        "datasets": [_build_dataset(results, dataset, places) for dataset in datasets_of(results)],
     }
 
 
@@ -69,10 +71,13 @@ RunName = tuple[str, str]
 """Digest of the stage, and target: a stage may be tested on several targets."""
 
 
-def _dataset(results: Results, dataset: str, places: Mapping[RunName, int]) -> dict[str, Any]:
+def _build_dataset(results: Results, dataset: str, places: Mapping[RunName, int]) -> dict[str, Any]:
     ordered = results.metadata.ordered
-    runs, missing = _of(results.tables.runs, dataset), _of(results.tables.missing, dataset)
-    cells = _of(results.statistics.cells, dataset)
+    runs, missing = (
+        _select_dataset(results.tables.runs, dataset),
+        _select_dataset(results.tables.missing, dataset),
+    )
+    cells = _select_dataset(results.statistics.cells, dataset)
     singles = [frame[frame["n_sources"] == 1]["source"] for frame in (runs, missing)]
     tasks = ordered("task", [*runs["target"], *missing["target"], *singles[0], *singles[1]])
     algorithms = ordered("algorithm", [*runs["algorithm"], *missing["algorithm"]])
@@ -93,14 +98,16 @@ def _dataset(results: Results, dataset: str, places: Mapping[RunName, int]) -> d
             {"name": name, "short": " + ".join(names.get(part, part) for part in name.split("+"))}
             for name in dict.fromkeys(several)
         ],
-        "asked": _asked(results.prompted, dataset, tasks),
+        "asked": _build_prompted_rows(results.prompted, dataset, tasks),
         "limit": limit,
         "colours": [to_hex(scale(part)) for part in np.linspace(0, 1, 21)],
-        "cells": _cells(_of(results.tables.deltas, dataset), runs, missing, cells, places, limit),
+        "cells": _build_cells(
+            _select_dataset(results.tables.deltas, dataset), runs, missing, cells, places, limit
+        ),
     }
 
 
-def _asked(
+def _build_prompted_rows(
     prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return the rows of prompted models below the heatmap, identical to the printed figure's."""
@@ -117,11 +124,11 @@ def _asked(
     ]
 
 
-def _of(frame: pd.DataFrame, dataset: str) -> pd.DataFrame:
+def _select_dataset(frame: pd.DataFrame, dataset: str) -> pd.DataFrame:
     return frame[frame["dataset"] == dataset]
 
 
-def _cells(
+def _build_cells(
     deltas: pd.DataFrame,
     runs: pd.DataFrame,
     missing: pd.DataFrame,
@@ -130,26 +137,28 @@ def _cells(
     limit: float,
 ) -> list[dict[str, Any]]:
     """Return the cells with results (transfers, then baselines), then those with gaps only."""
-    gaps = _gaps(missing)
-    pairs = _pairs(deltas, places)
+    gaps = _group_gaps(missing)
+    pairs = _index_pairs(deltas, places)
     whole = cells[cells["delta"].notna()]
-    shown = [_transfer(row, pairs, gaps, limit) for row in records(whole)]
-    shown += _baselines(runs, places, gaps)
+    shown = [_build_transfer_cell(row, pairs, gaps, limit) for row in records(whole)]
+    shown += _build_baseline_cells(runs, places, gaps)
     there = {(c["model"], c["algorithm"] or BASELINE, c["source"], c["target"]) for c in shown}
     return shown + [
-        _missing(key, why, pairs.get(key, [])) for key, why in gaps.items() if key not in there
+        _build_missing_cell(key, why, pairs.get(key, []))
+        for key, why in gaps.items()
+        if key not in there
     ]
 
 
-def _key(row: Mapping[str, Any]) -> Key:
+def _build_key(row: Mapping[str, Any]) -> Key:
     return row["model"], row["algorithm"], row["source"], row["target"]
 
 
-def _gaps(missing: pd.DataFrame) -> dict[Key, list[str]]:
+def _group_gaps(missing: pd.DataFrame) -> dict[Key, list[str]]:
     """Return, for each cell, one line per missing planned run."""
     gaps: dict[Key, list[str]] = {}
     for row in records(missing):
-        gaps.setdefault(_key(row), []).append(f"seed {row['seed']}: {reason(row)}")
+        gaps.setdefault(_build_key(row), []).append(f"seed {row['seed']}: {reason(row)}")
     return gaps
 
 
@@ -158,35 +167,35 @@ def reason(row: Mapping[str, Any]) -> str:
     return str(row["reason"])
 
 
-def _pairs(
+def _index_pairs(
     deltas: pd.DataFrame, places: Mapping[RunName, int]
 ) -> dict[Key, list[list[int | None]]]:
     """Return, for each cell, its runs and their baselines as indices in ``runs``, by seed."""
     pairs: dict[Key, list[list[int | None]]] = {}
     for row in records(deltas.sort_values("seed", kind="stable")):
         run, baseline = ((row[key], row["target"]) for key in ("digest", "baseline_digest"))
-        pairs.setdefault(_key(row), []).append([places[run], places.get(baseline)])
+        pairs.setdefault(_build_key(row), []).append([places[run], places.get(baseline)])
     return pairs
 
 
 _NUMBERS = ("score", "baseline_score", "delta", "improvement", "low", "high", "p", "q")
 
 
-def _transfer(
+def _build_transfer_cell(
     row: Mapping[str, Any],
     pairs: Mapping[Key, list[list[int | None]]],
     gaps: Mapping[Key, list[str]],
     limit: float,
 ) -> dict[str, Any]:
     text, fill, ink = _look(row["improvement"], row["delta"], limit)
-    why = gaps.get(_key(row), [])
+    why = gaps.get(_build_key(row), [])
     return {
         "model": row["model"],
         "algorithm": row["algorithm"],
         "source": row["source"],
         "target": row["target"],
         "state": "transfer",
-        **{name: _real(row[name]) for name in _NUMBERS},
+        **{name: _round_number(row[name]) for name in _NUMBERS},
         "significant": bool(row["significant"]),
         "mark": _mark(row),
         "beyond": bool(abs(row["improvement"]) > limit),
@@ -197,7 +206,7 @@ def _transfer(
         "text": text + ("*" if why else ""),
         "fill": fill,
         "ink": ink,
-        "runs": pairs.get(_key(row), []),
+        "runs": pairs.get(_build_key(row), []),
         "gaps": why,
     }
 
@@ -214,12 +223,12 @@ def _mark(row: Mapping[str, Any]) -> str:
 def _look(improvement: float, delta: float, limit: float) -> tuple[str, str, str]:
     """Return text, fill and text colour of a cell, as in the printed heatmap."""
     if math.isnan(improvement):
-        return f"Δ{signed(delta)}", WITHOUT_PERCENTAGE, _ink(to_rgb(WITHOUT_PERCENTAGE))
+        return f"Δ{signed(delta)}", WITHOUT_PERCENTAGE, _choose_ink(to_rgb(WITHOUT_PERCENTAGE))
     colour = mpl.colormaps[DIVERGING](float(TwoSlopeNorm(0, -limit, limit)(improvement)))
-    return signed(improvement), to_hex(colour), _ink(colour)
+    return signed(improvement), to_hex(colour), _choose_ink(colour)
 
 
-def _ink(colour: Any) -> str:
+def _choose_ink(colour: Any) -> str:
     """Return pure black or white as the text colour.
 
     On a screen both then have a contrast of at least 4.5 (WCAG 2) on every fill. The printed
@@ -228,7 +237,7 @@ def _ink(colour: Any) -> str:
     return "#ffffff" if readable_on(colour) == "white" else "#000000"
 
 
-def _baselines(
+def _build_baseline_cells(
     runs: pd.DataFrame, places: Mapping[RunName, int], gaps: Mapping[Key, list[str]]
 ) -> list[dict[str, Any]]:
     """Return the diagonal: the baseline scores of each model and task."""
@@ -248,7 +257,7 @@ def _baselines(
                 "seeds": [int(seed) for seed in rows["seed"]],
                 "text": f"{score:.1f}" + ("*" if why else ""),
                 "fill": NEUTRAL,
-                "ink": _ink(to_rgb(NEUTRAL)),
+                "ink": _choose_ink(to_rgb(NEUTRAL)),
                 "runs": [[places[digest, str(target)], None] for digest in rows["digest"]],
                 "gaps": why,
             }
@@ -256,7 +265,9 @@ def _baselines(
     return baselines
 
 
-def _missing(key: Key, why: Sequence[str], runs: Sequence[Sequence[int | None]]) -> dict[str, Any]:
+def _build_missing_cell(
+    key: Key, why: Sequence[str], runs: Sequence[Sequence[int | None]]
+) -> dict[str, Any]:
     """Return a cell without a number. Its transfer run may exist while its baseline is missing."""
     model, algorithm, source, target = key
     return {
@@ -271,6 +282,6 @@ def _missing(key: Key, why: Sequence[str], runs: Sequence[Sequence[int | None]])
     }
 
 
-def _real(value: Any) -> float | None:
+def _round_number(value: Any) -> float | None:
     """Return a number for JSON with ten digits; None for NaN, which JSON does not have."""
     return None if pd.isna(value) else float(f"{float(value):.10g}")

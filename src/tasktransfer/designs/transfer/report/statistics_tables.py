@@ -28,13 +28,13 @@ _PAIRS = "at least three pairs of a source and a target, with numbers that are n
 def statistics_tables(statistics: Statistics) -> list[HtmlTable]:
     """Return every table that has rows."""
     tables = [
-        _summary(statistics.summary),
-        _variance(statistics.variance),
-        _overall(agreement_overall(statistics.agreement)),
-        _agreement(statistics.agreement),
-        _asymmetry(statistics.asymmetry),
-        _overlap_effect(statistics.overlap_effect),
-        _overlap(statistics.overlap),
+        _build_summary_table(statistics.summary),
+        _build_variance_table(statistics.variance),
+        _build_overall_agreement_table(agreement_overall(statistics.agreement)),
+        _build_agreement_table(statistics.agreement),
+        _build_asymmetry_table(statistics.asymmetry),
+        _build_overlap_effect_table(statistics.overlap_effect),
+        _build_overlap_table(statistics.overlap),
     ]
     return [table for table in tables if table.count]
 
@@ -44,10 +44,10 @@ def agreement_lines(agreement: pd.DataFrame) -> list[str]:
 
     There is one sentence per dataset for models, and one for algorithms.
     """
-    return [_sentence(row) for row in records(agreement_overall(agreement))]
+    return [_describe_agreement(row) for row in records(agreement_overall(agreement))]
 
 
-def _sentence(row: Row) -> str:
+def _describe_agreement(row: Row) -> str:
     mean, low, high = (score(row[key]) for key in ("correlation", "lowest", "highest"))
     count, agreeing = row["comparisons"], row["agreeing"]
     return (
@@ -57,7 +57,7 @@ def _sentence(row: Row) -> str:
     )
 
 
-def _summary(frame: pd.DataFrame) -> HtmlTable:
+def _build_summary_table(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "summary",
         "Comparison of the algorithms",
@@ -88,7 +88,7 @@ def _summary(frame: pd.DataFrame) -> HtmlTable:
     )
 
 
-def _variance(frame: pd.DataFrame) -> HtmlTable:
+def _build_variance_table(frame: pd.DataFrame) -> HtmlTable:
     """Build the table of variance components: one row per group, one column per component."""
     components = list(dict.fromkeys(frame["component"]))
     keys = ["dataset", "model", "algorithm"]
@@ -109,7 +109,7 @@ def _variance(frame: pd.DataFrame) -> HtmlTable:
     )
 
 
-def _overall(frame: pd.DataFrame) -> HtmlTable:
+def _build_overall_agreement_table(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "agreement-overall",
         "Agreement of models and of algorithms",
@@ -133,7 +133,7 @@ def _overall(frame: pd.DataFrame) -> HtmlTable:
     )
 
 
-def _agreement(frame: pd.DataFrame) -> HtmlTable:
+def _build_agreement_table(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "agreement",
         "Agreement by pair of models or algorithms",
@@ -159,7 +159,7 @@ def _agreement(frame: pd.DataFrame) -> HtmlTable:
     )
 
 
-def _asymmetry(frame: pd.DataFrame) -> HtmlTable:
+def _build_asymmetry_table(frame: pd.DataFrame) -> HtmlTable:
     size = frame["difference"].abs()
     compared = frame[size.notna()].assign(size=size[size.notna()])
     top = compared.sort_values("size", ascending=False, kind="stable").head(TOP)
@@ -181,11 +181,11 @@ def _asymmetry(frame: pd.DataFrame) -> HtmlTable:
             probability("q", "q"),
         ),
         keys=5,
-        note=_rest(len(top), len(frame), "asymmetry"),
+        note=_note_omitted_rows(len(top), len(frame), "asymmetry"),
     )
 
 
-def _overlap_effect(frame: pd.DataFrame) -> HtmlTable:
+def _build_overlap_effect_table(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "overlap-effect",
         "Does shared data explain transfer?",
@@ -206,7 +206,7 @@ def _overlap_effect(frame: pd.DataFrame) -> HtmlTable:
     )
 
 
-def _overlap(frame: pd.DataFrame) -> HtmlTable:
+def _build_overlap_table(frame: pd.DataFrame) -> HtmlTable:
     top = frame.sort_values("share", ascending=False, kind="stable").head(TOP)
     return build(
         "overlap",
@@ -224,10 +224,10 @@ def _overlap(frame: pd.DataFrame) -> HtmlTable:
         ),
         keys=4,
         folded=True,
-        note=_rest(len(top), len(frame), "overlap"),
+        note=_note_omitted_rows(len(top), len(frame), "overlap"),
     )
 
 
-def _rest(shown: int, rows: int, table: str) -> str:
+def _note_omitted_rows(shown: int, rows: int, table: str) -> str:
     """Return a note on the rows that are not printed; empty if all are."""
     return f"{shown} of {rows:,} rows; tables/{table}.parquet lists all." if shown < rows else ""

@@ -63,7 +63,7 @@ def regret_of_file(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, 
         ConfigError: a number is above the number of sources.
     """
     table, notes = read_matrix(path)
-    matrices = list(_matrices(table, path))
+    matrices = list(_build_matrices(table, path))
     most = max(matrix.scores.shape[1] for matrix in matrices)
     for k in ks:
         if k > most:
@@ -77,7 +77,7 @@ def regret_of_file(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, 
 def regret_table(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
     """Compute the columns of ``tables.regret.COLUMNS``, matrix by matrix."""
     every = with_progress(matrices, "judging selectors")
-    return frame_of([row for matrix in every for row in _rows(matrix, ks)], COLUMNS)
+    return frame_of([row for matrix in every for row in _build_rows(matrix, ks)], COLUMNS)
 
 
 def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -159,7 +159,7 @@ def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
     return float(cell)
 
 
-def _matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
+def _build_matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
     selectors = [str(one) for one in table if one not in (*GROUP, *NEEDED)]
     if not len(table):
         raise DataError(f"{path}: has no rows")
@@ -195,18 +195,18 @@ def cube(runs: pd.DataFrame, column: str, axes: tuple[list[str], list[str], list
     return found
 
 
-def _rows(matrix: Matrix, ks: tuple[int, ...]) -> Iterator[tuple[object, ...]]:
+def _build_rows(matrix: Matrix, ks: tuple[int, ...]) -> Iterator[tuple[object, ...]]:
     seeds = matrix.scores.shape[2]
     for one in judged(matrix.scores, matrix.values, ks, matrix.gains):
         yield (
             *(*matrix.key, one.selector, one.measure),
             *(one.mean.value, one.mean.low, one.mean.high, one.floor),
-            *(number for name in (RANDOM, SOURCE_MEAN) for number in _difference(one, name)),
+            *(number for name in (RANDOM, SOURCE_MEAN) for number in _unpack_difference(one, name)),
             *(one.targets, seeds, one.missing),
             (matrix.seconds or {}).get(one.selector, np.nan),
         )
 
 
-def _difference(one: Judged, reference: str) -> tuple[float, ...]:
+def _unpack_difference(one: Judged, reference: str) -> tuple[float, ...]:
     told = one.to.get(reference, NOTHING)
     return told.value, told.low, told.high, told.p, one.q.get(reference, np.nan)

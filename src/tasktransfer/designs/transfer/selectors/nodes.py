@@ -77,7 +77,7 @@ def fit_of(studied: Studied, selector: Selector) -> Fit | None:
             sources.setdefault(target, []).append(source)
     if not sources:
         return None
-    fits = tuple(_measurements(studied, selector, sources))
+    fits = tuple(_list_measurements(studied, selector, sources))
     named = {source for of in sources.values() for source in of}
     others = tuple(data for data, _ in studied.by_data(sorted(named)) if data != studied.data)
     settings: dict[str, Any] = {
@@ -91,7 +91,7 @@ def fit_of(studied: Studied, selector: Selector) -> Fit | None:
     return Fit(SELECTOR, studied.data, tuple(sources), seed, settings, reads=(*fits, *others))
 
 
-def _measurements(
+def _list_measurements(
     studied: Studied, selector: Selector, sources: Mapping[str, Sequence[str]]
 ) -> Iterator[Fit]:
     """Yield the measurements that a selector needs, by baseline or base model.
@@ -100,30 +100,30 @@ def _measurements(
     """
     named = sorted({source for of in sources.values() for source in of})
     if "embeddings" in selector.reads:
-        yield from _measured(studied, "embeddings", None, studied.tasks)
+        yield from _build_fits(studied, "embeddings", None, studied.tasks)
     if "own_embeddings" in selector.reads:
         for source in named:
-            yield from _measured(studied, "embeddings", source, (source,))
+            yield from _build_fits(studied, "embeddings", source, (source,))
     if "features" in selector.reads:
         for source in named:
             on = [t for s, t in studied.pairs if s == source and _is_labelled(studied, t)]
-            yield from _measured(studied, "features", source, dict.fromkeys(on))
+            yield from _build_fits(studied, "features", source, dict.fromkeys(on))
     if "gradients" in selector.reads:
-        yield from _measured(studied, "gradients", None, studied.tasks)
+        yield from _build_fits(studied, "gradients", None, studied.tasks)
     if "fisher" in selector.reads:
         for task in studied.tasks:
-            yield from _measured(studied, "fisher", task, (task,))
+            yield from _build_fits(studied, "fisher", task, (task,))
     if "losses" in selector.reads:
-        yield from _measured(studied, "losses", None, studied.tasks)
+        yield from _build_fits(studied, "losses", None, studied.tasks)
         for target, of in sources.items():
-            yield from _measured(studied, "losses", target, of)
+            yield from _build_fits(studied, "losses", target, of)
 
 
 def _is_labelled(studied: Studied, task: str) -> bool:
     return get_task(studied.data.name, task).kind in SINGLE_LABEL
 
 
-def _measured(studied: Studied, what: str, of: str | None, on: Iterable[str]) -> Iterator[Fit]:
+def _build_fits(studied: Studied, what: str, of: str | None, on: Iterable[str]) -> Iterator[Fit]:
     """Yield a measurement by a task's baseline or the base model: one fit per dataset."""
     start, seed = None, studied.seed
     settings: dict[str, Any] = {"instances": INSTANCES}

@@ -135,13 +135,13 @@ def values_at_hand(
     found: dict[str, dict[str, float]] = {}
     tasks = (*question.sources, question.target)
     kinds = {task: str(get_task(question.dataset, task).kind) for task in tasks}
-    sizes, gains = _sizes(study, question), _transfers(question, matrix)
+    sizes, gains = _read_sizes(study, question), _transfers(question, matrix)
     runs = [run for run in study.plan.runs if is_selector(run) and question.holds(run)]
     fits = {run.variant: run.outcome for run in reversed(runs) if isinstance(run.outcome, Fit)}
     for name in names:
         selector = SELECTORS[name]
         if selector.is_fit:
-            values = _recorded(study, question, fits.get(name))
+            values = _read_values(study, question, fits.get(name))
         elif ("transfers" in selector.reads and not gains) or (name == "size" and not sizes):
             continue
         else:
@@ -153,7 +153,7 @@ def values_at_hand(
     return found
 
 
-def _recorded(study: Study, question: Question, fit: Fit | None) -> dict[str, float]:
+def _read_values(study: Study, question: Question, fit: Fit | None) -> dict[str, float]:
     if fit is None or not is_whole(study, fit):
         return {}
     record = read_record(Path(study.record(fit)))
@@ -161,7 +161,7 @@ def _recorded(study: Study, question: Question, fit: Fit | None) -> dict[str, fl
     return {source: values[source] for source in question.sources if source in values}
 
 
-def _sizes(study: Study, question: Question) -> dict[str, int]:
+def _read_sizes(study: Study, question: Question) -> dict[str, int]:
     counted = {}
     for home in {home for home, _ in question.homes.values()}:
         cache = Path(study.instances(home))
@@ -267,10 +267,10 @@ def recommended(
         sources = [
             {
                 "source": question.sources[n],
-                "value": _number(values[n]),
-                "expected_gain": _number(gains[n]),
-                "low": _number(low[n]),
-                "high": _number(high[n]),
+                "value": _convert_nan(values[n]),
+                "expected_gain": _convert_nan(gains[n]),
+                "low": _convert_nan(low[n]),
+                "high": _convert_nan(high[n]),
                 "others": {k: v.get(question.sources[n]) for k, v in found.items()},
             }
             for n in order
@@ -279,13 +279,13 @@ def recommended(
         "target": f"{question.dataset}/{question.target}",
         "ranked_by": ranked_by,
         "surely_better_than_random": sure,
-        "learnt_from": None if expected is None else _learnt(expected),
+        "learnt_from": None if expected is None else _summarise_forecast(expected),
         "sources": sources,
-        "next": _next(study, question, sources, sure),
+        "next": _recommend_next_steps(study, question, sources, sure),
     }
 
 
-def _learnt(expected: Expected) -> dict[str, Any]:
+def _summarise_forecast(expected: Expected) -> dict[str, Any]:
     return {
         "targets": expected.targets,
         "error": expected.error,
@@ -294,7 +294,7 @@ def _learnt(expected: Expected) -> dict[str, Any]:
     }
 
 
-def _next(
+def _recommend_next_steps(
     study: Study, question: Question, sources: Sequence[Mapping[str, Any]], sure: Sequence[str]
 ) -> list[str]:
     first = [one["source"] for one in sources[:3]] or list(question.sources[:3])
@@ -323,7 +323,7 @@ def as_text(told: Mapping[str, Any]) -> str:
         better = "significantly better than random"
         how = better if sure else f"not {better} in any available matrix"
         lines += [f"ranked by {told['ranked_by']}, {how}", ""]
-        lines += text_table([_row(one) for one in told["sources"]], left=("source",))
+        lines += text_table([_format_row(one) for one in told["sources"]], left=("source",))
     learnt_from = told["learnt_from"]
     if learnt_from is not None:
         lines += [
@@ -338,7 +338,7 @@ def as_text(told: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "", *(f"next: {line}" for line in told["next"]), ""])
 
 
-def _row(one: Mapping[str, Any]) -> dict[str, Any]:
+def _format_row(one: Mapping[str, Any]) -> dict[str, Any]:
     interval = "–" if one["low"] is None else f"{one['low']:+.1f} to {one['high']:+.1f}"
     gain = "–" if one["expected_gain"] is None else f"{one['expected_gain']:+.1f}"
     value = "–" if one["value"] is None else f"{one['value']:.4g}"
@@ -350,5 +350,5 @@ def _row(one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _number(value: float) -> float | None:
+def _convert_nan(value: float) -> float | None:
     return None if math.isnan(value) else float(value)

@@ -130,7 +130,7 @@ def values_of(
 ) -> pd.DataFrame:
     """Compute the columns of ``VALUES``."""
     selectors = [SELECTORS[name] for name in config.selectors]
-    computed = dict(_computed(collected)) if collected is not None else {}
+    computed = dict(_collect_computed_values(collected)) if collected is not None else {}
     families = {model.name: model.family for model in config.models}
     names = zip(tables.sizes["dataset"], tables.sizes["task"], strict=True)
     sizes = dict(zip(names, tables.sizes["train"].tolist(), strict=True))
@@ -143,7 +143,7 @@ def values_of(
         if key in told:  # from another algorithm with the same pairs
             continue
         told.add(key)
-        for source, target, seed in _pairs(group):
+        for source, target, seed in _list_pairs(group):
             kinds = [get_task(dataset, task).kind for task in (source, target)]
             found: Found = (np.nan, (np.nan, np.nan), NOT_THERE)
             if lacks := selector.lacks(kinds[0], kinds[1], families[model]):
@@ -171,15 +171,15 @@ def groups_of(tables: Tables) -> Iterator[Group]:
 
 def regret_of(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
     """Compute ``tables.regret.COLUMNS`` for each dataset, and for all of them together."""
-    matrices = [_matrix(group, values) for group in groups_of(tables)]
+    matrices = [_build_matrix(group, values) for group in groups_of(tables)]
     together: dict[tuple[str, str], list[Matrix]] = {}
     for matrix in matrices:
         together.setdefault(matrix.key[1:], []).append(matrix)
-    matrices += [_joined(several) for several in together.values() if len(several) > 1]
+    matrices += [_join_matrices(several) for several in together.values() if len(several) > 1]
     return regret_table(matrices, KS)
 
 
-def _matrix(group: Group, values: pd.DataFrame) -> Matrix:
+def _build_matrix(group: Group, values: pd.DataFrame) -> Matrix:
     dataset, model, algorithm = group.key
     own = values[(values["dataset"] == dataset) & (values["model"] == model)]
     own = own[own["algorithm"].isin(["", algorithm])]
@@ -194,7 +194,7 @@ def _matrix(group: Group, values: pd.DataFrame) -> Matrix:
     return Matrix(group.key, scores, found, None, seconds)
 
 
-def _joined(several: Sequence[Matrix]) -> Matrix:
+def _join_matrices(several: Sequence[Matrix]) -> Matrix:
     """Join matrices: targets are stacked, and sources are separate because each has one dataset."""
     seeds = min(one.scores.shape[2] for one in several)
     names = [n for n in several[0].values if all(n in one.values for one in several)]
@@ -225,7 +225,7 @@ def _joined(several: Sequence[Matrix]) -> Matrix:
 # --- values ---------------------------------------------------------------------------------------
 
 
-def _pairs(group: Group) -> list[tuple[str, str, int]]:
+def _list_pairs(group: Group) -> list[tuple[str, str, int]]:
     rows = group.test[["source", "target", "seed"]]
     return list(rows.itertuples(index=False, name=None))
 
@@ -258,14 +258,14 @@ def _from_tables(
 Key = tuple[str, str, str, str, str, int]
 
 
-def _computed(collected: Collected) -> Iterator[tuple[Key, Found]]:
+def _collect_computed_values(collected: Collected) -> Iterator[tuple[Key, Found]]:
     """Yield the values that nodes have computed."""
-    pairs = _shares(collected)
+    pairs = _count_pairs(collected)
     for run in collected.runs:
         key = (run.about["dataset"], run.model, run.variant)
         if isinstance(run.outcome, Fit):
             fit = run.outcome
-            record, cost = collected.record(fit), _cost_of_fit(collected, fit, pairs)
+            record, cost = collected.record(fit), _compute_pair_cost(collected, fit, pairs)
             for target, sources in fit.settings["sources"].items():
                 values = record.get("report", {}).get(target, {})
                 for source in sources:
@@ -276,10 +276,10 @@ def _computed(collected: Collected) -> Iterator[tuple[Key, Found]]:
             record = collected.record(stage)
             value = chosen_round(record, stage.selection.tasks).dev_score
             (source,) = run.about["sources"]
-            yield (*key, source, run.about["target"], run.seed), (value, _cost(record), None)
+            yield (*key, source, run.about["target"], run.seed), (value, _read_cost(record), None)
 
 
-def _shares(collected: Collected) -> dict[str, int]:
+def _count_pairs(collected: Collected) -> dict[str, int]:
     """Return, by digest of a selector's node, the number of pairs with values."""
     return {
         run.outcome.digest: sum(len(of) for of in run.outcome.settings["sources"].values())
@@ -288,14 +288,14 @@ def _shares(collected: Collected) -> dict[str, int]:
     }
 
 
-def _cost_of_fit(collected: Collected, fit: Fit, pairs: Mapping[str, int]) -> Cost:
+def _compute_pair_cost(collected: Collected, fit: Fit, pairs: Mapping[str, int]) -> Cost:
     """Return the cost of one pair: its fraction of the fit and of the fit's inputs."""
-    costs = [_cost(collected.record(one)) for one in (fit, *fit.reads) if isinstance(one, Fit)]
+    costs = [_read_cost(collected.record(one)) for one in (fit, *fit.reads) if isinstance(one, Fit)]
     seconds, tokens = (sum(column) for column in zip(*costs, strict=True))
     return seconds / pairs[fit.digest], tokens / pairs[fit.digest]
 
 
-def _cost(record: Record) -> Cost:
+def _read_cost(record: Record) -> Cost:
     provenance = record["provenance"]
     seconds = provenance["seconds"]
     total = seconds["total"] if "total" in seconds else sum(seconds.values())

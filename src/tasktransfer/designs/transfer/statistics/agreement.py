@@ -52,7 +52,7 @@ def agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
         cubes = {key: cube(group, tasks, seeds) for key, group in groups.items()}
         rows += [
             (dataset, *names, *_compare(cubes[a], cubes[b], dataset, *names))
-            for names, a, b in _comparisons(list(groups))
+            for names, a, b in _list_comparisons(list(groups))
         ]
     return frame("agreement", rows)
 
@@ -90,7 +90,9 @@ _Key = tuple[str, str]
 """Model and algorithm."""
 
 
-def _comparisons(keys: Sequence[_Key]) -> Iterator[tuple[tuple[str, str, str, str], _Key, _Key]]:
+def _list_comparisons(
+    keys: Sequence[_Key],
+) -> Iterator[tuple[tuple[str, str, str, str], _Key, _Key]]:
     """Yield (between, held, a, b) and the two matrices, models first."""
     for between, compared in (("model", 0), ("algorithm", 1)):
         for a, b in itertools.combinations(keys, 2):
@@ -101,27 +103,27 @@ def _comparisons(keys: Sequence[_Key]) -> Iterator[tuple[tuple[str, str, str, st
 def _compare(a: Floats, b: Floats, *names: str) -> tuple[Any, ...]:
     """Compute the numbers of a row, from deltas of sources × targets × seeds."""
     correlation = correlate(mean_over_seeds(a), mean_over_seeds(b), *names)
-    return *astuple(correlation), *_over_halves(a, b, *names)
+    return *astuple(correlation), *_compare_halves(a, b, *names)
 
 
-def _over_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
+def _compare_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
     """Compute ``disjoint`` and ``reliability`` of two groups (sources × targets × seeds)."""
     # Use only what both groups have, so that the two numbers cover the same cells and seeds.
     both = ~(np.isnan(a) | np.isnan(b))
     a, b = np.where(both, a, np.nan), np.where(both, b, np.nan)
     used = np.flatnonzero(both.any(axis=(0, 1)))
     disjoint, own_a, own_b = [], [], []
-    for first, second in _splits(used, generator(*names, a, b)):
+    for first, second in _split_seeds(used, generator(*names, a, b)):
         a1, a2 = mean_over_seeds(a[..., first]), mean_over_seeds(a[..., second])
         b1, b2 = mean_over_seeds(b[..., first]), mean_over_seeds(b[..., second])
         disjoint += [spearman(a1, b2), spearman(a2, b1)]
         own_a.append(spearman(a1, a2))
         own_b.append(spearman(b1, b2))
-    reliability = math.sqrt(max(0.0, _mean(own_a)) * max(0.0, _mean(own_b)))
-    return _mean(disjoint), reliability if own_a else math.nan
+    reliability = math.sqrt(max(0.0, _average_finite(own_a)) * max(0.0, _average_finite(own_b)))
+    return _average_finite(disjoint), reliability if own_a else math.nan
 
 
-def _splits(
+def _split_seeds(
     seeds: np.ndarray[Any, np.dtype[np.int64]], random: np.random.Generator
 ) -> Iterator[tuple[list[int], list[int]]]:
     """Yield splits of the seeds into halves: all up to 40, else 40 random ones; none for 1 seed."""
@@ -136,6 +138,6 @@ def _splits(
         yield sorted(first), [seed for seed in seeds.tolist() if seed not in first]
 
 
-def _mean(values: Sequence[float]) -> float:
+def _average_finite(values: Sequence[float]) -> float:
     finite = [value for value in values if not math.isnan(value)]
     return sum(finite) / len(finite) if finite else math.nan

@@ -42,7 +42,7 @@ def asymmetry(
         and there is no q. They are NaN if a cell has no standard error, or has more seeds than the
         common one.
     """
-    pairs = _pairs(cells, _by_seed(deltas), order)
+    pairs = _compare_directions(cells, _group_by_seed(deltas), order)
     sure = confidences([difference for _, difference in pairs])
     rows = [
         (
@@ -68,7 +68,7 @@ _Pair = tuple[tuple[Any, ...], Estimate]
 _BySeed = Mapping[int, float]
 
 
-def _by_seed(deltas: pd.DataFrame) -> dict[tuple[str, ...], dict[int, float]]:
+def _group_by_seed(deltas: pd.DataFrame) -> dict[tuple[str, ...], dict[int, float]]:
     """Return deltas by group, source and target, then by seed."""
     series: dict[tuple[str, ...], dict[int, float]] = {}
     columns = single_source(deltas)[[*_CELL, "seed", "delta"]]
@@ -77,7 +77,7 @@ def _by_seed(deltas: pd.DataFrame) -> dict[tuple[str, ...], dict[int, float]]:
     return series
 
 
-def _pairs(
+def _compare_directions(
     cells: pd.DataFrame, series: Mapping[tuple[str, ...], _BySeed], order: Order | None
 ) -> list[_Pair]:
     result = []
@@ -89,11 +89,13 @@ def _pairs(
                 there, back = series.get((*key, a, b)), series.get((*key, b, a))
                 if (a, b) in by_pair and (b, a) in by_pair and there and back:
                     both = by_pair[a, b], by_pair[b, a]
-                    result.append(_pair((*key, a, b), *both, there, back))
+                    result.append(_estimate_difference((*key, a, b), *both, there, back))
     return result
 
 
-def _pair(names: tuple[str, ...], there: Any, back: Any, to_b: _BySeed, to_a: _BySeed) -> _Pair:
+def _estimate_difference(
+    names: tuple[str, ...], there: Any, back: Any, to_b: _BySeed, to_a: _BySeed
+) -> _Pair:
     seeds = sorted(set(to_b) & set(to_a))
     if not seeds:
         unknown = Estimate(math.nan, (), 0)
@@ -102,23 +104,23 @@ def _pair(names: tuple[str, ...], there: Any, back: Any, to_b: _BySeed, to_a: _B
     right = np.array([to_a[seed] for seed in seeds])
     both, alone = (there, back), len(to_b) == len(to_a) == 1
     parts = (
-        (_over_seeds(left - right, alone=alone), _less_one(len(seeds))),
-        *((cell.test_error**2, _degrees(cell)) for cell in both),
+        (_compute_seed_variance(left - right, alone=alone), _count_degrees(len(seeds))),
+        *((cell.test_error**2, _read_degrees(cell)) for cell in both),
     )
     means = float(left.mean()), float(right.mean())
     return (*names, *means), Estimate(means[0] - means[1], parts, len(seeds))
 
 
-def _degrees(cell: Any) -> float:
+def _read_degrees(cell: Any) -> float:
     """Return the degrees of freedom of a cell's test set; irrelevant without one (error 0)."""
     return 1.0 if math.isnan(cell.test_degrees) else float(cell.test_degrees)
 
 
-def _less_one(count: int) -> float:
+def _count_degrees(count: int) -> float:
     return float(max(1, count - 1))
 
 
-def _over_seeds(differences: Floats, *, alone: bool) -> float:
+def _compute_seed_variance(differences: Floats, *, alone: bool) -> float:
     """Return the variance of the mean of paired differences.
 
     ``alone``: whether there is no other seed; then the seeds' variance is left out, as in the

@@ -66,11 +66,11 @@ def by_dialogue(tables: Tables, root: Path) -> dict[tuple[str, str], ByDialogue]
         index=False, name=None
     ):
         members[dataset, target][tuple(name)] = every[*name, target]
-    found = {key: _of_target(*key, runs, root) for key, runs in members.items()}
+    found = {key: _resample_target(*key, runs, root) for key, runs in members.items()}
     return {key: by_target for key, by_target in found.items() if by_target is not None}
 
 
-def _of_target(
+def _resample_target(
     dataset: str, target: str, runs: Mapping[RunName, Run], root: Path
 ) -> ByDialogue | None:
     tested_on = {(run.test_set, run.instances, run.fidelity) for run in runs.values()}

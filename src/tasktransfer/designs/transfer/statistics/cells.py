@@ -109,18 +109,18 @@ def cells(
     """
     run_sets = _run_sets(tables, more_baseline_seeds)
     drawn = _Drawn(root, run_sets)
-    digests = [_inputs(cell, drawn) for cell in with_progress(run_sets, "looking at cells")]
-    kept = _rows_by_inputs(previous)
+    digests = [_hash_inputs(cell, drawn) for cell in with_progress(run_sets, "looking at cells")]
+    kept = _index_rows(previous)
     changed = [cell for cell, digest in zip(run_sets, digests, strict=True) if digest not in kept]
-    fresh = _fresh(changed, root, drawn)
+    fresh = _compute_rows(changed, root, drawn)
     rows = [
         (*cell.names, *(kept.get(digest) or fresh[cell.names]), np.nan, False, digest)
         for cell, digest in zip(run_sets, digests, strict=True)
     ]
-    return _with_q(frame("cells", rows))
+    return _add_q(frame("cells", rows))
 
 
-def _with_q(table: pd.DataFrame) -> pd.DataFrame:
+def _add_q(table: pd.DataFrame) -> pd.DataFrame:
     """Add ``q`` and ``significant``, from the ``p`` of all rows with several seeds."""
     families = [table["dataset"], table["n_sources"] > 1]
     several = table["p"].where(table["n_seeds"] > 1)
@@ -151,15 +151,15 @@ def _run_sets(tables: Tables, more_baseline_seeds: Collection[int]) -> list[_Cel
     for cell, members in sets.items():
         seeds = {run.seed for run in members}.union(more_baseline_seeds)
         beside = [run for run in baselines[cell[0], cell[1], cell[6]] if run.seed in seeds]
-        result.append(_Cell(cell, _by_seed(members), _by_seed(beside)))
+        result.append(_Cell(cell, _sort_by_seed(members), _sort_by_seed(beside)))
     return result
 
 
-def _by_seed(runs: Iterable[Run]) -> tuple[Run, ...]:
+def _sort_by_seed(runs: Iterable[Run]) -> tuple[Run, ...]:
     return tuple(sorted(runs, key=lambda run: run.seed))
 
 
-def _scores(runs: Sequence[Run]) -> Floats:
+def _list_scores(runs: Sequence[Run]) -> Floats:
     return np.asarray([run.score for run in runs], np.float64)
 
 
@@ -198,18 +198,18 @@ class _Drawn:
 # --- change detection -----------------------------------------------------------------------------
 
 
-def _inputs(cell: _Cell, drawn: _Drawn) -> str:
+def _hash_inputs(cell: _Cell, drawn: _Drawn) -> str:
     """Return the digest of everything that a row depends on, including the code's version."""
     card = get_task(cell.dataset, cell.target) if cell.tested_on else None
     scored_by = repr((card.labels, card.metrics, card.paper_metrics)) if card else ""
-    members = [[_depends_on(run) for run in runs] for runs in (cell.transfers, cell.baselines)]
+    members = [[_list_run_inputs(run) for run in runs] for runs in (cell.transfers, cell.baselines)]
     units = drawn.of(cell)
     settings = [draws.VERSION, bootstrap.VERSION, bootstrap.LEVEL]
     of_test_set = [cell.tested_on, units.digest if units else None]
     return digest_of([settings, scored_by, of_test_set, cell.names, members])
 
 
-def _depends_on(run: Run) -> Values:
+def _list_run_inputs(run: Run) -> Values:
     return run.seed, run.digest, run.score, run.sha256, run.test_set
 
 
@@ -221,10 +221,10 @@ def inputs_of(tables: Tables, root: Path, more_baseline_seeds: Collection[int] =
     """
     run_sets = _run_sets(tables, more_baseline_seeds)
     drawn = _Drawn(root, run_sets)
-    return [_inputs(cell, drawn) for cell in run_sets]
+    return [_hash_inputs(cell, drawn) for cell in run_sets]
 
 
-def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, Values]:
+def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
     """Return the numbers of earlier rows by inputs, without columns that depend on other rows."""
     if previous is None or list(previous.columns) != columns.names("cells"):
         return {}
@@ -237,17 +237,17 @@ def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, Values]:
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _fresh(cells: Iterable[_Cell], root: Path, drawn: _Drawn) -> dict[Values, Values]:
+def _compute_rows(cells: Iterable[_Cell], root: Path, drawn: _Drawn) -> dict[Values, Values]:
     """Return, by a cell's names, its row's columns except names and those from other rows."""
-    estimated = list(_estimates(cells, root, drawn))
+    estimated = list(_estimate_cells(cells, root, drawn))
     sure = bootstrap.confidences([estimate for _, estimate in estimated])
     return {
-        cell.names: _numbers(cell, drawn.of(cell), estimate, confidence)
+        cell.names: _build_row(cell, drawn.of(cell), estimate, confidence)
         for (cell, estimate), confidence in zip(estimated, sure, strict=True)
     }
 
 
-def _estimates(
+def _estimate_cells(
     cells: Iterable[_Cell], root: Path, drawn: _Drawn
 ) -> Iterator[tuple[_Cell, Estimate]]:
     """Yield each cell with its estimate, grouped by test set.
@@ -261,13 +261,15 @@ def _estimates(
         units = drawn.of(members[0])
         if units is None:
             for cell in members:
-                runs = (_trainings(cell.transfers), _trainings(cell.baselines))
+                runs = (_build_trainings(cell.transfers), _build_trainings(cell.baselines))
                 yield cell, bootstrap.estimate(*runs, more_baselines=True)
         else:
-            yield from _resampled(members, root, units)
+            yield from _estimate_resampled_cells(members, root, units)
 
 
-def _resampled(cells: list[_Cell], root: Path, units: Units) -> Iterator[tuple[_Cell, Estimate]]:
+def _estimate_resampled_cells(
+    cells: list[_Cell], root: Path, units: Units
+) -> Iterator[tuple[_Cell, Estimate]]:
     """Yield the cells of one test set; each baseline is read once for all of its cells."""
     dataset, target, tested_on = cells[0].dataset, cells[0].target, cells[0].tested_on
     assert tested_on is not None
@@ -287,25 +289,25 @@ def _resampled(cells: list[_Cell], root: Path, units: Units) -> Iterator[tuple[_
         yield (
             cell,
             bootstrap.estimate(
-                _trainings(cell.transfers, scores(*cell.transfers)),
-                _trainings(cell.baselines, without),
+                _build_trainings(cell.transfers, scores(*cell.transfers)),
+                _build_trainings(cell.baselines, without),
                 units,
                 more_baselines=True,
             ),
         )
 
 
-def _trainings(runs: Sequence[Run], resampled: Floats | None = None) -> Trainings:
-    return Trainings(tuple(run.seed for run in runs), _scores(runs), resampled)
+def _build_trainings(runs: Sequence[Run], resampled: Floats | None = None) -> Trainings:
+    return Trainings(tuple(run.seed for run in runs), _list_scores(runs), resampled)
 
 
-def _numbers(cell: _Cell, units: Units | None, estimate: Estimate, sure: Confidence) -> Values:
-    baseline = _scores(cell.baselines).mean()
+def _build_row(cell: _Cell, units: Units | None, estimate: Estimate, sure: Confidence) -> Values:
+    baseline = _list_scores(cell.baselines).mean()
     return (
         len(cell.transfers),
         [run.seed for run in cell.transfers],
         len(cell.baselines),
-        _scores(cell.transfers).mean(),
+        _list_scores(cell.transfers).mean(),
         baseline,
         estimate.delta,
         100 * estimate.delta / baseline if baseline > 0 else np.nan,
@@ -319,11 +321,13 @@ def _numbers(cell: _Cell, units: Units | None, estimate: Estimate, sure: Confide
         sure.low,
         sure.high,
         sure.p,
-        _no_interval(units, estimate, sure),
+        _explain_missing_interval(units, estimate, sure),
     )
 
 
-def _no_interval(units: Units | None, estimate: Estimate, sure: Confidence) -> str | None:
+def _explain_missing_interval(
+    units: Units | None, estimate: Estimate, sure: Confidence
+) -> str | None:
     """Return why there is no interval; None if there is one."""
     if not np.isnan(sure.low):
         return None

@@ -50,7 +50,7 @@ def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) 
     """
     runs = pd.concat([tables.runs, tables.control_runs], ignore_index=True)
     runs = runs[runs["predictions"].notna()]
-    earlier = _rows_by_inputs(previous)
+    earlier = _index_rows(previous)
     cells: dict[tuple[Any, ...], list[_Run]] = defaultdict(list)
     for *names, seed, file, rows, sha256 in runs[[*_CELL, *_RUN]].itertuples(
         index=False, name=None
@@ -62,12 +62,12 @@ def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) 
         members.sort(key=lambda run: run.seed)
         # A file may contain the answers to several targets.
         inputs = digest_of([_VERSION, cell[-1], [[run.seed, run.sha256] for run in members]])
-        numbers = earlier.get(inputs) or _numbers(members, root, cell[-1])
+        numbers = earlier.get(inputs) or _compute_row(members, root, cell[-1])
         table.append((*cell[:3], list(cell[3]), *cell[4:], *numbers, inputs))
     return frame("collapsed", table)
 
 
-def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, tuple[Any, ...]]:
+def _index_rows(previous: pd.DataFrame | None) -> dict[str, tuple[Any, ...]]:
     if previous is None or list(previous.columns) != columns.names("collapsed"):
         return {}
     plain = previous.astype(object).where(previous.notna(), None)
@@ -76,12 +76,12 @@ def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, tuple[Any, ...]]
     return {inputs: tuple(row) for inputs, *row in rows}
 
 
-def _numbers(runs: Sequence[_Run], root: Path, target: str) -> tuple[Any, ...]:
+def _compute_row(runs: Sequence[_Run], root: Path, target: str) -> tuple[Any, ...]:
     seeds: list[int] = []
     shares: list[float] = []
     answer = None
     for run in runs:
-        text, share = _most_frequent(run, root, target)
+        text, share = _read_frequent_answer(run, root, target)
         shares.append(share)
         if share >= LEAST_SHARE:
             seeds.append(run.seed)
@@ -89,7 +89,7 @@ def _numbers(runs: Sequence[_Run], root: Path, target: str) -> tuple[Any, ...]:
     return len(runs), len(seeds), seeds, answer, max(shares)
 
 
-def _most_frequent(run: _Run, root: Path, target: str) -> tuple[str, float]:
+def _read_frequent_answer(run: _Run, root: Path, target: str) -> tuple[str, float]:
     """Return a run's most frequent answer (parts joined by ", ") and its test-set fraction."""
     path = root / run.file
     expected: RowsFile = {"file": path.name, "rows": run.rows, "sha256": run.sha256}

@@ -59,7 +59,7 @@ def control_cells(tables: Tables, root: Path, previous: pd.DataFrame | None = No
     parts = [
         cells(part, root, earlier).assign(control=control)
         for control in CONTROLS
-        for part in _in_place_of_baselines(control, tables)
+        for part in _replace_baselines(control, tables)
     ]
     if not parts:
         return frame("control_cells", [])
@@ -105,13 +105,13 @@ def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[st
     verdict_columns = rows.groupby(_PLAIN, sort=False)[
         ["delta", "high", "q", "delta_of_cell", "q_of_cell"]
     ]
-    verdicts = verdict_columns.apply(_verdict_of).rename("verdict").reset_index()
+    verdicts = verdict_columns.apply(_judge_cell).rename("verdict").reset_index()
     rows = rows.merge(verdicts, on=_PLAIN, how="left")
     wanted_columns = rows[columns.names("controls")]
     return frame("controls", wanted_columns.itertuples(index=False, name=None))
 
 
-def _in_place_of_baselines(control: str, tables: Tables) -> Iterator[Tables]:
+def _replace_baselines(control: str, tables: Tables) -> Iterator[Tables]:
     """Yield tables whose baselines are a control's runs.
 
     A target has one baseline, so a control with one run per source yields one set of tables per
@@ -129,7 +129,7 @@ def _in_place_of_baselines(control: str, tables: Tables) -> Iterator[Tables]:
         yield replace(tables, runs=both, deltas=deltas_of(both))
 
 
-def _verdict_of(cell: pd.DataFrame) -> str:
+def _judge_cell(cell: pd.DataFrame) -> str:
     first = cell.iloc[0]
     return verdict(
         float(first["delta_of_cell"]),

@@ -41,7 +41,7 @@ def joint_confidence(
     degrees: list[float] = []
     for (dataset, target), rows in group.groupby(["dataset", "target"], sort=False):
         tested = dialogues.get((str(dataset), str(target)))
-        pulls = None if tested is None else _pulls(rows, tested, seeds)
+        pulls = None if tested is None else _sum_pulls(rows, tested, seeds)
         if tested is None or pulls is None:
             return UNKNOWN
         deltas = rows.groupby("seed")["delta"].sum().loc[seeds].to_numpy() / (pairs * len(seeds))
@@ -61,7 +61,7 @@ def joint_confidence(
     return confidence(Estimate(float(group["delta"].mean()), parts, len(seeds)))
 
 
-def _pulls(rows: pd.DataFrame, tested: ByDialogue, seeds: list[int]) -> Floats | None:
+def _sum_pulls(rows: pd.DataFrame, tested: ByDialogue, seeds: list[int]) -> Floats | None:
     """Sum each dialogue's influence on the deltas over sources, (seeds, dialogues)."""
     total = np.zeros((len(seeds), len(tested.names)))
     names = rows[["model", "seed", "digest", "baseline_digest"]]

@@ -36,11 +36,11 @@ def mixes(run: Run) -> bool:
 def write_mixing(study: Study, metadata: Metadata) -> None:
     """Write ``tables/mixing.parquet`` from the records."""
     runs = [run for run in transfer_runs(study.plan) if mixes(run)]
-    frame = frame_of(_rows(study, runs), MIXING)
+    frame = frame_of(_collect_weights(study, runs), MIXING)
     write_frame(Path(study.tables, "mixing.parquet"), frame, MIXING, metadata)
 
 
-def _rows(study: Study, runs: list[Run]) -> Iterator[tuple[Any, ...]]:
+def _collect_weights(study: Study, runs: list[Run]) -> Iterator[tuple[Any, ...]]:
     collected = gather(study, runs)
     for run in collected.runs:
         record = collected.record(run.stages[-1])

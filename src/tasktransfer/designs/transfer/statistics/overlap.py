@@ -57,12 +57,12 @@ def instances_in_test(runs: pd.DataFrame, root: Path) -> pd.DataFrame:
         for dataset, target, path in usable.drop_duplicates(["dataset", "target"])[
             ["dataset", "target", "path"]
         ].itertuples(index=False, name=None)
-        for name in dict.fromkeys(_instance_ids(root / path, target))
+        for name in dict.fromkeys(_read_instance_ids(root / path, target))
     ]
     return pd.DataFrame(rows, columns=list(INSTANCES), dtype="str")
 
 
-def _instance_ids(path: Path, target: str) -> list[str]:
+def _read_instance_ids(path: Path, target: str) -> list[str]:
     expected = read_record(path)["rows"]
     if expected is None:
         raise RecordError(
@@ -88,7 +88,7 @@ def overlap(
         Columns of ``columns.OVERLAP``: per dataset and basis, one row for every ordered pair of
         tasks that have instances or dialogues.
     """
-    counted = {TEST_INSTANCES: _shared_instances(instances)}
+    counted = {TEST_INSTANCES: _count_shared_instances(instances)}
     if training is not None:
         counted[TRAINING_DIALOGUES] = training
     datasets = pd.concat([counts["dataset"] for counts in counted.values()])
@@ -96,12 +96,12 @@ def overlap(
         (dataset, source, target, basis, shared, of, shared / of)
         for dataset in distinct(datasets, "dataset", order)
         for basis, counts in counted.items()
-        for source, target, shared, of in _in_order(counts[counts["dataset"] == dataset], order)
+        for source, target, shared, of in _order_counts(counts[counts["dataset"] == dataset], order)
     ]
     return frame("overlap", rows)
 
 
-def _shared_instances(instances: pd.DataFrame) -> pd.DataFrame:
+def _count_shared_instances(instances: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for dataset, own in instances.groupby("dataset"):
         sets = {str(task): set(ids) for task, ids in own.groupby("task")["instance_id"]}
@@ -112,7 +112,7 @@ def _shared_instances(instances: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["dataset", "source", "target", "shared", "of"])
 
 
-def _in_order(counts: pd.DataFrame, order: Order | None) -> list[tuple[str, str, int, int]]:
+def _order_counts(counts: pd.DataFrame, order: Order | None) -> list[tuple[str, str, int, int]]:
     """Return rows of source, target, shared and of; targets without any items are left out."""
     tasks = distinct(pd.concat([counts["source"], counts["target"]]), "task", order)
     shared_of = {
@@ -144,7 +144,7 @@ def overlap_effect(
     """
     rows: list[tuple[Any, ...]] = []
     for dataset, tasks, groups in by_dataset(deltas, order):
-        shares = _shares(overlap[overlap["dataset"] == dataset], tasks)
+        shares = _build_share_matrices(overlap[overlap["dataset"] == dataset], tasks)
         for key, group in groups.items():
             seeds = sorted(group["seed"].unique())
             means = mean_over_seeds(cube(group, tasks, seeds))
@@ -154,7 +154,7 @@ def overlap_effect(
     return frame("overlap_effect", rows)
 
 
-def _shares(overlap: pd.DataFrame, tasks: list[str]) -> dict[str, Floats]:
+def _build_share_matrices(overlap: pd.DataFrame, tasks: list[str]) -> dict[str, Floats]:
     """Return, by basis, the shared fraction as a matrix, sources × targets."""
     return {
         str(basis): matrix(rows, tasks, "share")

@@ -73,12 +73,12 @@ def prompted_table(collected: Collected) -> pd.DataFrame:
     seen = {entry.model: entry for entry in transfer_config(collected.study).prompted}
     planned: dict[Key, list[Run]] = {}
     for run in collected.planned:
-        planned.setdefault(_key(run), []).append(run)
-    missing = {(_key(hole.run), hole.run.seed) for hole in collected.missing}
+        planned.setdefault(_build_key(run), []).append(run)
+    missing = {(_build_key(hole.run), hole.run.seed) for hole in collected.missing}
     asked = {}
     for key, runs in planned.items():
         if whole := [run for run in runs if (key, run.seed) not in missing]:
-            asked[key] = _asked(collected, whole)
+            asked[key] = _combine_runs(collected, whole)
     groups: dict[tuple[str, str, int], list[Key]] = {}
     for key in planned:
         groups.setdefault(key[:3], []).append(key)
@@ -88,20 +88,20 @@ def prompted_table(collected: Collected) -> pd.DataFrame:
         seen_before = seen[model].seen_of(dataset)
         seeds_planned = len({run.seed for key in keys for run in planned[key]})
         end = (seen_before, seeds_planned)
-        rows += [(*key, *_row(asked.get(key), 1, 1), *end) for key in keys]
+        rows += [(*key, *_build_row(asked.get(key), 1, 1), *end) for key in keys]
         there = [asked[key] for key in keys if key in asked]
         seeds = [set(target.cell.trainings.seeds) for target in there]
-        mean = _mean(there) if there and set.intersection(*seeds) else None
-        rows.append((*group, MEAN, *_row(mean, len(there), len(keys)), *end))
+        mean = _average_targets(there) if there and set.intersection(*seeds) else None
+        rows.append((*group, MEAN, *_build_row(mean, len(there), len(keys)), *end))
     return frame_of(rows, PROMPTED)
 
 
-def _key(run: Run) -> Key:
+def _build_key(run: Run) -> Key:
     about = run.about
     return about["dataset"], run.model, about["shots"], about["target"]
 
 
-def _asked(collected: Collected, runs: Sequence[Run]) -> _Asked:
+def _combine_runs(collected: Collected, runs: Sequence[Run]) -> _Asked:
     """Combine a target's runs, one per seed, each with one evaluation per wording."""
     wordings = [*zip(*(run.evaluations for run in runs), strict=True)]
     shots = runs[0].about["shots"]
@@ -120,14 +120,14 @@ def _asked(collected: Collected, runs: Sequence[Run]) -> _Asked:
         cell=mean_of(cells),
         by_wording=tuple(float(cell.trainings.scores.mean()) for cell in cells),
         instances=records[0]["results"][task]["instances"],
-        answers=frozenset(_how(collected, wordings[0][0])),
+        answers=frozenset(_describe_answer_mode(collected, wordings[0][0])),
         unreadable=sum(count["unreadable"] for count in counts),
         questions=sum(count["questions"] for count in counts),
-        tokens=sum(map(_tokens, counts)),
+        tokens=sum(map(_sum_tokens, counts)),
     )
 
 
-def _how(collected: Collected, node: Evaluation) -> Iterator[str]:
+def _describe_answer_mode(collected: Collected, node: Evaluation) -> Iterator[str]:
     """Yield whether choices were scored or answers generated.
 
     If choices were scored, the gold choice has a likelihood, or there is no single gold choice, and
@@ -138,12 +138,12 @@ def _how(collected: Collected, node: Evaluation) -> Iterator[str]:
     yield SCORED if scored else WRITTEN
 
 
-def _tokens(counts: dict[str, float]) -> float:
+def _sum_tokens(counts: dict[str, float]) -> float:
     names = ("read_tokens", "written_tokens", "prompt_tokens", "completion_tokens")
     return sum(counts.get(name, 0) for name in names)
 
 
-def _mean(several: Sequence[_Asked]) -> _Asked:
+def _average_targets(several: Sequence[_Asked]) -> _Asked:
     """Return the mean over targets; its n-th wording combines the n-th wording of each target."""
     fewest = min(len(target.by_wording) for target in several)
     columns = zip(*(target.by_wording[:fewest] for target in several), strict=True)
@@ -158,7 +158,7 @@ def _mean(several: Sequence[_Asked]) -> _Asked:
     )
 
 
-def _row(asked: _Asked | None, targets: int, expected: int) -> Iterable[object]:
+def _build_row(asked: _Asked | None, targets: int, expected: int) -> Iterable[object]:
     if asked is None:
         return (*[np.nan] * 3, 0, np.nan, 0, 0, expected, 0, 0, "", np.nan, 0)
     cell = asked.cell

@@ -43,7 +43,7 @@ def pairs_that_go_on(tables: Tables, race: Race, share: float) -> list[dict[str,
     means: dict[Cell, float] = {}
     for names, rows in dev.groupby(list(NAMES), sort=False):
         if set(rows["seed"]) >= set(race.seeds_now):
-            means[_cell(names)] = float(rows["delta"].mean())
+            means[_build_cell(names)] = float(rows["delta"].mean())
     of_target: dict[tuple[str, ...], int] = {}
     for cell in means:
         key = (*cell[:3], cell[4])
@@ -57,7 +57,7 @@ def race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
     single = deltas[deltas["n_sources"] == 1]
     rows: list[tuple[Any, ...]] = []
     for names, of in single.groupby(list(NAMES), sort=False):
-        cell = _cell(names)
+        cell = _build_cell(names)
         left = left_after(race, cell)
         chosen = race.seeds[(left or len(race.kept)) - 1] if race.kept else ()
         fresh = race.fresh if left is None else ()
@@ -77,7 +77,7 @@ def of_fresh_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
     if not race.kept:
         return deltas
     names = deltas[list(NAMES)].itertuples(index=False, name=None)
-    kept = [left_after(race, _cell(cell)) is None for cell in names]
+    kept = [left_after(race, _build_cell(cell)) is None for cell in names]
     stale = ~deltas["seed"].isin(race.fresh).to_numpy() & (deltas["n_sources"] == 1).to_numpy()
     fresh: pd.DataFrame = deltas[~(stale & np.array(kept, bool))]
     return fresh
@@ -86,7 +86,7 @@ def of_fresh_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
 def without_intervals(cells: pd.DataFrame, race: Race) -> pd.DataFrame:
     """Return cells in which pairs that left the race have neither interval nor test."""
     names = cells[list(NAMES)].itertuples(index=False, name=None)
-    left = np.array([left_after(race, _cell(cell)) is not None for cell in names], bool)
+    left = np.array([left_after(race, _build_cell(cell)) is not None for cell in names], bool)
     left &= (cells["n_sources"] == 1).to_numpy()
     numbers = ["low", "high", "p", "q"]
     changed = cells.copy()
@@ -102,6 +102,6 @@ def left_after(race: Race, cell: Cell) -> int | None:
     return next((number for number, kept in rounds if cell not in kept), None)
 
 
-def _cell(names: Any) -> Cell:
+def _build_cell(names: Any) -> Cell:
     dataset, model, algorithm, source, target = map(str, names)
     return dataset, model, algorithm, source, target

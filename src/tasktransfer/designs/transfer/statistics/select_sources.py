@@ -59,14 +59,18 @@ def select(
         _refuse_holes(str(dataset), rows)
         pairs = rows.groupby(["target", "source"])["delta"].mean()
         own = None if values is None else values[values["dataset"] == dataset]
-        ranking = pairs if own is None else _valued(own)
-        for target in _best_targets(str(dataset), pairs, targets_per_dataset):
+        ranking = pairs if own is None else _rank_valued_pairs(own)
+        for target in _select_best_targets(str(dataset), pairs, targets_per_dataset):
             of_target = ranking[ranking.index.get_level_values("target") == target]
             sources = best(of_target.droplevel("target"), sources_per_target)
             if len(sources) < sources_per_target:
                 raise RecordError(
                     f"{dataset}: {target} has {len(sources)} sources"
-                    + ("" if own is None else _reason(own[own["target"] == target], chosen_by))
+                    + (
+                        ""
+                        if own is None
+                        else _describe_reason(own[own["target"] == target], chosen_by)
+                    )
                     + f", but {sources_per_target} are requested; lower sources_per_target or "
                     + ("study more tasks" if own is None else "choose by dev")
                 )
@@ -133,20 +137,20 @@ def ranks(values: pd.DataFrame) -> pd.Series[float]:
     return ranks.groupby([values["target"], values["source"]]).mean()
 
 
-def _valued(values: pd.DataFrame) -> pd.Series[float]:
+def _rank_valued_pairs(values: pd.DataFrame) -> pd.Series[float]:
     """Return ``ranks`` of the pairs that have a value with any model and seed."""
     counts = values.groupby(["target", "source"])["value"].count()
     ranking = ranks(values)
     return ranking[counts.reindex(ranking.index) > 0]
 
 
-def _reason(values: pd.DataFrame, selector: str) -> str:
+def _describe_reason(values: pd.DataFrame, selector: str) -> str:
     """Return the part of a message that says which value sources lack, and why."""
     reasons = values["reason"].dropna().unique()
     return f" with a value of {selector}" + "".join(f" ({reason})" for reason in reasons[:1])
 
 
-def _best_targets(dataset: str, pairs: pd.Series[float], count: int) -> list[str]:
+def _select_best_targets(dataset: str, pairs: pd.Series[float], count: int) -> list[str]:
     benefit = pairs.groupby("target").mean()
     if len(benefit) < count:
         raise RecordError(

@@ -48,9 +48,9 @@ def cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -> Floa
     """Return the deltas of one group as an array, sources × targets × seeds, NaN if missing."""
     result = np.full((len(tasks), len(tasks), len(seeds)), np.nan)
     positions = (
-        _positions(rows["source"], tasks),
-        _positions(rows["target"], tasks),
-        _positions(rows["seed"], seeds),
+        _locate_values(rows["source"], tasks),
+        _locate_values(rows["target"], tasks),
+        _locate_values(rows["seed"], seeds),
     )
     result[positions] = rows["delta"].to_numpy()
     return result
@@ -62,13 +62,13 @@ def matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Floats:
     Pairs with other tasks are left out.
     """
     result = np.full((len(tasks), len(tasks)), np.nan)
-    source, target = _positions(rows["source"], tasks), _positions(rows["target"], tasks)
+    source, target = _locate_values(rows["source"], tasks), _locate_values(rows["target"], tasks)
     placed = (source >= 0) & (target >= 0)
     result[source[placed], target[placed]] = rows[column].to_numpy()[placed]
     return result
 
 
-def _positions(values: pd.Series, of: Sequence[Any]) -> NDArray[np.intp]:
+def _locate_values(values: pd.Series, of: Sequence[Any]) -> NDArray[np.intp]:
     """Return the index of each value in ``of``; -1 if it is absent."""
     positions: NDArray[np.intp] = pd.Index(of).get_indexer(pd.Index(values))
     return positions

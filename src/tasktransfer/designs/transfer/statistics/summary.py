@@ -90,52 +90,56 @@ def summary(
     for dataset, tasks, groups in by_dataset(deltas, order):
         for model in dict.fromkeys(model for model, _ in groups):
             own = {name: group for (other, name), group in groups.items() if other == model}
-            rows += _of_model(dataset, model, tasks, own, dialogues)
+            rows += _summarise_model(dataset, model, tasks, own, dialogues)
     table = frame("summary", rows)
     table["joint_q"] = false_discovery(table["joint_p"])
     return table
 
 
-def _of_model(
+def _summarise_model(
     dataset: str,
     model: str,
     tasks: Sequence[str],
     groups: Mapping[str, pd.DataFrame],
     dialogues: Mapping[tuple[str, str], ByDialogue],
 ) -> list[tuple[Any, ...]]:
-    packed = {name: _packed(group, tasks) for name, group in groups.items()}
+    packed = {name: _pack_deltas(group, tasks) for name, group in groups.items()}
     most = max(method.values.shape[1] for method in packed.values())
     drawn = generator(dataset, model).random((RESAMPLES, len(tasks), most))
     draws = {name: _resample(method, drawn) for name, method in packed.items()}
-    ranks = _ranks(packed, draws)
+    ranks = _rank_algorithms(packed, draws)
     rows = []
     for name, method in packed.items():
-        widening = _widening(method)
+        widening = _compute_widening(method)
         rank, rank_draws, n_ranked = ranks[name]
         flat = method.values[~np.isnan(method.values)]
-        cells, resampled = _cell_means(method), draws[name]
+        cells, resampled = _compute_cell_means(method), draws[name]
         joint = joint_confidence(groups[name], dialogues)
         rows.append(
             (
                 *(dataset, model, name, len(method.pairs), method.seeds),
-                *_ends(float(cells.mean()), resampled.mean, widening),
+                *_compute_interval(float(cells.mean()), resampled.mean, widening),
                 *(joint.low, joint.high),
-                *_ends(float(_iqm(flat)), resampled.iqm, widening),
-                *_ends(
-                    float(_wins(flat).mean()), resampled.positive, widening, least=0.0, most=1.0
+                *_compute_interval(float(_compute_iqm(flat)), resampled.iqm, widening),
+                *_compute_interval(
+                    float(_score_wins(flat).mean()),
+                    resampled.positive,
+                    widening,
+                    least=0.0,
+                    most=1.0,
                 ),
-                *_ends(
+                *_compute_interval(
                     rank, rank_draws, widening, least=1.0, most=float(len(packed)), symmetric=True
                 ),
                 n_ranked,
-                _pairing(groups[name]),
+                _compute_pairing(groups[name]),
                 *(joint.p, math.nan),
             )
         )
     return rows
 
 
-def _packed(group: pd.DataFrame, tasks: Sequence[str]) -> _Deltas:
+def _pack_deltas(group: pd.DataFrame, tasks: Sequence[str]) -> _Deltas:
     seeds = sorted(group["seed"].unique())
     square = cube(group, tasks, seeds)
     pairs = np.argwhere(~np.isnan(square).all(axis=2))
@@ -149,7 +153,7 @@ def _packed(group: pd.DataFrame, tasks: Sequence[str]) -> _Deltas:
 def _resample(one: _Deltas, drawn: Floats) -> _Draws:
     """Resample seeds; ``drawn`` selects a target's seeds (resamples × targets × seeds, [0, 1))."""
     size = max(1, MOST_VALUES // one.values.size)
-    parts = [_statistics(one, drawn[at : at + size]) for at in range(0, len(drawn), size)]
+    parts = [_compute_statistics(one, drawn[at : at + size]) for at in range(0, len(drawn), size)]
     return _Draws(
         mean=np.concatenate([part.mean for part in parts]),
         iqm=np.concatenate([part.iqm for part in parts]),
@@ -158,7 +162,7 @@ def _resample(one: _Deltas, drawn: Floats) -> _Draws:
     )
 
 
-def _statistics(one: _Deltas, drawn: Floats) -> _Draws:
+def _compute_statistics(one: _Deltas, drawn: Floats) -> _Draws:
     slots = one.values.shape[1]
     which = (drawn[:, one.pairs[:, 1], :slots] * one.counts[:, None]).astype(np.int64)
     values = one.values[np.arange(len(one.pairs))[:, None], which]
@@ -167,13 +171,13 @@ def _statistics(one: _Deltas, drawn: Floats) -> _Draws:
     flat = values[:, there]
     return _Draws(
         mean=cells.mean(axis=1),
-        iqm=_iqm(flat),
-        positive=_wins(flat).mean(axis=1),
+        iqm=_compute_iqm(flat),
+        positive=_score_wins(flat).mean(axis=1),
         cells=cells,
     )
 
 
-def _iqm(values: Floats) -> Floats:
+def _compute_iqm(values: Floats) -> Floats:
     """Return the mean of the middle half along the last axis.
 
     A quarter of the values, rounded down, is cut off at each end.
@@ -182,17 +186,17 @@ def _iqm(values: Floats) -> Floats:
     return result
 
 
-def _wins(values: Floats) -> Floats:
+def _score_wins(values: Floats) -> Floats:
     result: Floats = (values > 0) + 0.5 * (values == 0)
     return result
 
 
-def _cell_means(one: _Deltas) -> Floats:
+def _compute_cell_means(one: _Deltas) -> Floats:
     result: Floats = np.nansum(one.values, axis=1) / one.counts
     return result
 
 
-def _pairing(group: pd.DataFrame) -> float:
+def _compute_pairing(group: pd.DataFrame) -> float:
     """Return the correlation over seeds, within cells, of a run's and its baseline's scores.
 
     NaN with one seed. The higher it is, the more pairing by seed reduces the variance of a delta.
@@ -205,7 +209,7 @@ def _pairing(group: pd.DataFrame) -> float:
     return float((run * baseline).sum()) / spread if spread > _NOTHING else math.nan
 
 
-def _ranks(
+def _rank_algorithms(
     packed: Mapping[str, _Deltas], draws: Mapping[str, _Draws]
 ) -> dict[str, tuple[float, Floats, int]]:
     """Return, by algorithm, mean rank, mean ranks of the resamples, and number of ranked cells."""
@@ -218,18 +222,18 @@ def _ranks(
         return dict.fromkeys(packed, (math.nan, none, 0))
     at = [[rows[pair] for pair in shared] for rows in listed]
     means = np.stack(
-        [_cell_means(method)[i] for method, i in zip(packed.values(), at, strict=True)]
+        [_compute_cell_means(method)[i] for method, i in zip(packed.values(), at, strict=True)]
     )
     drawn = np.stack([method.cells[:, i] for method, i in zip(draws.values(), at, strict=True)])
-    ranks = _mean_ranks(means[:, None])[:, 0]
-    resampled = _mean_ranks(drawn)
+    ranks = _compute_mean_ranks(means[:, None])[:, 0]
+    resampled = _compute_mean_ranks(drawn)
     return {
         name: (float(rank), line, len(shared))
         for name, rank, line in zip(packed, ranks, resampled, strict=True)
     }
 
 
-def _mean_ranks(means: Floats) -> Floats:
+def _compute_mean_ranks(means: Floats) -> Floats:
     """Compute mean ranks over cells from means (algorithms × resamples × cells).
 
     The highest delta has rank 1, and ties share their mean rank. Counting is fast enough for a few
@@ -240,7 +244,7 @@ def _mean_ranks(means: Floats) -> Floats:
     return result
 
 
-def _widening(one: _Deltas) -> float:
+def _compute_widening(one: _Deltas) -> float:
     """Return the factor that widens an interval (see the module's docstring); NaN with one seed."""
     seeds = float(one.counts.mean())
     by_target = [
@@ -252,7 +256,7 @@ def _widening(one: _Deltas) -> float:
     return math.sqrt(seeds / (seeds - 1)) * float(stats.t.ppf(0.975, degrees)) / 1.96
 
 
-def _ends(
+def _compute_interval(
     estimate: float,
     draws: Floats,
     widening: float,

@@ -66,12 +66,14 @@ def top1(
             targets = whole.any(axis=(0, 2))
             test, dev = (np.where(whole, values, np.nan)[:, targets] for values in (test, dev))
             names = [tasks[index] for index in np.flatnonzero(targets)]
-            of_halves = _targets(group, whole[:, targets, 0], tasks, names, seeds, dialogues)
-            rows.append((*key, *_numbers(test, dev), *_heldout(of_halves, key)))
+            of_halves = _build_targets(group, whole[:, targets, 0], tasks, names, seeds, dialogues)
+            rows.append(
+                (*key, *_compute_top1_columns(test, dev), *_average_heldout(of_halves, key))
+            )
     return frame("top1", rows)
 
 
-def _numbers(test: Floats, dev: Floats) -> tuple[Any, ...]:
+def _compute_top1_columns(test: Floats, dev: Floats) -> tuple[Any, ...]:
     """Return the columns before the held-out ones."""
     _, targets, seeds = test.shape
     pairs = int((~np.isnan(test[:, :, 0])).sum())
@@ -81,7 +83,7 @@ def _numbers(test: Floats, dev: Floats) -> tuple[Any, ...]:
     return targets, pairs, seeds, float(best), *mean_over_seeds(chosen_by(dev.mean(axis=2), test))
 
 
-def _targets(
+def _build_targets(
     group: pd.DataFrame,
     whole: npt.NDArray[np.bool_],
     sources: Sequence[str],
@@ -116,7 +118,9 @@ def _targets(
     return result
 
 
-def _heldout(targets: list[Target] | None, key: tuple[str, str, str]) -> tuple[float, float, float]:
+def _average_heldout(
+    targets: list[Target] | None, key: tuple[str, str, str]
+) -> tuple[float, float, float]:
     """Return the mean of the held-out values and its interval."""
     if not targets or targets[0].halves.shape[-1] < 2:
         return np.nan, np.nan, np.nan

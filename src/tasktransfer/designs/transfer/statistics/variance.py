@@ -52,25 +52,26 @@ def variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
         (dataset, *key, *line)
         for dataset, _, groups in by_dataset(deltas, order)
         for key, group in groups.items()
-        for line in _components(group)
+        for line in _compute_components(group)
     ]
     return frame("variance", rows)
 
 
-def _components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
+def _compute_components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
     """Return (component, variance, fraction) for one group."""
-    variances = np.maximum(_moments(group), 0.0)  # NaN stays NaN
+    variances = np.maximum(_estimate_moments(group), 0.0)  # NaN stays NaN
     total = float(np.nansum(variances))
     shares = variances / total if total > 0 else np.full(len(variances), np.nan)
     return list(zip(COMPONENTS, variances.tolist(), shares.tolist(), strict=True))
 
 
-def _moments(group: pd.DataFrame) -> tuple[float, float, float, float]:
+def _estimate_moments(group: pd.DataFrame) -> tuple[float, float, float, float]:
     """Estimate source, target, both and seed before they are cut at 0; NaN if unknown."""
     several = group["seed"].nunique() > 1
-    same_cell = _differences(group, ["source", "target"])
+    same_cell = _sum_differences(group, ["source", "target"])
     same_source, same_target, any_two = (
-        _differences(group, keys) - (_differences(group, [*keys, "seed"]) if several else _NONE)
+        _sum_differences(group, keys)
+        - (_sum_differences(group, [*keys, "seed"]) if several else _NONE)
         for keys in (["source"], ["target"], [])
     )
     seed = same_cell.half_mean
@@ -106,7 +107,7 @@ class _Differences:
 _NONE = _Differences(0, 0.0)
 
 
-def _differences(group: pd.DataFrame, same: Sequence[str]) -> _Differences:
+def _sum_differences(group: pd.DataFrame, same: Sequence[str]) -> _Differences:
     """Sum over all pairs of deltas that have equal values in the given columns."""
     # Centre the values, so that the difference of the two sums below keeps its precision.
     deltas = group["delta"] - group["delta"].mean()

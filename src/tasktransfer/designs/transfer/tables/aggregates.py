@@ -53,15 +53,15 @@ def aggregate(
             - n_pairs: ordered pairs of tasks expected; n_cells, n_expected: cells present and
               expected; n_seeds: seeds present; complete: whether all expected cells are present.
     """
-    cells = _present(deltas)
-    counts = sort_rows(_counts(cells, missing), {key: key for key in GROUP}, order or {})
+    cells = _select_finished_pairs(deltas)
+    counts = sort_rows(_count_cells(cells, missing), {key: key for key in GROUP}, order or {})
     if cells.empty:
         return counts.reindex(columns=[*GROUP, *AGGREGATES, *_COUNTS])
     pairs = cells.groupby(_PAIR, sort=False)[["score", "baseline_score", "delta"]].mean()
     per_seed = cells.groupby([*GROUP, "seed"], sort=False)[["score", "delta"]].mean()
     averages = pairs.groupby(GROUP, sort=False)[["score", "delta"]].mean()
     sigmas = per_seed.groupby(GROUP, sort=False)[["score", "delta"]].std(ddof=1)
-    extremes = _extremes(pairs).groupby(GROUP, sort=False).mean()
+    extremes = _compute_extremes(pairs).groupby(GROUP, sort=False).mean()
     values = extremes.assign(
         average_score=averages["score"],
         average_sigma=sigmas["score"],
@@ -75,11 +75,11 @@ def aggregate(
 _COUNTS = ["n_pairs", "n_cells", "n_expected", "n_seeds", "complete"]
 
 
-def _present(deltas: pd.DataFrame) -> pd.DataFrame:
+def _select_finished_pairs(deltas: pd.DataFrame) -> pd.DataFrame:
     return deltas[(deltas["n_sources"] == 1) & deltas["delta"].notna()]
 
 
-def _extremes(pairs: pd.DataFrame) -> pd.DataFrame:
+def _compute_extremes(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return best and worst source per target, indexed by GROUP and target."""
     with_baseline = pairs.assign(or_baseline=pairs[["score", "baseline_score"]].max(axis=1))
     targets = with_baseline.groupby([*GROUP, "target"], sort=False)
@@ -93,7 +93,7 @@ def _extremes(pairs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _counts(cells: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
+def _count_cells(cells: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
     """Count cells present and expected per group, including groups without any present cell."""
     absent = missing[(missing["n_sources"] == 1) & (missing["algorithm"] != BASELINE)]
     both = pd.concat(

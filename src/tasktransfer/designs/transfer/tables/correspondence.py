@@ -89,12 +89,12 @@ def correspondence(results: Results) -> Correspondence:
     if real and not datasets:
         reason = "the paper's numbers are for few-sample data"
         return Correspondence(frozenset(), {}, reason, metadata)
-    models = _models(runs, tables.missing)
+    models = _match_models(runs, tables.missing)
     nothing = "" if datasets else "no dataset of the study is the paper's"
     return Correspondence(datasets, models if datasets else {}, nothing, metadata)
 
 
-def _models(runs: pd.DataFrame, missing: pd.DataFrame) -> dict[str, str]:
+def _match_models(runs: pd.DataFrame, missing: pd.DataFrame) -> dict[str, str]:
     weights = runs.groupby("model", sort=False)["weights"].unique().to_dict()
     models = {}
     for name in dict.fromkeys([*runs["model"], *missing["model"]]):

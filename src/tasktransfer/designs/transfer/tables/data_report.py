@@ -34,11 +34,11 @@ def as_text(folders: Sequence[Path]) -> str:
     Raises:
         DataError: a folder does not contain prepared instances.
     """
-    generated = _generated(folders)
+    generated = _read_synthetic_flags(folders)
     real = [dataset for dataset, synthetic in generated.items() if not synthetic]
     mark = synthetic_mark(real) if any(generated.values()) else ""
     samples = text_table(task_table(split_statistics(folders)))
-    lengths = text_table(_summary(length_distributions(folders)))
+    lengths = text_table(_summarise_lengths(length_distributions(folders)))
     lines = [f"{mark}Samples per task and split", "", *samples, "", f"{mark}Lengths", "", *lengths]
     return "\n".join(lines) + "\n"
 
@@ -46,9 +46,9 @@ def as_text(folders: Sequence[Path]) -> str:
 def as_json(folders: Sequence[Path]) -> dict[str, Any]:
     """Return the same as plain data: one row per task and split, and a summary of the lengths."""
     return {
-        "synthetic": _generated(folders),
+        "synthetic": _read_synthetic_flags(folders),
         "samples": list(split_statistics(folders)),
-        "lengths": _summary(length_distributions(folders)),
+        "lengths": _summarise_lengths(length_distributions(folders)),
     }
 
 
@@ -61,7 +61,7 @@ def write(folders: Sequence[Path], out: Path) -> list[Path]:
         DataError: a folder does not contain prepared instances.
     """
     out.mkdir(parents=True, exist_ok=True)
-    generated = _generated(folders)
+    generated = _read_synthetic_flags(folders)
     written = []
     frames = {
         "table1": pd.DataFrame(split_statistics(folders)),
@@ -78,13 +78,13 @@ def write(folders: Sequence[Path], out: Path) -> list[Path]:
     return written
 
 
-def _generated(folders: Sequence[Path]) -> dict[str, bool]:
+def _read_synthetic_flags(folders: Sequence[Path]) -> dict[str, bool]:
     """Return, by dataset, whether the release's metadata marks its dialogues as generated."""
     manifests = map(read_manifest, folders)
     return {manifest.dataset: manifest.synthetic for manifest in manifests}
 
 
-def _summary(rows: Sequence[dict[str, str | int]]) -> list[dict[str, str | int]]:
+def _summarise_lengths(rows: Sequence[dict[str, str | int]]) -> list[dict[str, str | int]]:
     """Compute count, mean, median and maximum per dataset and unit."""
     frame = pd.DataFrame(rows, columns=LENGTH_COLUMNS)
     summary: list[dict[str, str | int]] = []

@@ -40,8 +40,8 @@ def multi_source_gain(deltas: pd.DataFrame, missing: pd.DataFrame | None = None)
     lost = several.iloc[:0] if missing is None else missing[missing["n_sources"] > 1]
     if several.empty and lost.empty:
         return pd.DataFrame(columns=COLUMNS)
-    multi = _multi_means(several, lost)
-    joined = multi.merge(_single_means(measured, multi), on=_GROUP, how="left")
+    multi = _compute_multi_means(several, lost)
+    joined = multi.merge(_average_single_sources(measured, multi), on=_GROUP, how="left")
     joined["n_singles"] = joined["n_singles"].fillna(0).astype("int64")
     joined["difference"] = joined["multi_delta"] - joined["single_delta"]
     joined["complete"] = (
@@ -52,7 +52,7 @@ def multi_source_gain(deltas: pd.DataFrame, missing: pd.DataFrame | None = None)
     return joined[COLUMNS]
 
 
-def _multi_means(several: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
+def _compute_multi_means(several: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
     """Compute means over seeds of multi-source runs, and count finished and planned seeds.
 
     A run whose baseline is missing is in ``lost`` and not in ``several``.
@@ -68,7 +68,7 @@ def _multi_means(several: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
     return multi.reset_index()
 
 
-def _single_means(measured: pd.DataFrame, multi: pd.DataFrame) -> pd.DataFrame:
+def _average_single_sources(measured: pd.DataFrame, multi: pd.DataFrame) -> pd.DataFrame:
     """Average, over a multi-source run's sources, the mean delta of each source over seeds."""
     singles = (
         measured[measured["n_sources"] == 1]

@@ -77,7 +77,7 @@ def table3(results: Results) -> pd.DataFrame | None:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS3``;
         None if no multi-source run is finished or planned.
     """
-    return _compared(results, MEASURES3, published.table3())
+    return _attach_published(results, MEASURES3, published.table3())
 
 
 def table6(results: Results) -> pd.DataFrame | None:
@@ -87,16 +87,16 @@ def table6(results: Results) -> pd.DataFrame | None:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS6``;
         None if no multi-source run is finished or planned.
     """
-    return _compared(results, MEASURES6, published.table6(), also=list(ALSO6))
+    return _attach_published(results, MEASURES6, published.table6(), also=list(ALSO6))
 
 
-def _compared(
+def _attach_published(
     results: Results, measures: Sequence[str], values: pd.DataFrame, also: Sequence[str] = ()
 ) -> pd.DataFrame | None:
-    rows = _gains(results)
+    rows = _compute_gains(results)
     if rows is None:
         return None
-    agreement = _agreement(rows)
+    agreement = _compare_sources(rows)
     ours = rows[[*_ROW, *measures, *_COUNTS]]
     if (agreement == "other").all():
         return ours
@@ -110,7 +110,7 @@ def _compared(
     return frame.assign(**columns, **{str(name): reasons_of[name] for name in reasons_of})
 
 
-def _agreement(rows: pd.DataFrame) -> pd.Series:
+def _compare_sources(rows: pd.DataFrame) -> pd.Series:
     """Return for each row whether its sources are the paper's; see ``published.same_sources``."""
     agreement = [
         published.same_sources(str(target), str(source).split("+"))
@@ -119,13 +119,13 @@ def _agreement(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(agreement, rows.index, dtype=object)
 
 
-def _gains(results: Results) -> pd.DataFrame | None:
+def _compute_gains(results: Results) -> pd.DataFrame | None:
     """Return ``multi_source_gain`` in the study's order, with these tables' column names."""
     gains = multi_source_gain(results.tables.deltas, results.tables.missing)
     if gains.empty:
         return None
     gains = sort_rows(gains, _SORTED_BY, results.metadata.order)
-    names = _short(gains, results.metadata)
+    names = _map_short_names(gains, results.metadata)
     return gains.assign(short=gains["target"].map(names)).rename(
         columns={
             "difference": "gain",
@@ -135,21 +135,21 @@ def _gains(results: Results) -> pd.DataFrame | None:
     )
 
 
-def _short(frame: pd.DataFrame, metadata: Metadata) -> dict[str, str]:
+def _map_short_names(frame: pd.DataFrame, metadata: Metadata) -> dict[str, str]:
     sources = [task for joined in frame["source"] for task in str(joined).split("+")]
     return short_names(dict.fromkeys([*frame["target"], *sources]), shorts(metadata))
 
 
 def notes3(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
     """Return the notes of Table 3."""
-    return [_choice(metadata), *_remarks(frame, comparable, "Table 3")]
+    return [_describe_choice(metadata), *_list_remarks(frame, comparable, "Table 3")]
 
 
 def notes6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
     """Return the notes of Table 6, including those on the paper's numbers."""
-    notes = [_choice(metadata), *_remarks(frame, comparable, "Table 6")]
+    notes = [_describe_choice(metadata), *_list_remarks(frame, comparable, "Table 6")]
     if compared(frame):
-        names = _short(frame, metadata)
+        names = _map_short_names(frame, metadata)
         noted = frame[frame["published_note"].notna()]
         notes += [
             f"* {names[row['target']]}, {row['model']}, {algorithm_label(str(row['algorithm']))}: "
@@ -167,20 +167,20 @@ _CHOICES = {
 }
 
 
-def _choice(metadata: Metadata) -> str:
+def _describe_choice(metadata: Metadata) -> str:
     chooser = metadata.facts.get(SOURCES_CHOSEN_BY, "")
     selector = f"Targets were chosen by dev scores, their sources by the selector {chooser}."
     return _CHOICES.get(chooser, selector if chooser else "")
 
 
-def _remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -> list[str]:
+def _list_remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -> list[str]:
     told = []
     if not frame["complete"].all():
         told.append(
             f"{INCOMPLETE}: computed from fewer seeds or single sources than planned "
             "(present/expected)."
         )
-    agreement = _agreement(frame)
+    agreement = _compare_sources(frame)
     if compared(frame):
         told.append(f"Published: the paper's {which}, for rows with the paper's sources.")
         if (agreement == "as far as legible").any():
@@ -205,44 +205,52 @@ _TAIL = ("Seeds", "Singles")
 
 def layout3(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """Lay out one line per row; the published value and the difference have their own columns."""
-    head = ("Gain", *_more(frame, "gain"))
-    return _layout(frame, metadata, {"gain": head})
+    head = ("Gain", *_list_published_titles(frame, "gain"))
+    return _build_layout(frame, metadata, {"gain": head})
 
 
 def layout6(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """Lay out one line per row; published values and differences have their own columns."""
     titles = {
-        "single_source_delta": ("Singles'\nmean Δ", *_more(frame, "single_source_delta")),
-        "multi_source_delta": ("All sources\ntogether Δ", *_more(frame, "multi_source_delta")),
+        "single_source_delta": (
+            "Singles'\nmean Δ",
+            *_list_published_titles(frame, "single_source_delta"),
+        ),
+        "multi_source_delta": (
+            "All sources\ntogether Δ",
+            *_list_published_titles(frame, "multi_source_delta"),
+        ),
     }
-    return _layout(frame, metadata, titles)
+    return _build_layout(frame, metadata, titles)
 
 
-def _more(frame: pd.DataFrame, measure: str) -> tuple[str, ...]:
+def _list_published_titles(frame: pd.DataFrame, measure: str) -> tuple[str, ...]:
     """Return the column titles of a measure's published value and difference."""
     beside = {"published": "Published", "difference": "Diff."}
     return tuple(title for name, title in beside.items() if f"{name}_{measure}" in frame)
 
 
-def _layout(
+def _build_layout(
     frame: pd.DataFrame, metadata: Metadata, measures: Mapping[str, tuple[str, ...]]
 ) -> Layout:
-    names = _short(frame, metadata)
+    names = _map_short_names(frame, metadata)
     entries = [
-        (f"{row['dataset']} {row['target']}", (_line(row, names, list(measures)),))
+        (f"{row['dataset']} {row['target']}", (_format_line(row, names, list(measures)),))
         for row in frame.to_dict("records")
     ]
     head = (*_HEAD, *(title for titles in measures.values() for title in titles), *_TAIL)
     return Layout(head, len(_HEAD), blocks_of(entries))
 
 
-def _line(row: Mapping[Hashable, Any], names: Mapping[str, str], measures: list[str]) -> Line:
+def _format_line(
+    row: Mapping[Hashable, Any], names: Mapping[str, str], measures: list[str]
+) -> Line:
     mark = "" if row["complete"] else INCOMPLETE
     numbers: list[str] = []
     for measure in measures:
         numbers.append(delta(row[measure]))
         if f"published_{measure}" in row:
-            numbers += _published(row, measure)
+            numbers += _format_published(row, measure)
     return (
         str(row["dataset"]),
         names[row["target"]],
@@ -255,7 +263,7 @@ def _line(row: Mapping[Hashable, Any], names: Mapping[str, str], measures: list[
     )
 
 
-def _published(row: Mapping[Hashable, Any], measure: str) -> list[str]:
+def _format_published(row: Mapping[Hashable, Any], measure: str) -> list[str]:
     """Return the paper's value, and the difference if there is one."""
     sources = str(row["source"]).split("+")
     agreement = published.same_sources(str(row["target"]), sources)

@@ -32,11 +32,11 @@ def short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str, st
     whole name.
     """
     listed = list(tasks)
-    names = {task: shorts.get(task) or _initials(task) for task in listed}
+    names = {task: shorts.get(task) or _take_initials(task) for task in listed}
     taken = list(names.values())
     return {task: name if taken.count(name) == 1 else task for task, name in names.items()}
 
 
-def _initials(task: str) -> str:
+def _take_initials(task: str) -> str:
     words = [word for word in task.split("_") if word]
     return "".join(word[0].upper() for word in words) if len(words) > 1 else task

@@ -63,7 +63,7 @@ def table1(results: Results) -> pd.DataFrame | None:
     Returns:
         One row per dataset and task of the study, columns as in ``COLUMNS``; None without tasks.
     """
-    sizes = _with_absent_tasks(results)
+    sizes = _add_absent_tasks(results)
     if sizes.empty:
         return None
     named = zip(sizes["dataset"], sizes["task"], strict=True)
@@ -75,7 +75,9 @@ def table1(results: Results) -> pd.DataFrame | None:
             "task": sizes["task"],
             "short": sizes["task"].map(short),
             "task_type": [card and _KINDS[card.kind] for card in cards],
-            "metrics": [card and ";".join(map(_metric, card.paper_metrics)) for card in cards],
+            "metrics": [
+                card and ";".join(map(_format_metric, card.paper_metrics)) for card in cards
+            ],
             **{split: sizes[split].astype("float64") for split in SPLITS},
         }
     )
@@ -89,7 +91,7 @@ def table1(results: Results) -> pd.DataFrame | None:
     )
 
 
-def _with_absent_tasks(results: Results) -> pd.DataFrame:
+def _add_absent_tasks(results: Results) -> pd.DataFrame:
     """Return the sizes, and the planned tasks without a record yet, in the study's order."""
     planned = results.tables.missing[["dataset", "target"]].rename(columns={"target": "task"})
     tasks = pd.concat([results.tables.sizes, planned], ignore_index=True)
@@ -97,7 +99,7 @@ def _with_absent_tasks(results: Results) -> pd.DataFrame:
     return sort_rows(tasks, {"dataset": "dataset", "task": "task"}, results.metadata.order)
 
 
-def _metric(key: str) -> str:
+def _format_metric(key: str) -> str:
     """Return a metric in the paper's spelling: ``micro_multilabel_f1`` → micro-F1."""
     if key.endswith("token_f1"):
         return "token-F1"
@@ -119,18 +121,18 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
 
 def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """Lay out one line per task; below it, if available, the paper's line and the difference."""
-    entries = [(str(row["dataset"]), _entry(row)) for row in frame.to_dict("records")]
+    entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 6, blocks_of(entries))
     return whole if compared(frame) else whole.without(_HEAD.index(""), _HEAD.index("Original"))
 
 
-def _entry(row: Mapping[Hashable, Any]) -> Entry:
+def _build_entry(row: Mapping[Hashable, Any]) -> Entry:
     first = (
         str(row["dataset"]),
         str(row["task"]),
         str(row["short"]),
         row["task_type"] if isinstance(row["task_type"], str) else DASH,
-        _listed(row["metrics"]),
+        _format_metrics(row["metrics"]),
     )
     ours = (*first, "ours", "", *(count(row[split]) for split in SPLITS))
     if pd.isna(row.get("published_test")):
@@ -138,7 +140,7 @@ def _entry(row: Mapping[Hashable, Any]) -> Entry:
     paper = (
         *("", "", ""),
         row["published_task_type"],
-        _listed(row["published_metrics"]),
+        _format_metrics(row["published_metrics"]),
         "published",
         count(row["published_original_samples"]),
         *(count(row[f"published_{split}"]) for split in SPLITS),
@@ -149,6 +151,6 @@ def _entry(row: Mapping[Hashable, Any]) -> Entry:
     return ours, paper, (*("",) * 5, "difference", "", *off)
 
 
-def _listed(metrics: object) -> str:
+def _format_metrics(metrics: object) -> str:
     # pandas replaces None by NaN if other rows have text
     return metrics.replace(";", ", ") if isinstance(metrics, str) else DASH

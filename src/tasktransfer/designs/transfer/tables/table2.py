@@ -89,7 +89,7 @@ def table2(results: Results) -> pd.DataFrame | None:
     """
     tables, metadata = results.tables, results.metadata
     frame = aggregate(tables.deltas, tables.missing, metadata.order)
-    asked = _asked(results.prompted)
+    asked = _build_prompted_rows(results.prompted)
     if frame.empty:
         return asked
     trained = with_published(
@@ -99,12 +99,12 @@ def table2(results: Results) -> pd.DataFrame | None:
         GROUP,
         correspondence(results),
         also=list(ALSO),
-        differs=_other_pairs,
+        differs=_describe_pair_difference,
     )
     return trained if asked is None else pd.concat([trained, asked], ignore_index=True)
 
 
-def _asked(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
+def _build_prompted_rows(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
     """Return one row per prompted model and number of shots: its mean over a dataset's tasks.
 
     These rows involve no transfer, so they have neither a delta nor a best source.
@@ -127,7 +127,7 @@ def _asked(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
     return rows.assign(**absent)[[*names, *ASKED_COLUMNS]]
 
 
-def _other_pairs(row: Mapping[str, Any]) -> str:
+def _describe_pair_difference(row: Mapping[str, Any]) -> str:
     """Return how the averaged pairs differ from the paper's; empty if they do not."""
     tasks = int((published.table1()["dataset"] == row["dataset"]).sum())
     pairs = tasks * (tasks - 1)
@@ -162,13 +162,13 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
 
 def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """Lay out one line per row; below it, if available, the paper's line and the difference."""
-    entries = [(str(row["dataset"]), _entry(row)) for row in frame.to_dict("records")]
+    entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 4, blocks_of(entries))
     beside = any(len(entry) > 1 for _, entry in entries)
     return whole if beside else whole.without(_HEAD.index(""))
 
 
-def _entry(row: Mapping[Hashable, Any]) -> Entry:
+def _build_entry(row: Mapping[Hashable, Any]) -> Entry:
     mark = "" if row["complete"] else INCOMPLETE
     if not pd.isna(row.get("seen")):
         unread = f", {row['unreadable']:.0f} % unreadable" if row["unreadable"] > NOTED else ""
