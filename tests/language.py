@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -71,33 +70,38 @@ def verb_first_share() -> float:
     return sum(word in VERBS | PREFIXES for word in first) / len(first)
 
 
-def count_phrases(patterns: dict[str, str]) -> Counter[str]:
-    """Count the matches of named patterns in pages, docstrings, messages and help texts."""
-    texts = [*_pages(), *_docstrings_and_messages()]
-    return Counter(
-        {
-            name: sum(len(re.findall(pattern, text, re.IGNORECASE)) for text in texts)
-            for name, pattern in patterns.items()
-        }
-    )
+def find_phrases(pattern: str) -> list[str]:
+    """Return the matches of a pattern in pages, docstrings, messages and help texts, each with its
+    file and the words around it."""
+    return [
+        f"{file.relative_to(ROOT)}: …{text[max(match.start() - 40, 0) : match.end() + 40]}…"
+        for file, text in _texts()
+        for match in re.finditer(pattern, text, re.IGNORECASE)
+    ]
 
 
-def _pages() -> Iterator[str]:
+@cache
+def _texts() -> tuple[tuple[Path, str], ...]:
+    return (*_pages(), *_docstrings_and_messages())
+
+
+def _pages() -> Iterator[tuple[Path, str]]:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:
         if not {"decisions", "development"} & set(page.parts):
-            yield re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+            yield page, re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
 
 
-def _docstrings_and_messages() -> Iterator[str]:
+def _docstrings_and_messages() -> Iterator[tuple[Path, str]]:
     for file in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Module | ast.ClassDef | Function):
-                yield ast.get_docstring(node) or ""
+                yield file, ast.get_docstring(node) or ""
             elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-                yield from map(_literal, node.exc.args)
+                yield from ((file, _literal(part)) for part in node.exc.args)
             elif isinstance(node, ast.Call):
-                yield from (_literal(k.value) for k in node.keywords if k.arg == "help")
+                help_texts = [k.value for k in node.keywords if k.arg == "help"]
+                yield from ((file, _literal(part)) for part in help_texts)
 
 
 def _literal(node: ast.expr) -> str:

@@ -35,9 +35,9 @@ _LINE_ENDS = {ord("\n"): "\\n", ord("\t"): "\\t"}
 
 
 def escape_text(text: str) -> str:
-    """Return a text that is safe on a terminal.
+    r"""Return a text that is safe on a terminal.
 
-    Invisible characters and control sequences are escaped, as in ``\\x1b``. Line ends and tabs
+    Invisible characters and control sequences are escaped, as in ``\x1b``. Line ends and tabs
     stay.
     """
     return _UNSAFE.sub(lambda match: ascii(match[0])[1:-1], text)

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import pytest
+
 import language
 
-IMPERATIVE_FLOOR, VERB_FIRST_FLOOR, QUESTION_CEILING = 0.46, 0.28, 0.10
-"""Measured shares of function docstrings and names. After an improvement, put in the new value.
-The aims are 0.90, 0.60 and 0."""
+IMPERATIVE_FLOOR, VERB_FIRST_FLOOR, QUESTION_CEILING = 0.98, 0.59, 0.0
+"""Fractions of function docstrings and function names. After an improvement, enter the new value.
+The goals are 0.90, 0.60 and 0."""
 
-CEILINGS: dict[str, tuple[str, int]] = {}
-"""Phrase → pattern and how often it occurs at most. Lower a number when an occurrence goes."""
+CEILINGS = {
+    "told from": (r"\btold (from|apart)\b", 0),
+    "surely": (r"\bsurely\b", 0),
+    "cannot be told": (r"\bcan(not)? be told\b", 0),
+    "asked model": (r"\basked models?\b|\bmodels? that (is|are) asked\b", 0),
+    "written answers": (r"\bwritten answers?\b", 0),
+    "stands beside": (r"\bstands? (beside|in for)\b", 0),
+    "held against": (r"\bheld against\b", 0),
+    "made of": (r"\bmade of\b", 0),
+    "so many": (r"\bso (many|long)\b(?! and)", 0),
+    "nobody": (r"\bnobody\b", 0),
+    "anew": (r"\banew\b|\bonce more\b", 0),
+    "a row a run": (r"\b(one|a) (row|line|file|run|task|figure) an? \w+\b(?! of)", 0),
+    "right answers": (r"\bright answers?\b", 0),
+    "but for": (r"\bbut for\b", 0),
+    "where there is": (r"\bwhere there (is|are)\b", 0),
+    "None:": (r"\bNone: ", 0),
+    "what it costs": (r"\bwhat (it|they) costs?\b", 0),
+    "stand-in": (r"\bstand-ins?\b", 1),  # the glossary names the former word
+}
+"""Phrase → pattern, and how often it may occur in pages, docstrings, messages and help texts. Where
+a match is right English, the number says how many such there are."""
 
 
 def test_docstrings_begin_with_a_verb() -> None:
@@ -21,7 +43,8 @@ def test_names_of_functions_begin_with_a_verb() -> None:
     assert language.verb_first_share() >= VERB_FIRST_FLOOR
 
 
-def test_phrases_of_the_former_dialect_become_fewer() -> None:
-    counts = language.count_phrases({name: pattern for name, (pattern, _) in CEILINGS.items()})
-    risen = {name: count for name, count in counts.items() if count > CEILINGS[name][1]}
-    assert not risen, "say it in the field's words; see CONTRIBUTING, How we write"
+@pytest.mark.parametrize("phrase", CEILINGS)
+def test_phrases_of_the_former_dialect_do_not_return(phrase: str) -> None:
+    pattern, most = CEILINGS[phrase]
+    matches = language.find_phrases(pattern)
+    assert len(matches) <= most, "\n".join(matches)

@@ -39,8 +39,10 @@ class GroupedParser(Parser):
 
 
 def replace_job(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
-    """Return the arguments without a leading ``job``. ``job`` alone prints the list of its steps
-    and exits."""
+    """Return the arguments without a leading ``job``.
+
+    ``job`` alone prints the list of its steps and exits.
+    """
     if list(words[:1]) != [JOB]:
         return list(words)
     summaries = command_summaries(parser)

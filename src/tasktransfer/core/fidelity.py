@@ -45,8 +45,11 @@ class Fidelity:
 
     @property
     def identity(self) -> str | dict[str, Any]:
-        """Representation in an identity: the name of a setting that records have always had, else
-        the switches that differ from their default."""
+        """Representation in an identity.
+
+        It is the name of a setting that records have always had, else the switches that differ from
+        their default.
+        """
         for name, switches in _NAMED.items():
             if self == switches:
                 return name

@@ -97,8 +97,10 @@ def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> 
 
 
 def longest_answer(tokenizer: Tokenizer, task: Task, family: Family) -> int:
-    """Return the maximum number of generated tokens: the longest label, or the card's limit for
-    free text."""
+    """Return the maximum number of generated tokens.
+
+    It is the length of the longest label, or the card's limit for free text.
+    """
     if task.kind in ("span", "multi_label", "reply"):
         return task.prompt.max_answer_tokens
     return max(len(ids) for ids in answer_ids(tokenizer, label_words(task), family))

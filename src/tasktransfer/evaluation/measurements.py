@@ -63,8 +63,7 @@ class Measuring:
         return read_split(self.encoded, task, "train").limited(instances or self.instances)
 
     def loaded(self, *tasks: Task) -> tuple[FamilyModel, Setup]:
-        """Load the model with heads for the given tasks, or with its own task's head if none are
-        given.
+        """Load the model with heads for the given tasks, or for its own task if none are given.
 
         Heads of tasks that it was not trained on are initialised at random.
         """

@@ -53,10 +53,10 @@ _OTHER_FORMATS = {
 
 
 class TextLines:
-    """The lines of a file with their numbers from 1, with line ends, and notes about them.
+    r"""The lines of a file with their numbers from 1, with line ends, and notes about them.
 
     Args:
-        newline: "\\n" if only a line feed ends a line, "" if a single carriage return does, too.
+        newline: "\n" if only a line feed ends a line, "" if a single carriage return does, too.
     """
 
     def __init__(self, path: Path, newline: Literal["\n", ""] = "\n") -> None:

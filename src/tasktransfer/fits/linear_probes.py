@@ -219,8 +219,10 @@ class _Line:
 
 @dataclass
 class _Search:
-    """The memory of L-BFGS (Nocedal and Wright 2006, algorithm 7.4), for one joint problem or one
-    problem per label."""
+    """The memory of L-BFGS (Nocedal and Wright 2006, algorithm 7.4).
+
+    It holds one joint problem, or one problem per label.
+    """
 
     pairs: list[tuple[Floats, Floats, Floats]]
     separate: bool

@@ -90,8 +90,10 @@ def fit_mlp(
 
 
 def log_loss(probable: Floats, wanted: npt.NDArray[np.int64], *, one: bool) -> float:
-    """Return the mean over rows of the negative log-probability of the gold class, or of all gold
-    binary values."""
+    """Return the mean negative log-probability of the gold class over rows.
+
+    With several binary values per row, it is that of all of them.
+    """
     sure = np.clip(probable, 1e-12, 1 - 1e-12)
     right = np.where(wanted == 1, np.log(sure), 0.0 if one else np.log1p(-sure))
     return -float(right.sum(axis=1).mean())

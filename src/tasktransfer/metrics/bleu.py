@@ -1,6 +1,6 @@
-"""AVG BLEU: the mean of cumulative corpus BLEU-1 to -4 with one reference per reply (Rashkin et
-al., section 5.1).
+"""AVG BLEU: the mean of cumulative corpus BLEU-1 to -4 with one reference per reply.
 
+It is defined in section 5.1 of Rashkin et al.
 BLEU-n is the geometric mean of the precisions of 1- to n-grams, times the brevity penalty of the
 corpus. It is computed from sums over replies: correct n-grams, all n-grams, and words.
 """

@@ -217,8 +217,7 @@ class Encoder:
             self.adapters.save(folder)
 
     def load_heads(self, file: Path) -> None:
-        """Load the heads of the tasks that this model and its parent have in common, and their
-        adapters."""
+        """Load the heads of the tasks that this model and its parent share, and their adapters."""
         for name, tensor in read_weights(file).items():
             task = name.rsplit(".", 1)[0]
             if task in self.tasks:
@@ -227,8 +226,10 @@ class Encoder:
             self.adapters.load(file.parent)
 
     def _has_unrestricted_edges(self, task: str) -> bool:
-        """Return whether start and end are selected among all tokens of the padded batch, as in the
-        toolkit."""
+        """Return whether start and end are selected among all tokens of the padded batch.
+
+        The toolkit does so.
+        """
         return self.fidelity.span_choice == "edges" and self.tasks[task].kind == "span"
 
     # --- forward --------------------------------------------------------------------------------

@@ -56,8 +56,10 @@ class FamilyModel(Protocol):
 
     @property
     def side_by_side(self) -> bool:
-        """Whether several threads can compute at once without random numbers that depend on their
-        timing."""
+        """True if several threads can compute at once.
+
+        Their timing then changes no random numbers.
+        """
         ...
 
     def start_training(self) -> None:

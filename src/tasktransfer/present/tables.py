@@ -1,5 +1,7 @@
-"""Declared tables: computed from a study's frames, laid out, and written as CSV, Markdown, LaTeX,
-Parquet and HTML."""
+"""Declared tables: computed from a study's frames, laid out, and written in five formats.
+
+The formats are CSV, Markdown, LaTeX, Parquet and HTML.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Prompt templates of the tasks on DailyDialog for language models without fine-tuning, two per
-task.
+"""Prompt templates of DailyDialog's tasks for language models without fine-tuning, two per task.
 
 They are ours: the paper prompts no model.
 """

@@ -1,5 +1,7 @@
-"""Frames of a study, and rows of its correlations: Tables III, IV and VIII, differences, experts
-and ceilings."""
+"""Frames of a study, and rows of its correlations.
+
+They make Tables III, IV and VIII, and the tables of differences, experts and ceilings.
+"""
 
 from __future__ import annotations
 

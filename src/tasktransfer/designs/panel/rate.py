@@ -1,5 +1,7 @@
-"""A trained panel as a metric: ratings of responses by each expert, the panel, the merged model and
-the twin."""
+"""A trained panel as a metric.
+
+Responses are rated by each expert, the panel, the merged model and the twin.
+"""
 
 from __future__ import annotations
 

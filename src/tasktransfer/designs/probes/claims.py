@@ -1,5 +1,8 @@
-"""The paper's claim as numbers: the correlation of BLEU with probe F1, and the agreement of probes
-on the ranking of models."""
+"""The paper's claim as numbers.
+
+They are the correlation of BLEU with probe F1, and the agreement of probes on the ranking of
+models.
+"""
 
 from __future__ import annotations
 

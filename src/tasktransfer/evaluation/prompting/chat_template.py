@@ -190,8 +190,7 @@ def missing_turn(text: str, turns: Sequence[str]) -> str | None:
 
 
 def pin_date(template: str) -> str:
-    """Return the template with a macro in front that makes ``strftime_now`` format
-    ``TEMPLATE_DATE``."""
+    """Return the template with ``strftime_now`` fixed to ``TEMPLATE_DATE`` by a macro in front."""
     return _DATE_MACRO + template if DATE_FUNCTION in template else template
 
 

@@ -210,8 +210,10 @@ class CausalModel:
         return rows[0][: max(0, min(shared, min(map(len, rows)) - 1))]
 
     def _batches(self, rows: Sequence[Ids], head: int, tokens: int) -> Iterator[list[int]]:
-        """Yield the indices of rows of similar length, in batches whose computation and cache fit
-        the token budget."""
+        """Yield the indices of rows of similar length, in batches that fit the token budget.
+
+        The budget covers the computation and the cache.
+        """
         batch: list[int] = []
         for n in sorted(range(len(rows)), key=lambda n: -len(rows[n])):
             longest = len(rows[batch[0]] if batch else rows[n])
@@ -254,8 +256,10 @@ class CausalModel:
         return self._last_cache
 
     def _forward(self, ids: Tensor, mask: Tensor, cache: Any, last: int) -> tuple[Tensor, Any]:
-        """Return the float32 logits (rows, ``last``, vocabulary) of the last tokens, and the keys
-        and values."""
+        """Return the logits of the last tokens, and the keys and values.
+
+        Logits have the shape (rows, ``last``, vocabulary), in float32.
+        """
         places = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
         more = {"position_ids": places, "logits_to_keep": last}
         output = self.module(

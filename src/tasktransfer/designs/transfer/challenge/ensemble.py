@@ -7,14 +7,14 @@ seed with the best dev score: ``values`` come in that order.
 prediction     majority                            mean
 =============  ==================================  ==============================================
 integer        the label that most seeds gave      the same: of votes per label the mean is
-                                                   highest where there are most
+                                                   highest for the label with most votes
 list of 0/1    the list that most seeds gave       the mean of each entry, 1 above one half; at
                                                    one half as the best seed has it; where that
                                                    leaves no label at all, the majority's list
 string         the answer that most seeds gave,    the answer that agrees most with all seeds':
                compared as the metrics do          the highest mean of the task's score for one
                (case, punctuation, articles and    instance (token-F1, or exact match), each of
-               white space do not count)           the others taken as the right answer
+               white space do not count)           the others taken as the gold answer
 =============  ==================================  ==============================================
 
 -1, no valid answer, is outvoted by any label. A trait is an answer of its own.

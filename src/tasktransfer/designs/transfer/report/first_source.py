@@ -1,5 +1,8 @@
-"""The best source to train on before a target: its gain, the uncertainty of that gain, and the
-seeds or test dialogues that a significant result would need."""
+"""The best source to train on before a target.
+
+The sentences give its gain, the uncertainty of that gain, and the seeds or test dialogues that a
+significant result would need.
+"""
 
 from __future__ import annotations
 

@@ -38,8 +38,10 @@ def find_unlearned(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_unlearned(runs: pd.DataFrame, reference: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence about the baselines that have not learned; none if all have, or if no
-    reference is known."""
+    """Yield a sentence about the baselines that have not learned.
+
+    Nothing is yielded if all have learned, or if no reference is known.
+    """
     if reference.empty or runs.empty:
         return
     compared = find_unlearned(runs, reference)
