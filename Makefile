@@ -13,7 +13,7 @@ VALIDATOR := .venv/every-eval-ever
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help docs demo demo-empathetic demo-panel demo-probes figures test system unit lint test-floor test-newest format schemas minilm models bench clean
+.PHONY: help docs demo demo-empathetic demo-panel demo-probes figures test test-slow system unit lint test-floor test-newest format schemas minilm models bench clean
 
 help: ## print this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -87,7 +87,11 @@ system: ## install system packages for some tests, if permitted
 
 unit: export HF_HUB_OFFLINE := 1
 unit: $(SETUP) $(NO_TORCH) $(VALIDATOR) ## run the tests only; PYTEST='-k plan' selects some
-	pytest $(PYTEST)
+	pytest -m 'not slow' $(PYTEST)
+
+test-slow: export HF_HUB_OFFLINE := 1
+test-slow: $(SETUP) ## the slow tests: hostile data sets, and a run for every config key
+	pytest -m slow $(PYTEST)
 
 docs: $(SETUP) ## build the documentation site, build/site/index.html
 	python docs/build_site.py

@@ -171,6 +171,7 @@ def test_the_tests_that_are_named_are_there() -> None:
         assert function in functions, f"{key}: {name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_of_every_key_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

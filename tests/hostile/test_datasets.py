@@ -29,6 +29,7 @@ def test_there_are_enough() -> None:
     assert len(CASES) > 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_hostile_dataset(case: Case, process: Worker, tmp_path: Path) -> None:
     names = case.build(tmp_path)
