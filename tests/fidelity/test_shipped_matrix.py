@@ -172,7 +172,7 @@ def test_no_selector_is_told_from_random_or_source_mean(regret: pd.DataFrame) ->
     assert (regret["n_targets"] == 17).all()
     assert not (regret["to_source_mean_q"] <= 0.05).any()
     assert regret["to_random_q"].min() > 0.05
-    assert f"(smallest q to random: {regret['to_random_q'].min():.2f})" in SELECTION
+    assert f"(smallest q against random: {regret['to_random_q'].min():.2f})" in SELECTION
     least = regret.loc[regret.groupby("algorithm")["value"].idxmin(), "selector"]
     assert set(least) == {"taskemb"}
 

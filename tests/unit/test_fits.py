@@ -91,7 +91,9 @@ def test_what_cannot_be_learnt_is_refused(task: str, instances: list[Instance], 
 def test_unknown_names_say_which_there_are() -> None:
     with pytest.raises(ConfigError, match="unknown learner 'fasttxt'; choose one of logistic"):
         learner_named("fasttxt", {})
-    with pytest.raises(ConfigError, match="no recipe is named 'perturb'; there are prepend_labels"):
+    with pytest.raises(
+        ConfigError, match="no recipe is named 'perturb'; available: prepend_labels"
+    ):
         recipe_named("perturb", {})
 
 

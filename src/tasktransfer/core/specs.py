@@ -155,7 +155,7 @@ class ModelSpec:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Fields that change numbers."""
+        """Fields that affect results."""
         own: dict[str, Any] = {
             "family": self.family,
             "weights": self.weights,

@@ -102,5 +102,5 @@ def recipe_named(name: str, more: Mapping[str, Recipe]) -> Recipe:
     """
     recipes = {**RECIPES, **more}
     if name not in recipes:
-        raise ConfigError(f"no recipe is named {name!r}; there are {', '.join(recipes)}")
+        raise ConfigError(f"no recipe is named {name!r}; available: {', '.join(recipes)}")
     return recipes[name]

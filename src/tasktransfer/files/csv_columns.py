@@ -140,6 +140,6 @@ class Columns:
             if len(name.split()) >= LONG_NAME_WORDS or len(name) >= LONG_NAME_CHARACTERS
         ]
 
-    def has_enclosed_labels(self) -> bool:
+    def has_quoted_labels(self) -> bool:
         """Return whether repeated values are enclosed in quotation marks."""
         return any(column.enclosed and column.repeats for column in self.columns)

@@ -200,7 +200,7 @@ class _Look:
     @property
     def can_be_literal(self) -> bool:
         """True if no cell shows that a program has enclosed cells in quotation marks."""
-        return not self.escaped and not self.columns.has_enclosed_labels()
+        return not self.escaped and not self.columns.has_quoted_labels()
 
     @property
     def contradiction(self) -> str:

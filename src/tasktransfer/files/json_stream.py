@@ -58,7 +58,9 @@ class JsonCursor:
             if self._at < len(self._buffer) or self._is_last:
                 return self._buffer[self._at : self._at + 1]
             if skipped > MAX_LENGTH:
-                raise self.error(f"more than {MAX_LENGTH:,} blanks and line ends", "remove them")
+                raise self.error(
+                    f"more than {MAX_LENGTH:,} consecutive spaces and line breaks", "remove them"
+                )
             self._read_more()
 
     def take(self, marks: str) -> str:

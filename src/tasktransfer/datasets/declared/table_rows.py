@@ -257,7 +257,7 @@ def _replace_numbers(value: Any, feature: Any, location: Location) -> Any:
     if feature.get("_type") == "ClassLabel" and isinstance(value, int):
         names = feature.get("names") or []
         if value >= len(names) or value < -1:
-            raise location.error(f"label {value} has no name, and the file names {len(names)}")
+            raise location.error(f"label {value} has no name: the file defines {len(names)} names")
         return None if value == -1 else names[value]
     inner = feature.get("feature", feature)
     if isinstance(value, list):

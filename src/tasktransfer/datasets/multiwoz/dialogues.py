@@ -70,7 +70,8 @@ def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
     value = parsed(content, file)
     if not isinstance(value, dict):
         raise DataError(
-            f"{file}: found a {type(value).__name__}, expected name: dialogue; fetch it again"
+            f"{file}: found a {type(value).__name__}, expected a mapping from name to dialogue; "
+            "fetch it again"
         )
     for name, dialogue in value.items():
         yield _parse_dialogue(file, name, dialogue)

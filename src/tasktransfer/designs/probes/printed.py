@@ -182,7 +182,7 @@ def _select_snapshots(view: View) -> pd.DataFrame:
 
 
 def chosen_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) -> pd.DataFrame:
-    """Return F1 on MultiWOZ of the best trained snapshot by each measure, mean over seeds.
+    """Return the MultiWOZ F1 of the snapshot that each measure selects, averaged over seeds.
 
     All measures select among the same snapshots of a training: the probed ones that have every
     measure that any snapshot has.

@@ -149,8 +149,8 @@ class TransferConfig(CommonConfig):
     )
     baseline_seeds: Seeds | None = Field(
         default=None,
-        description="seeds of the baselines, which must include those of seeds; more of them help "
-        "because every cell of a target depends on them; null: seeds",
+        description="seeds of the baselines; must include `seeds`; extra ones help because every "
+        "cell of a target depends on its baseline; null: the same as `seeds`",
     )
     pairs: Pairs = Field(
         default=None,

@@ -28,10 +28,10 @@ class PairsSection(Section):
     """Sources, targets or pairs of a dataset."""
 
     sources: Literal["all"] | AnyTaskNames = Field(
-        default=ALL, description="source tasks, or all of tasks"
+        default=ALL, description="source tasks, or all: every task in tasks"
     )
     targets: Literal["all"] | AnyTaskNames = Field(
-        default=ALL, description="target tasks, or all of tasks"
+        default=ALL, description="target tasks, or all: every task in tasks"
     )
     pairs: Annotated[tuple[Pair, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
         default=None, description="instead of sources x targets"

@@ -40,8 +40,8 @@ class RacingConfig(Section):
         description="cumulative number of the study's seeds at the end of each round, increasing"
     )
     keep: Annotated[tuple[Share, ...], LIST, Field(min_length=1)] = Field(
-        description="fraction of a target's sources, best by dev score, that continues after each "
-        "round except the last"
+        description="fraction of a target's remaining sources, best by dev score, that continues "
+        "after each round except the last"
     )
 
     @model_validator(mode="after")

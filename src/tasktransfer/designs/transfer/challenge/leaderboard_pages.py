@@ -107,7 +107,7 @@ def as_markdown(leaderboard: Leaderboard) -> str:
 
 
 def as_html(leaderboard: Leaderboard) -> str:
-    """Return the same as one self-contained HTML page."""
+    """Return the leaderboard as a self-contained HTML page."""
     template = environment(Path(__file__).parent).get_template("leaderboard.html.j2")
     return template.render(sections=_build_sections(leaderboard))
 

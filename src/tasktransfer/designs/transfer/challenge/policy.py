@@ -26,8 +26,12 @@ class NamedRun(Section):
 
     algorithm: TransferName = Field(description="how it transfers")
     sources: TaskNames = Field(description="its source tasks")
-    seed: Seed | None = Field(default=None, description="left out: the one with the best dev score")
-    baseline_seed: Seed | None = Field(default=None, description="left out: best dev score")
+    seed: Seed | None = Field(
+        default=None, description="seed; if omitted, the one with the best dev score"
+    )
+    baseline_seed: Seed | None = Field(
+        default=None, description="baseline's seed; if omitted, the one with the best dev score"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def _summarise_predictions(stage: Stage, record: Record) -> Values:
 
 
 def _sum_seconds(seconds: dict[str, float]) -> float:
-    """Return the trainer's total if it has one, because it includes the time between phases."""
+    """Return the trainer's total, which includes time between phases, or the sum of the phases."""
     return seconds["total"] if "total" in seconds else sum(seconds.values())
 
 

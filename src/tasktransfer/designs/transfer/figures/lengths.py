@@ -95,7 +95,7 @@ def _draw(axes: Axes, histogram: pd.DataFrame, label: str, noun: str) -> None:
 
 
 def _describe_longest_items(length: Any, count: Any, edges: Any) -> str:
-    """Return the number of items that are longer than the axis, and the greatest length."""
+    """Describe how many items exceed the axis, and the greatest length."""
     longer = int(count[length >= edges[-1]].sum())
     if not longer:
         return f"longest {int(length[-1]):,}"

@@ -119,8 +119,10 @@ def _compare_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
         disjoint += [spearman(a1, b2), spearman(a2, b1)]
         own_a.append(spearman(a1, a2))
         own_b.append(spearman(b1, b2))
-    reliability = math.sqrt(max(0.0, _average_finite(own_a)) * max(0.0, _average_finite(own_b)))
-    return _average_finite(disjoint), reliability if own_a else math.nan
+    reliability = math.sqrt(
+        max(0.0, _average_without_nan(own_a)) * max(0.0, _average_without_nan(own_b))
+    )
+    return _average_without_nan(disjoint), reliability if own_a else math.nan
 
 
 def _split_seeds(
@@ -138,6 +140,6 @@ def _split_seeds(
         yield sorted(first), [seed for seed in seeds.tolist() if seed not in first]
 
 
-def _average_finite(values: Sequence[float]) -> float:
+def _average_without_nan(values: Sequence[float]) -> float:
     finite = [value for value in values if not math.isnan(value)]
     return sum(finite) / len(finite) if finite else math.nan
