@@ -147,7 +147,7 @@ def test_only_models_that_are_made_here_are_made(capsys: pytest.CaptureFixture[s
     asked = ["tiny-model", "--model", "LSTM", "--out", "out", *study_of("probes")]
     code, _, err = ends(capsys, asked)
     assert code == 2
-    assert "model LSTM: its checkpoint is 'recipe', and only those with checkpoint 'tiny'" in err
+    assert "model LSTM: its checkpoint is 'recipe', but this command creates only 'tiny'" in err
 
 
 def test_what_a_design_does_not_make_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -166,7 +166,7 @@ def test_a_schedule_counts_the_updates_that_there_are(given: Training) -> None:
 
 
 def test_a_task_that_the_toolkit_never_updates_on_is_refused() -> None:
-    with pytest.raises(DataError, match="2 batches an epoch, and an update takes 3"):
+    with pytest.raises(DataError, match="2 batches, but an update needs 3"):
         Schedule.of(small_stage("a", training=CARRIED), {"a": split_of([3] * 40)})
 
 

@@ -274,7 +274,7 @@ def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Results
     bands = [found for found in bert.collections if isinstance(found, PolyCollection)]
     assert len(bands) == len(bert.lines) - 1 == 1, "no line through two ratios of the other type"
     assert bert.get_ylim()[1] < 20, "a wide band does not widen the axis"
-    assert "tasks resampled whole" in note(figure)
+    assert "jackknife over tasks" in note(figure)
 
 
 @pytest.mark.parametrize("draw", [sample_ratio, sample_count])

@@ -304,5 +304,5 @@ def test_a_source_without_a_value_is_not_chosen() -> None:
     deltas = dev_deltas(of_dev.deltas, of_dev.runs)
     chosen = select(deltas, 3, 1, "size", values)
     assert {one["target"]: one["sources"] for one in chosen} == {a: [c], b: [c], c: [a]}
-    with pytest.raises(RecordError, match=r"value of size \(b has no classes\), 2"):
+    with pytest.raises(RecordError, match=r"value of size \(b has no classes\), but 2"):
         select(deltas, 3, 2, "size", values)
