@@ -20,6 +20,7 @@ WRITERS = {
     "data prepare": "--dataset Friends --out",
     "data stats": "--out",
     "data reference": "--out",
+    "data fetch": "feta --mirror http://127.0.0.1:9 --accept-licences --out",
     "tiny-model": "--model m --out",
     "encode": "--dataset Friends --model m --out",
     "train": "--stage {{}} --encoded e --base b --out",

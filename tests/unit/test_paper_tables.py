@@ -218,9 +218,7 @@ def test_each_table_is_five_files_that_agree(single: Results, printed: Path) -> 
 
 def test_the_check_of_the_paper_belongs_to_no_study(printed: Path) -> None:
     text = (printed / "published_check.md").read_text()
-    assert text.startswith(
-        "**Published Table 2.** The paper's own Table 2, checked, nothing of this study:"
-    )
+    assert text.startswith("**Published Table 2.** A consistency check of the paper's own Table 2")
     assert "SYNTHETIC" not in text and "constructed" not in text
     assert text.count("| yes |") == 18
     assert "study" not in pq.read_schema(printed / "published_check.parquet").names

@@ -127,14 +127,14 @@ def test_starts_into_the_same_part_are_merged_element_by_element(
         ([Start(STAGES[0], parts=("encoder",), into=("a", "b"))], r"found 2 names \(a, b\) for 1"),
         (
             [Start(STAGES[0], parts=("encoder",)), Start(STAGES[1], parts=("encoder",))],
-            "2 lead into encoder .* merged as None; set merged to one of mean, max, min",
+            "2 are copied into encoder .* merged: None; set merged to one of mean, max, min",
         ),
         (
             [
                 Start(STAGES[0], parts=("encoder",), merged="mean"),
                 Start(STAGES[1], parts=("encoder",), merged="max"),
             ],
-            "merged as max, mean",
+            "merged: max, mean",
         ),
     ],
 )
@@ -152,8 +152,8 @@ def test_shapes_and_parameters_must_agree(load: Loader) -> None:
     sizes = [get_task("DailyDialog", task).classes for task in (NLI, EMOTIONS)]
     with pytest.raises(
         ModelError,
-        match=rf"head.{NLI} → head.{EMOTIONS}: weight is of shape \[{sizes[0]}, \d+\] in the one "
-        rf"and of shape \[{sizes[1]}, \d+\] in the other",
+        match=rf"head.{NLI} → head.{EMOTIONS}: weight is of shape \[{sizes[0]}, \d+\] in the first "
+        rf"and of shape \[{sizes[1]}, \d+\] in the second",
     ):
         lay_over(model, [(heads, other)])
     whole = Start(STAGES[1], parts=("encoder",), into=(f"head.{EMOTIONS}",))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
-from tasktransfer.cli.options import add_command, flag, option
+from tasktransfer.cli.options import add_command, flag, folder, option
 from tasktransfer.errors import ConfigError
 
-DEFAULT_FOLDER = Path("releases")
+DEFAULT_FOLDER = "releases"
 
 
 def add_fetch_command(parts: Any) -> None:
@@ -18,7 +17,7 @@ def add_fetch_command(parts: Any) -> None:
     command = add_command(parts, "fetch", data_fetch, config=False)
     option(command, "what", "DATA", "feta: DailyDialog and Friends with 17 tasks", choices=["feta"])
     where = "folder for the archives (default: %(default)s)"
-    option(command, "--out", "DIR", where, type=Path, default=DEFAULT_FOLDER)
+    option(command, "--out", "DIR", where, type=folder, default=DEFAULT_FOLDER)
     option(command, "--mirror", "URL", "address of a folder that holds the archives by name")
     flag(command, "--accept-licences", "accept the licences that are printed, without a question")
 
