@@ -157,7 +157,7 @@ def test_shapes_and_parameters_must_agree(load: Loader) -> None:
     ):
         lay_over(model, [(heads, other)])
     whole = Start(STAGES[1], parts=("encoder",), into=(f"head.{EMOTIONS}",))
-    with pytest.raises(ModelError, match="in the one and missing in the other"):
+    with pytest.raises(ModelError, match="in the first and missing in the second"):
         lay_over(model, [(whole, other)])
 
 
