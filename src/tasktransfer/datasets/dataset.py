@@ -18,7 +18,7 @@ from tasktransfer.tasks.card import Instance, Task, card_digest
 class TurnLength(NamedTuple):
     """One turn of a dialogue, for statistics of lengths.
 
-    Args:
+    Attributes:
         dialogue_id: name of the dialogue.
         split: full split of the dialogue. Empty if it is in no split.
         used: whether the dialogue is in a split of the setting that was read.
