@@ -51,7 +51,7 @@ def test_the_best_and_the_worst_sources_are_named(tables: Path) -> None:
     runs = pd.read_parquet(tables / "runs.parquet")
     first = runs[runs["seed"] == 0]
     assert best_and_worst(first, TASKS[2], 1) == [(TASKS[4], "best"), (TASKS[0], "worst")]
-    with pytest.raises(SystemExit, match="4 sources, 6 are asked for"):
+    with pytest.raises(SystemExit, match="4 sources, but --each needs 6"):
         best_and_worst(first, TASKS[2], 3)
     reference = pd.read_parquet(tables / "reference.parquet")
     assert learnt(first, reference, 2) == [TASKS[4], TASKS[3]]

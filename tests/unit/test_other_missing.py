@@ -96,6 +96,6 @@ def test_table_2_counts_runs_of_prompted_models(seeds: int, runs: str, complete:
     results = make_results(Asked(tasks={"D": ["a", "b"]}))
     frame = table2(replace(results, prompted=prompted))
     assert frame is not None
-    (last,) = frame[frame["algorithm"].str.startswith("asked")].to_dict("records")
+    (last,) = frame[frame["algorithm"].str.startswith("prompted")].to_dict("records")
     assert f"{last['n_cells']} of {last['n_expected']}" == runs
     assert bool(last["complete"]) is complete

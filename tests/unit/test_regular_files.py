@@ -35,7 +35,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
             "socket": "a socket",
             "folder": os.strerror(errno.EISDIR),
             "lost": os.strerror(errno.ENOENT),
-            "nul\0": "no name has",
+            "nul\0": "invalid character",
         }
         for name, reason in refusals.items():
             with pytest.raises(OSError) as error:

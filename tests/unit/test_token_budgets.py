@@ -61,5 +61,5 @@ def test_a_part_of_a_gpu_that_is_too_small_is_told(monkeypatch: pytest.MonkeyPat
         Hardware("bfloat16").setup(base_model(), "decoder", CUDA, told.append)
     assert notes[16] == []
     assert len(notes[32]) == 1
-    assert "1/32 of the GPU's memory leaves room for" in notes[32][0]
+    assert "1/32 of the GPU's memory fits only" in notes[32][0]
     assert SLOTS_VARIABLE in notes[32][0]
