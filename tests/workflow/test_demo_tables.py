@@ -19,6 +19,7 @@ FIXTURES = ROOT / "tests" / "fixtures"
 DEMOS = ("demo", "empathetic-demo", "panel-demo", "probes-demo")
 """Presets, each with a zip file of a pack and its tables."""
 PACK = "demo.parquet"
+P_VALUES = ("p", "q", "joint_p", "joint_q")
 NO_NUMBERS = ["inputs"]
 """Columns that describe the inputs of a row, for recomputing it."""
 
@@ -85,4 +86,7 @@ def test_every_table_has_the_same_numbers(made: Made, name: str, table: str) -> 
     before, after = pd.read_parquet(demo.before / table), pd.read_parquet(demo.after / table)
     before = before.drop(columns=NO_NUMBERS, errors="ignore")
     # Since Python 3.12 `sum` adds floats more exactly, so sums of hours differ in the last bit.
-    pd.testing.assert_frame_equal(after[list(before)], before, rtol=1e-14, atol=0)
+    # A p-value of 1e-30 turns the last bit of t into a relative difference of some 1e-14.
+    exact, tails = [c for c in before if c not in P_VALUES], [c for c in before if c in P_VALUES]
+    pd.testing.assert_frame_equal(after[exact], before[exact], rtol=1e-14, atol=0)
+    pd.testing.assert_frame_equal(after[tails], before[tails], rtol=1e-12, atol=0)
