@@ -84,7 +84,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_init_writes_a_study_that_fits_the_time(study: Path) -> None:
     text = (study / "config.yaml").read_text()
     assert "targets:\n- Topical/sentiment" in text and "DailyDialog/*" in text
-    assert "forecast to take" in text
+    assert "the forecast is" in text
     assert (study / "Snakefile").is_file() and (study / "profiles/default/config.yaml").is_file()
 
 
