@@ -42,6 +42,7 @@ REAL: dict[str, dict[str, Any]] = {
         "rated": ["Persona_USR", "FED_Turn", "ConTurE"],
         "few_shot": None,
         "selection": None,
+        "training": {"learning_rate": 1.0e-3, "batch_size": 16},
     },
     "probes-real": {"data": {**RELEASE, "few_sample": False}},
 }
