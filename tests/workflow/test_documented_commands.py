@@ -35,10 +35,12 @@ NOT_RUN = {
     "tasktransfer rate": "tests/workflow/test_panel_planted.py",
     "tasktransfer recommend": "tests/workflow/test_own_data.py",
     "tasktransfer status --watch": "tests/unit/test_status.py",
+    "tasktransfer run": "tests/workflow/test_run_command.py",
 }
 """Beginning of a command that is not run here → the test that runs it.
 
-Such a command needs files from another test (submissions, a trained panel or selectors), or ends
+Such a command needs files from another test (submissions, a trained panel or selectors), trains a
+whole study, or ends
 only by Ctrl-C.
 """
 OWN_PAGE = "docs/your-own-data.md"
