@@ -56,10 +56,18 @@ def imperative_share() -> float:
     return sum(word in VERBS for word in words) / len(words)
 
 
-def question_share() -> float:
-    """Return the fraction of function docstrings that begin with What, Whether or How."""
-    words = [_first_word(text) for _, node in functions() if (text := ast.get_docstring(node))]
-    return sum(word in QUESTION_WORDS for word in words) / len(words)
+def find_questions() -> list[str]:
+    """Return the docstrings in src, of attributes and properties too, that begin with a question
+    word, each with its file."""
+    return [
+        f"{file.relative_to(ROOT)}:{node.lineno}: {node.value.value[:60]}"
+        for file in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        and _first_word(node.value.value) in QUESTION_WORDS
+    ]
 
 
 def verb_first_share() -> float:

@@ -6,9 +6,9 @@ import pytest
 
 import language
 
-IMPERATIVE_FLOOR, VERB_FIRST_FLOOR, QUESTION_CEILING = 0.98, 0.59, 0.0
+IMPERATIVE_FLOOR, VERB_FIRST_FLOOR = 0.98, 0.59
 """Fractions of function docstrings and function names. After an improvement, enter the new value.
-The goals are 0.90, 0.60 and 0."""
+The goals are 0.90 and 0.60."""
 
 CEILINGS = {
     "told from": (r"\btold (from|apart)\b", 0),
@@ -36,7 +36,7 @@ a match is right English, the number says how many such there are."""
 
 def test_docstrings_begin_with_a_verb() -> None:
     assert language.imperative_share() >= IMPERATIVE_FLOOR
-    assert language.question_share() <= QUESTION_CEILING
+    assert not language.find_questions()
 
 
 def test_names_of_functions_begin_with_a_verb() -> None:

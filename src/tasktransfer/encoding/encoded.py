@@ -53,7 +53,7 @@ class Example:
     answers: list[list[int]] = field(default_factory=list)
     """Labels of every gold answer, if there are several from which one is sampled."""
     shortened: bool = False
-    """Whether a query or response was too long by itself and was truncated, too."""
+    """True if a query or response was too long by itself and was truncated, too."""
 
 
 _EXAMPLE_SCHEMA = pa.schema(

@@ -70,7 +70,7 @@ class Study:
 
     @property
     def unknown(self) -> bool:
-        """Whether some revision is unknown, so that result paths are unknown too."""
+        """True if a revision is unknown, so that result paths are unknown too."""
         return UNKNOWN in self.revisions.data.values() or any(
             model.weights == UNKNOWN for model in self.revisions.models.values()
         )
@@ -120,7 +120,7 @@ class Study:
 
     @property
     def reads_tiny_world(self) -> bool:
-        """Whether dialogues of the study are generated for it."""
+        """True if dialogues of the study are generated for it."""
         self._use_datasets()
         return any(is_generated(self.config, name) for name in self.config.dataset_names)
 

@@ -38,11 +38,11 @@ class Job:
     beside: str | None = None
     """Folder or name of the encoder whose states the model reads in addition, if any."""
     plain: bool = False
-    """Whether to use padding and transformers' own attention, dropout and generation.
+    """True to use padding and transformers' own attention, dropout and generation.
 
     This is the reference for comparisons."""
 
     @property
     def keeps_rounds(self) -> bool:
-        """Whether checkpoints of rounds are kept."""
+        """True if checkpoints of rounds are kept."""
         return self.stage.keeps_rounds

@@ -106,7 +106,7 @@ class Trained:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the patience of every selection is exhausted."""
+        """True if the patience of every selection is exhausted."""
         return all(best.is_settled(self.last) for best in self.best)
 
 

@@ -274,7 +274,7 @@ class Schedule:
     seed: int
     every: int | None = None
     weigh_alone: bool = False
-    """Whether a task that is trained alone is weighted, see ``task_weights``."""
+    """True if a task that is trained alone is weighted, see ``task_weights``."""
     _epoch: tuple[int, list[Update]] = field(default=(0, []))
     """Cache of the last epoch's updates, since its rounds follow each other."""
 

@@ -372,7 +372,7 @@ class EmpatheticConfig(CommonConfig):
 
     @property
     def pretrains(self) -> bool:
-        """Whether a model is trained on other replies first."""
+        """True if a model is trained on other replies first."""
         return "generation" in self.settings or self.pretraining.retrieval
 
     def vocabulary_of(self, model: str) -> tuple[str, ...]:

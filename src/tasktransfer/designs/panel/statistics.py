@@ -76,7 +76,7 @@ class Rated:
 
     @property
     def in_domain(self) -> bool:
-        """Whether the set belongs to a trained domain."""
+        """True if the set belongs to a trained domain."""
         return domain_of(self.name) in self.domains
 
     def by_method(self, method: str) -> dict[int, Values]:

@@ -217,7 +217,7 @@ class TransferConfig(CommonConfig):
 
     @property
     def needs_model_sizes(self) -> bool:
-        """Whether the study uses a recipe, which depends on model sizes."""
+        """True if the study uses a recipe, which depends on model sizes."""
         return self.training.recipe is not None
 
     def training_for(self, dataset: str) -> Training:

@@ -76,7 +76,7 @@ class TransferTraining(TrainingConfig):
 
     @property
     def has_own_budget(self) -> bool:
-        """Whether the file sets the length of training."""
+        """True if the file sets the length of training."""
         return bool({"epochs", "updates", "min_updates"} & self.keys_in_file)
 
     def follow(self, recipe: Recipe) -> TransferTraining:

@@ -81,7 +81,7 @@ class MultiSourceConfig(Section):
 
     @property
     def mixes(self) -> bool:
-        """Whether a bandit mixes the sources of any run; the section must be in force."""
+        """True if a bandit mixes the sources of any run; the section must be in force."""
         return not {*BANDITS}.isdisjoint(self.algorithms)
 
     def transfers(self, algorithms: tuple[str, ...]) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class Asked:
 
     @property
     def is_open(self) -> bool:
-        """Whether no key is set, so that pairs are within each dataset."""
+        """True if no key is set, so that pairs are within each dataset."""
         return self.pairs is None and self.sources is None and self.targets is None
 
 

@@ -76,7 +76,7 @@ class Asking:
 
     @property
     def scores_choices(self) -> bool:
-        """Whether choices are scored by likelihood instead of generated."""
+        """True if choices are scored by likelihood instead of generated."""
         return chosen_from(self.task) and self.model.gives_likelihoods
 
     def questions(self, instance: Instance) -> list[Asked]:

@@ -81,7 +81,7 @@ class RefusedError(Exception):
 
     @property
     def is_filter(self) -> bool:
-        """Whether the endpoint's content filter refuses this prompt."""
+        """True if the endpoint's content filter refuses this prompt."""
         return self.status in (400, 403, 422, 451) and bool(_FILTERED.search(self.words))
 
     def as_endpoint_error(self) -> EndpointError:

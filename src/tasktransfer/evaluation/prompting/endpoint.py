@@ -101,7 +101,7 @@ class EndpointModel:
 
     @cached_property
     def gives_likelihoods(self) -> bool:
-        """Whether the endpoint echoes a prompt with its log-probabilities."""
+        """True if the endpoint echoes a prompt with its log-probabilities."""
         if not self.sends:
             facts = self.probes.get(SCORES)
             return facts is None or bool(facts["offered"])

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from tasktransfer.tasks.asking import Asked, Prompt
 
 Chat = Literal["auto", "yes", "no"]
-"""Whether prompts are sent as turns of a chat; ``auto``: if the model has a chat template."""
+"""Use of chat turns in prompts; ``auto`` uses them if the model has a chat template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class AskedModel(Protocol):
 
     @property
     def gives_likelihoods(self) -> bool:
-        """Whether the model can score choices; otherwise it can only generate."""
+        """True if the model can score choices; otherwise it can only generate."""
         ...
 
     def notes(self, *, chooses: bool) -> list[str]:

@@ -54,7 +54,7 @@ class EmpatheticDialogue:
 
     @property
     def names_its_emotion(self) -> bool:
-        """Whether the situation contains its label as a word (ED-CUT leaves it out)."""
+        """True if the situation contains its label as a word (ED-CUT leaves it out)."""
         return self.emotion in _split_words(self.situation)
 
 

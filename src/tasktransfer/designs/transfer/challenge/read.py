@@ -57,7 +57,7 @@ class Submission:
 
     @property
     def valid(self) -> bool:
-        """Whether there are no errors."""
+        """True if the file has no errors."""
         return not self.findings.errors
 
     def no_answers(self, task: str, file: str) -> int:
