@@ -23,8 +23,8 @@ from tasktransfer import cli
 from tasktransfer.core.node_json import to_json
 from tasktransfer.designs import open_study
 
-SECONDS = 2.0
-MEBIBYTES = 300
+SECONDS, MEBIBYTES = 10.0, 300
+"""Limits per command: processor seconds (the machine may be busy) and memory."""
 
 STUDY = """\
 study: hostile

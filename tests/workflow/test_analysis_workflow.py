@@ -137,4 +137,4 @@ def test_several_sources_have_their_figure(study: Study) -> None:
     text = Path("snakemake-report.html").read_text(encoding="utf-8")
     for shown in ("heatmap_DailyDialog.png", "table2.csv", "report.html"):
         assert shown in text
-    assert "false-discovery control" in text
+    assert "FDR control" in text

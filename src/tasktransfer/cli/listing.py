@@ -108,7 +108,7 @@ def list_designs() -> Iterator[Row]:
     from tasktransfer.designs import DESIGNS
 
     for name in DESIGNS:
-        yield {"design": name, "purpose": PURPOSES.get(name, "")}
+        yield {"design": name, "purpose": PURPOSES.get(name, "added by a plugin")}
 
 
 PURPOSES = {
