@@ -48,7 +48,7 @@ sys.exit({BY_ITSELF} if code is None else code)
 HOST_PROGRAM = """
 import os, signal, sys, time
 from pathlib import Path
-from tasktransfer.files import replacing, sweep
+from tasktransfer.files import remove_partial_files, replace_file
 from tasktransfer.results.state import claim
 from tasktransfer.training import host
 
@@ -63,9 +63,9 @@ def run(arguments):
         case "make":
             folder = Path(value)
             with claim(folder, lambda text: None):
-                sweep(folder)
+                remove_partial_files(folder)
                 time.sleep(0.2)
-                with replacing(folder / "result") as part:
+                with replace_file(folder / "result") as part:
                     part.write_text("half of ")
                     time.sleep(0.05)
                     part.write_text("half of it, and the other half")

@@ -230,9 +230,9 @@ def _cores() -> int:
 
 
 def _write(file: Path, text: str) -> None:
-    from tasktransfer.files import replacing
+    from tasktransfer.files import replace_file
 
-    with replacing(file) as part:
+    with replace_file(file) as part:
         part.write_text(text, encoding="utf-8")
 
 

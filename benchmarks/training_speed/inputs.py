@@ -23,7 +23,7 @@ from tasktransfer.designs import open_study
 from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.errors import DataError, ModelError
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.results.study import Study
 
 RECIPE = 1
@@ -139,7 +139,7 @@ def _write_config(source: Source, tasks: Sequence[str], models: dict[Family, Pat
         "seeds": [SEED],
     }
     file = source.work / f"config-{digest_of(value)[:8]}.yaml"
-    with replacing(file) as part:
+    with replace_file(file) as part:
         part.write_text(json.dumps(value, indent=1))  # JSON is YAML
     return file
 

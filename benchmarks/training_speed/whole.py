@@ -30,7 +30,7 @@ from tasktransfer.core.specs import FAMILIES
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.errors import DataError, TrainingError
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.operate.overview import overview
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
@@ -118,7 +118,7 @@ def _paper_study(source: Source, models: Mapping[str, str], epochs: int | None) 
         "training": {"epochs": {name: epochs or EPOCHS[name] for name in datasets}},
     }
     file = source.work / f"paper-{digest_of(value)[:8]}.yaml"
-    with replacing(file) as part:
+    with replace_file(file) as part:
         part.write_text(json.dumps(value, indent=1))
     return open_study(file)
 

@@ -11,7 +11,7 @@ import pytest
 from contract_studies import make_study
 
 from tasktransfer.designs import open_study
-from tasktransfer.files.locks import one_at_a_time
+from tasktransfer.files.locks import lock_path
 from tasktransfer.results.study import Study
 
 CONFIG = "study.yaml"
@@ -27,7 +27,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
     def made(name: str) -> Path:
         folder = shared / name
-        with one_at_a_time(folder, print):
+        with lock_path(folder, print):
             if not folder.exists():
                 part = folder.with_name(f"{name}.part")
                 shutil.rmtree(part, ignore_errors=True)

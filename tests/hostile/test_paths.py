@@ -15,7 +15,7 @@ import yaml
 
 from tasktransfer import cli
 from tasktransfer.errors import StorageError
-from tasktransfer.files import private_folder
+from tasktransfer.files import create_private_folder
 
 SECONDS = 30
 """Time limit: reading a pipe or /dev/zero would never end."""
@@ -115,15 +115,15 @@ def test_what_is_no_file_is_refused_at_once(
 
 def test_a_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
     """In /tmp any user can create a folder with the expected name."""
-    assert private_folder(tmp_path / "own", "look").stat().st_mode & 0o777 == 0o700
+    assert create_private_folder(tmp_path / "own", "look").stat().st_mode & 0o777 == 0o700
     (tmp_path / "link").symlink_to(tmp_path / "own")
     open_to_all = tmp_path / "open"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
     for name in ("link", "open"):
         with pytest.raises(StorageError, match="others can write to it"):
-            private_folder(tmp_path / name, "look")
+            create_private_folder(tmp_path / name, "look")
     if os.getuid() == 0:
         os.chown(tmp_path / "own", 12345, 12345)
         with pytest.raises(StorageError):
-            private_folder(tmp_path / "own", "look")
+            create_private_folder(tmp_path / "own", "look")

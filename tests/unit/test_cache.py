@@ -22,7 +22,7 @@ from tasktransfer.data.cache import (
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.feta.revision import release_revision
 from tasktransfer.errors import DataError
-from tasktransfer.files import sweep_parts
+from tasktransfer.files import remove_partial_folders
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_what_a_killed_process_left_is_cleared(parent: Path, tmp_path: Path) -> 
     half = tmp_path / ".out.41.part" / "new"
     half.mkdir(parents=True)
     (half / "half.arrow").write_text("half")
-    sweep_parts(tmp_path / "out")
+    remove_partial_folders(tmp_path / "out")
     prepare("Friends", parent, True, tmp_path / "out")
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
     assert not (tmp_path / "out" / "half.arrow").exists()

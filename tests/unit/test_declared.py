@@ -34,7 +34,7 @@ from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import source_of
 from tasktransfer.datasets.file_digests import combined
 from tasktransfer.errors import DataError
-from tasktransfer.files import sha256_of
+from tasktransfer.files import compute_sha256
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.checks import instance_problem
 
@@ -425,7 +425,7 @@ def test_a_reading_that_the_header_does_not_tell_is_in_the_digest(
         "tasks": tasks,
     }
     source = source_of(Declaration.model_validate(declaration), "datasets.Own")
-    content = combined({f"{split}/0/": sha256_of(file) for split, file in files.items()})
+    content = combined({f"{split}/0/": compute_sha256(file) for split, file in files.items()})
     for memo in (None, tmp_path / "memo.json", tmp_path / "memo.json"):
         assert (source.digest(memo) == content) == is_plain
     assert made(declaration).tasks["x"].labels == ("x", "y")
@@ -474,7 +474,7 @@ def test_names_of_labels_are_in_the_digest(form: str, named: bool, tmp_path: Pat
     source = source_of(Declaration.model_validate(declaration), "datasets.Own")
     parts = sorted(f for f in file.rglob("*") if f.is_file()) if file.is_dir() else [file]
     names = {f: str(f.relative_to(file)) if file.is_dir() else "" for f in parts}
-    content = combined({f"train/0/{names[f]}": sha256_of(f) for f in parts})
+    content = combined({f"train/0/{names[f]}": compute_sha256(f) for f in parts})
     for memo in (None, tmp_path / "memo.json", tmp_path / "memo.json"):
         assert (source.digest(memo) == content) == (not named)
 

@@ -16,7 +16,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError
-from tasktransfer.files.tensors import tensor_shapes
+from tasktransfer.files.tensors import read_tensor_shapes
 from tasktransfer.operate.forecast import estimate, rates
 from tasktransfer.operate.forecast.disk import bytes_under, disk, in_words
 from tasktransfer.operate.forecast.estimate import Estimates
@@ -167,11 +167,11 @@ def test_an_unknown_model_is_a_guess_and_says_so() -> None:
 def test_a_cut_off_tensor_file_is_noticed(tmp_path: Path) -> None:
     write_checkpoint(tmp_path / "c")
     file = tmp_path / "c" / "model.safetensors"
-    assert tensor_shapes(file) == {"weight": [3, 2]}
+    assert read_tensor_shapes(file) == {"weight": [3, 2]}
     whole = file.read_bytes()
     for content in (whole[:-1], whole[:20], b"", b"\xff" * 16, whole + b"x"):
         file.write_bytes(content)
-        assert tensor_shapes(file) is None
+        assert read_tensor_shapes(file) is None
 
 
 # --- time and memory ----------------------------------------------------------------------------

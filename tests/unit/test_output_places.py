@@ -11,7 +11,7 @@ from tasktransfer import cli
 from tasktransfer.cli.options import file, folder
 from tasktransfer.cli.parsers import every_parser, options_of
 from tasktransfer.errors import StorageError
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 
 WRITERS = {
     "export": "--by me --out",
@@ -77,7 +77,7 @@ def test_a_place_that_cannot_be_written_is_refused(
 def test_a_device_is_never_replaced_by_a_file(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(StorageError, match="is a device or a pipe"), replacing(pipe) as part:
+    with pytest.raises(StorageError, match="is a device or a pipe"), replace_file(pipe) as part:
         part.write_text("x")
     assert pipe.is_fifo()
     assert [*tmp_path.iterdir()] == [pipe]

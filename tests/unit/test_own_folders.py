@@ -15,7 +15,7 @@ from tasktransfer import cli
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.errors import DataError
-from tasktransfer.files import Maker, replacing_folder
+from tasktransfer.files import Maker, replace_folder
 
 MAKER = Maker("collection", "made.json", "version")
 STUDY = (
@@ -28,7 +28,7 @@ STUDY = (
 
 
 def fill(folder: Path, text: str = "new") -> None:
-    with replacing_folder(folder, MAKER) as fresh:
+    with replace_folder(folder, MAKER) as fresh:
         (fresh / "made.json").write_text('{"version": 1}')
         (fresh / "content").write_text(text)
 
@@ -68,7 +68,7 @@ def test_others_work_is_left_alone(tmp_path: Path, lay: Callable[[Path], None]) 
     lay(out)
     began = []
     told = r"out: exists without the made\.json of a collection"
-    with pytest.raises(DataError, match=told), replacing_folder(out, MAKER):
+    with pytest.raises(DataError, match=told), replace_folder(out, MAKER):
         began.append(1)
     assert not began
     assert out.is_symlink() or out.exists()
@@ -78,7 +78,7 @@ def test_others_work_is_left_alone(tmp_path: Path, lay: Callable[[Path], None]) 
 def test_what_fails_leaves_all_as_it_was(tmp_path: Path) -> None:
     out = tmp_path / "out"
     fill(out, "first")
-    with pytest.raises(KeyboardInterrupt), replacing_folder(out, MAKER) as fresh:
+    with pytest.raises(KeyboardInterrupt), replace_folder(out, MAKER) as fresh:
         (fresh / "content").write_text("half")
         raise KeyboardInterrupt
     assert (out / "content").read_text() == "first"
@@ -158,7 +158,7 @@ def test_token_ids_of_another_model_are_made_anew(
 
     def fake(instances: Path, dataset: str, tasks: list[str], *rest: Any) -> None:
         out, _, model = rest[4:7]
-        with replacing_folder(out, encode.MAKER) as folder:
+        with replace_folder(out, encode.MAKER) as folder:
             facts: dict[str, Any] = {"encoding": ENCODING_VERSION}
             facts["max_answer_tokens"] = dict.fromkeys(tasks, 0)
             facts |= {"lost_answers": {}, "longer_answers": {}, "examples": {}}

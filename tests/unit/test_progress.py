@@ -7,8 +7,8 @@ from itertools import count
 
 import pytest
 
-from tasktransfer.files.progress import clock_text, counting, with_progress
-from tasktransfer.files.terminal import coloured
+from tasktransfer.files.progress import count_progress, format_clock_time, show_progress
+from tasktransfer.files.terminal import apply_colour
 
 
 class Terminal(io.StringIO):
@@ -20,7 +20,7 @@ def spoken(out: io.StringIO, seconds_each: float, items: int = 8) -> str:
     """What is said of items that take so long."""
     ticks = (seconds_each * number for number in count(-1))  # the first reading is the start
     clock = lambda: max(0.0, next(ticks))  # noqa: E731
-    assert [*with_progress(range(items), "reading", out, clock)] == [*range(items)]
+    assert [*show_progress(range(items), "reading", out, clock)] == [*range(items)]
     return out.getvalue()
 
 
@@ -44,7 +44,7 @@ def test_a_log_has_a_line_every_ten_seconds() -> None:
 
 def test_work_that_tells_how_much_more_it_has_done_is_counted() -> None:
     out, ticks = io.StringIO(), count(step=5)
-    with counting(300, "answering", out, lambda: float(next(ticks))) as more:
+    with count_progress(300, "answering", out, lambda: float(next(ticks))) as more:
         for _ in range(3):
             more(100)
     assert out.getvalue().splitlines() == [
@@ -56,23 +56,28 @@ def test_work_that_tells_how_much_more_it_has_done_is_counted() -> None:
 def test_nothing_is_left_on_the_terminal_when_work_breaks_off() -> None:
     out, ticks = Terminal(), count()
     with pytest.raises(ValueError):
-        for number in with_progress(range(9), "reading", out, lambda: float(next(ticks))):
+        for number in show_progress(range(9), "reading", out, lambda: float(next(ticks))):
             if number == 5:
                 raise ValueError
     assert out.getvalue().endswith("\r\x1b[K")
 
 
 def test_times() -> None:
-    assert [clock_text(s) for s in (5, 65, 7265, float("nan"))] == ["0:05", "1:05", "2:01:05", "?"]
+    assert [format_clock_time(s) for s in (5, 65, 7265, float("nan"))] == [
+        "0:05",
+        "1:05",
+        "2:01:05",
+        "?",
+    ]
 
 
 def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert coloured("slow", "yellow", Terminal()) == "\x1b[33mslow\x1b[0m"
-    assert coloured("slow", "yellow", io.StringIO()) == "slow"
+    assert apply_colour("slow", "yellow", Terminal()) == "\x1b[33mslow\x1b[0m"
+    assert apply_colour("slow", "yellow", io.StringIO()) == "slow"
     monkeypatch.setenv("TERM", "dumb")
-    assert coloured("slow", "yellow", Terminal()) == "slow"
+    assert apply_colour("slow", "yellow", Terminal()) == "slow"
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
-    assert coloured("slow", "yellow", Terminal()) == "slow"
+    assert apply_colour("slow", "yellow", Terminal()) == "slow"

@@ -16,7 +16,7 @@ from record_factory import Run, make_record
 from constructed_records import make_provenance, put
 from old_records import OF_PREDICTIONS, OF_ROWS, as_schema_2
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.results.records import (
     chosen_round,
     comparable,
@@ -212,7 +212,7 @@ def test_an_absent_record_is_a_record_error(tmp_path: Path) -> None:
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")
-    with pytest.raises(ValueError, match="stop"), replacing(path) as part:
+    with pytest.raises(ValueError, match="stop"), replace_file(path) as part:
         part.write_text("half")
         raise ValueError("stop")
     assert path.read_text() == "old"

@@ -18,7 +18,7 @@ from tasktransfer.datasets.declared.files import data_file
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_stream, text_stream
-from tasktransfer.files.data_files import in_tar, in_zip
+from tasktransfer.files.data_files import read_from_tar, read_from_zip
 from tasktransfer.files.json_stream import open_json
 from tasktransfer.files.text_stream import MAX_EMPTY_RUN, MAX_LENGTH
 
@@ -104,7 +104,7 @@ def test_a_bomb_is_refused_and_small_texts_are_not(
     assert "unpacks to more than 100 times its size" in refusal(tmp_path / name)
 
 
-@pytest.mark.parametrize("read", [in_zip, in_tar])
+@pytest.mark.parametrize("read", [read_from_zip, read_from_tar])
 def test_an_archive_that_is_no_file_is_not_to_be_fetched_again(
     read: Callable[[Path, str], bytes], tmp_path: Path
 ) -> None:
@@ -129,7 +129,7 @@ def test_a_bomb_in_an_archive_is_refused(kind: str, tmp_path: Path) -> None:
         with tarfile.open(file, "w:gz") as tar:
             tar.add(tmp_path / "x", "x")
     with pytest.raises(DataError, match=r"more than 100 times"):
-        (in_zip if kind == "zip" else in_tar)(file, "x")
+        (read_from_zip if kind == "zip" else read_from_tar)(file, "x")
 
 
 # --- JSON -----------------------------------------------------------------------------------------

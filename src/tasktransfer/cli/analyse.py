@@ -95,7 +95,7 @@ def regret(chosen: argparse.Namespace) -> None:
     frame, notes = regret_of_file(chosen.matrix, tuple(chosen.k or ()))
     if chosen.json:
         rows = json_text.loads(frame.to_json(orient="records"))
-        print(json_text.printed({"notes": notes, "regret": rows}, indent=2))
+        print(json_text.encode({"notes": notes, "regret": rows}, indent=2))
         return
     print(escape_text("\n".join([*notes, as_text(frame)])), end="")
 
@@ -110,14 +110,14 @@ def explain(chosen: argparse.Namespace) -> None:
     elif (cell := explained_cell(design, study, chosen.words)) is not None:
         from tasktransfer.designs.explain_cell import as_text
 
-        text = f"{json_text.printed(cell, indent=2)}\n" if chosen.json else as_text(cell)
+        text = f"{json_text.encode(cell, indent=2)}\n" if chosen.json else as_text(cell)
     elif design.explain is not None:
         text = design.explain(study, chosen.words, chosen.json)
     else:
         from tasktransfer.designs.explain_runs import as_text, explain_runs
 
         facts = explain_runs(study, chosen.words)
-        text = f"{json_text.printed(facts, indent=2)}\n" if chosen.json else as_text(facts)
+        text = f"{json_text.encode(facts, indent=2)}\n" if chosen.json else as_text(facts)
     print(text if chosen.json else escape_text(text), end="")
 
 
@@ -126,4 +126,4 @@ def _format_explanation(study: Study, word: str, instance: int, as_json: bool) -
     from tasktransfer.operate.explain_text import as_text
 
     facts = explain.explain(study, word, instance)
-    return f"{json_text.printed(facts, indent=2)}\n" if as_json else as_text(facts)
+    return f"{json_text.encode(facts, indent=2)}\n" if as_json else as_text(facts)

@@ -132,7 +132,7 @@ def submit(chosen: argparse.Namespace) -> None:
     made = make(study, wish, chosen.out)
     if chosen.json:
         chosen_runs = json_text.read_object(made.choice)
-        print(json_text.printed({"archive": str(made.archive), **chosen_runs}, indent=2))
+        print(json_text.encode({"archive": str(made.archive), **chosen_runs}, indent=2))
     else:
         print(escape_text(made.text))
 
@@ -156,7 +156,7 @@ def score(chosen: argparse.Namespace) -> None:
         shared_ids=chosen.shared_ids,
     )
     if chosen.json == PRINTED:
-        print(json_text.printed(as_json(report), indent=2))
+        print(json_text.encode(as_json(report), indent=2))
     elif chosen.json:
         write_json(report, chosen.json)
     for line in warnings_text(report):
@@ -184,7 +184,7 @@ def leaderboard(chosen: argparse.Namespace) -> None:
     )
     files = write_leaderboard(ranked, chosen.out) if chosen.out else []
     if chosen.json:
-        print(json_text.printed({**as_json(ranked), "files": [*map(str, files)]}, indent=2))
+        print(json_text.encode({**as_json(ranked), "files": [*map(str, files)]}, indent=2))
         return
     print(escape_text(as_markdown(ranked)))
     for path in files:

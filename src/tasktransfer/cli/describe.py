@@ -20,7 +20,7 @@ from tasktransfer.cli.options import (
 )
 from tasktransfer.config.places import on_disk
 from tasktransfer.errors import ConfigError, ModelError, escape_line, escape_text
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 
 if TYPE_CHECKING:
     from tasktransfer.config import ModelConfig
@@ -135,7 +135,7 @@ def _validate_models(study: Study) -> None:
     """Load the models that are on the disk. Hub models are skipped: they need a download."""
     lengths = [(model.name, model.max_length) for _, model in _collect_prompted_models(study)]
     refused = []
-    for model in with_progress(study.config.models, "loading models"):
+    for model in show_progress(study.config.models, "loading models"):
         start = on_disk(model.checkpoint)
         longest = max(model.max_length, *(n for name, n in lengths if name == model.name), 0)
         try:

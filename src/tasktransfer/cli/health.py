@@ -52,7 +52,7 @@ def doctor(chosen: argparse.Namespace) -> None:
         seen.append(check)
         if not chosen.json:
             print(health.line(check), flush=True)
-    print(json_text.printed(health.as_json(seen), indent=2) if chosen.json else health.total(seen))
+    print(json_text.encode(health.as_json(seen), indent=2) if chosen.json else health.total(seen))
     if code := health.exit_code(seen):
         names = ", ".join(check.name for check in seen if check.state == "wrong")
         raise UnwellError(f"failed checks: {names}; see the remedies above", code)

@@ -16,8 +16,8 @@ from tasktransfer.datasets import PACKAGE
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.spellings import plain_label
 from tasktransfer.errors import ConfigError, DataError
-from tasktransfer.files import json_text, replacing
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files import json_text, replace_file
+from tasktransfer.files.progress import show_progress
 
 CONFIG = "config.yaml"
 RELEASES = ("releases", "data", "../shared/feta", "../shared/feta/full")
@@ -123,7 +123,7 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
     wish.folder.mkdir(parents=True, exist_ok=True)
     kind = declared["tasks"][target]["kind"]
     smaller = list(product(_propose_sources(kind), SIZES))
-    for sources, size in with_progress(smaller, "searching for a study size that fits"):
+    for sources, size in show_progress(smaller, "searching for a study size that fits"):
         config = _build_config(wish, declared, target, sources, size)
         hours = _forecast(wish, config)
         written = Written(config, size, hours, _count(config))
@@ -271,7 +271,7 @@ def _write(folder: Path, written: Written, wish: Wish) -> None:
     for name, text in texts.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(file) as part:
+        with replace_file(file) as part:
             part.write_text(text, "utf-8")
 
 

@@ -90,7 +90,7 @@ def _follow_status(study: Study, every: int | None, *, as_json: bool) -> None:
     while True:
         seen = watcher.look()
         text = (
-            json_text.printed(seen, indent=None if every else 2) + "\n"
+            json_text.encode(seen, indent=None if every else 2) + "\n"
             if as_json
             else escape_text(as_text(seen))
         )
@@ -178,7 +178,7 @@ def gc(chosen: argparse.Namespace) -> None:
     studies = [_open_study_design(each)[0] for each in named]
     garbage = find_garbage(studies, records=chosen.records)
     if chosen.json:
-        print(json_text.printed(garbage.as_json(), indent=2))
+        print(json_text.encode(garbage.as_json(), indent=2))
     else:
         print(escape_text(as_text(garbage)), end="")
     if not garbage.items:

@@ -88,7 +88,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def show(seen: Any, as_text: Callable[[Any], str], *, as_json: bool) -> None:
     """Print plain data as JSON or as readable text."""
-    text = f"{json_text.printed(seen, indent=2)}\n" if as_json else escape_text(as_text(seen))
+    text = f"{json_text.encode(seen, indent=2)}\n" if as_json else escape_text(as_text(seen))
     print(text, end="")
 
 

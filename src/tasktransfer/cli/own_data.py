@@ -38,7 +38,7 @@ def data_check(chosen: argparse.Namespace) -> None:
     tokens = _load_token_counter(chosen.model) if chosen.model else None
     checked = check_files(chosen.files, name, chosen.max_length, tokens)
     if chosen.json:
-        print(json_text.printed(_as_json(checked), indent=2))
+        print(json_text.encode(_as_json(checked), indent=2))
     else:
         print(checked.text, end="")
         for line in checked.dialogue:

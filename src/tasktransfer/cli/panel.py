@@ -33,7 +33,7 @@ def rate(chosen: argparse.Namespace) -> None:
     study = _open_panel_study(chosen)
     with lease(device_pool()):
         for row in rated(study, chosen.pairs, chosen.seed, chosen.threads):
-            sys.stdout.write(f"{json_text.printed(row, ensure_ascii=False)}\n")
+            sys.stdout.write(f"{json_text.encode(row, ensure_ascii=False)}\n")
 
 
 def pairs(chosen: argparse.Namespace) -> None:

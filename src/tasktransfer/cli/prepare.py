@@ -28,8 +28,8 @@ from tasktransfer.cli.own_data import add_data_commands
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.validation import nearest
 from tasktransfer.errors import ConfigError, escape_line
-from tasktransfer.files import Maker, json_text, sweep_parts
-from tasktransfer.files.locks import one_at_a_time
+from tasktransfer.files import Maker, json_text, remove_partial_folders
+from tasktransfer.files.locks import lock_path
 
 if TYPE_CHECKING:
     from tasktransfer.results.study import Study
@@ -96,13 +96,13 @@ def _lock_folder(
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    with one_at_a_time(path, say):
+    with lock_path(path, say):
         is_named = path.resolve() == Path(named).resolve()
         there = (path / complete).is_file() and (is_named or is_asked_for())
         if there:
             say(f"{path}: exists already, nothing to do")
-        sweep_parts(path)
-        if is_named and maker.said_of(path) is None and not there:
+        remove_partial_folders(path)
+        if is_named and maker.read_object(path) is None and not there:
             # Snakemake removes a job's outputs before the job starts: remove the other files, too.
             shutil.rmtree(path, ignore_errors=True)
         yield not there
@@ -130,7 +130,7 @@ def data_prepare(chosen: argparse.Namespace) -> None:
 
     def is_asked_for() -> bool:
         wanted = {"dataset": dataset, "few_sample": few_sample, "reader_version": reader.version}
-        noted = MAKER.said_of(chosen.out) or {}
+        noted = MAKER.read_object(chosen.out) or {}
         same = noted.items() >= wanted.items()
         return same and noted.get("revision") == reader.revision(Path(source), None)
 
@@ -152,7 +152,7 @@ def _generate_part(study: Study, dataset: str) -> None:
     if not is_generated(study.config, dataset) or not own_tiny_version(dataset):
         return
     folder, made_from = Path(study.tiny_part(dataset)), study.config.data.tiny_world
-    if MAKER.said_of(folder) is None:
+    if MAKER.read_object(folder) is None:
         generate_part(DATASETS[dataset], folder, seed=made_from.seed, dialogues=made_from.dialogues)
 
 
@@ -187,7 +187,7 @@ def data_reference(chosen: argparse.Namespace) -> None:
     ]
     table = pd.concat(frames, ignore_index=True)
     if chosen.json:
-        print(json_text.printed(records(table), indent=2))
+        print(json_text.encode(records(table), indent=2))
     if chosen.out:
         write(table, chosen.out)
 
@@ -230,7 +230,7 @@ def tiny_model(chosen: argparse.Namespace) -> None:
         return
 
     def is_asked_for() -> bool:
-        noted = MAKER.said_of(chosen.out)
+        noted = MAKER.read_object(chosen.out)
         return noted is not None and noted == recipe(family, instances)
 
     with _lock_folder(chosen.out, named, MAKER, "config.json", is_asked_for) as needed:
@@ -239,7 +239,7 @@ def tiny_model(chosen: argparse.Namespace) -> None:
 
 
 def _has_weights(maker: Maker, folder: Path, weights: str) -> bool:
-    return (maker.said_of(folder) or {}).get("weights") == weights
+    return (maker.read_object(folder) or {}).get("weights") == weights
 
 
 def encode(chosen: argparse.Namespace) -> None:
@@ -262,7 +262,7 @@ def encode(chosen: argparse.Namespace) -> None:
     named = study.encoded(data, model.name)
 
     def is_asked_for() -> bool:
-        noted = MAKER.said_of(chosen.out) or {}
+        noted = MAKER.read_object(chosen.out) or {}
         cached = read_manifest(instances)
         of = made_from(cached, spec.identity, study.fidelity)
         same = {"encoding": ENCODING_VERSION, **of}.items()

@@ -74,7 +74,7 @@ def _make(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -
         *("--snakefile", str(WORKFLOW / "Snakefile")),
         *("--workflow-profile", str(WORKFLOW / "profiles" / "default")),
         *("--cores", str(cores or "all"), "--configfile", study.config_file),
-        *("--config", *(f"{key}={json_text.printed(value)}" for key, value in values.items())),
+        *("--config", *(f"{key}={json_text.encode(value)}" for key, value in values.items())),
     ]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     done = subprocess.run(

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 from tasktransfer.cli.demo_study import WORKFLOW
 from tasktransfer.cli.options import add_command, add_set, flag, number, option
 from tasktransfer.errors import ConfigError, TaskTransferError, escape_line
-from tasktransfer.files.progress import StatusLine, clock_text
+from tasktransfer.files.progress import StatusLine, format_clock_time
 from tasktransfer.results.state import last_error
 
 if TYPE_CHECKING:
@@ -232,10 +232,10 @@ class Progress:
         if not self.total:
             return f"{len(self.running)} running" if self.running else "planning jobs"
         share = 100 * self.done // self.total
-        time_left = "" if left is None else f", about {clock_text(left)} left"
+        time_left = "" if left is None else f", about {format_clock_time(left)} left"
         return (
             f"{self.done:,} of {self.total:,} jobs done ({share} %), {len(self.running)} running, "
-            f"{len(self.failed)} failed, {clock_text(elapsed)} elapsed{time_left}"
+            f"{len(self.failed)} failed, {format_clock_time(elapsed)} elapsed{time_left}"
         )
 
     def failures(self) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from tasktransfer.core.specs import Family
 from tasktransfer.files import json_text
-from tasktransfer.files.tensors import tensor_shapes
+from tasktransfer.files.tensors import read_tensor_shapes
 
 Basis = Literal[
     "its files", "its config", "its name", "its recipe", "a guess: as large as BERT base"
@@ -120,7 +120,7 @@ def read_size(folder: Path) -> ModelSize | None:
     """Return the size of the checkpoint in a folder, or None if it has no readable weights."""
     parameters = 0
     for file in folder.glob("*.safetensors"):
-        shapes = tensor_shapes(file)
+        shapes = read_tensor_shapes(file)
         if shapes is None:
             return None
         parameters += sum(map(math.prod, shapes.values()))

@@ -20,8 +20,8 @@ import pyarrow as pa
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.dataset import Dataset, Release
 from tasktransfer.errors import DataError
-from tasktransfer.files import Maker, json_text, replacing_folder, sha256_of
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files import Maker, compute_sha256, json_text, replace_folder
+from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.checks import instance_problem
 
@@ -93,7 +93,7 @@ def prepare(
         DataError: the release cannot be read, or ``out_folder`` is neither empty nor a cache. The
             folder is then unchanged.
     """
-    with replacing_folder(Path(out_folder), MAKER) as folder:
+    with replace_folder(Path(out_folder), MAKER) as folder:
         release = DATASETS[dataset].reader.open(Path(source_path), few_sample)
         return write_release(folder, DATASETS[dataset], release, few_sample)
 
@@ -101,7 +101,7 @@ def prepare(
 def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: bool) -> Manifest:
     """Write all files of a cache into ``folder``, the manifest last."""
     counts: dict[str, dict[str, Counts]] = {}
-    for task in with_progress(release.tasks, f"reading {dataset.name}"):
+    for task in show_progress(release.tasks, f"reading {dataset.name}"):
         counts[task] = {}
         for split in SPLITS:
             file, instances = folder / instance_file(task, split), _Counted(dataset, task, split)
@@ -122,7 +122,7 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
         source_kind=release.source_kind,
         tasks=counts,
         dialogues=dict(release.dialogues),
-        sha256={name: sha256_of(folder / name) for name in files},
+        sha256={name: compute_sha256(folder / name) for name in files},
         told=list(release.told),
     )
     text = json.dumps(asdict(manifest), indent=2) + "\n"
@@ -252,7 +252,7 @@ def table_of(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
     """
     file = Path(folder) / name
     table, recorded = read_table(file), manifest.sha256.get(name)
-    if recorded is not None and sha256_of(file) != recorded:
+    if recorded is not None and compute_sha256(file) != recorded:
         raise DataError(f"{file}: its SHA-256 is not the one in {MANIFEST}; {_remedy(folder)}")
     return table
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import json_lines
-from tasktransfer.files.fields import Location, Table, get_texts, member
+from tasktransfer.files.data_files import read_json_lines
+from tasktransfer.files.fields import Location, Table, get_member, get_texts
 
 FITTING = "positive_responses"
 KINDS = (FITTING, "adversarial_negative_responses", "random_negative_responses")
@@ -49,7 +49,7 @@ def read_contexts(
     read = {
         split: [
             _parse_context(row, location, split, KINDS[:1] if split == "train" else KINDS)
-            for _, row, location in json_lines(file)
+            for _, row, location in read_json_lines(file)
         ]
         for split, file in files.items()
     }
@@ -81,5 +81,5 @@ def _parse_context(row: Table, location: Location, split: str, kinds: Sequence[s
     for key, texts in (("context", utterances), (FITTING, responses[FITTING])):
         if not texts:
             raise location.at(key).error("holds no text")
-    name = member(row, "dialog_id" if split == "train" else "id", location)
+    name = get_member(row, "dialog_id" if split == "train" else "id", location)
     return Context(f"dd++{split}-{name}", utterances, responses, location)

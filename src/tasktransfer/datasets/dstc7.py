@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import decoded, in_tar
+from tasktransfer.files.data_files import decode_utf8, read_from_tar
 
 
 def dstc7_contexts(file: Path) -> dict[str, str]:
@@ -33,7 +33,7 @@ def dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[tuple
 
 def dstc7_lines(file: Path, name: str) -> list[list[str]]:
     """Return the rows of a table, the header first. Raises DataError as ``dstc7_table``."""
-    text = decoded(in_tar(file, f"dstc7-task2-{name}.tsv"), file)
+    text = decode_utf8(read_from_tar(file, f"dstc7-task2-{name}.tsv"), file)
     lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip()]
     if not lines:
         raise DataError(f"{file}: {name} is empty; copy the archive again")

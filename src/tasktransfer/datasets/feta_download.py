@@ -19,7 +19,7 @@ from typing import Any
 
 from tasktransfer.datasets.feta.archive import find_source, official_files, stream_files
 from tasktransfer.errors import DataError
-from tasktransfer.files import replacing, sha256_of
+from tasktransfer.files import compute_sha256, replace_file
 from tasktransfer.files.progress import StatusLine
 
 MAX_BYTES = 2**30
@@ -99,7 +99,7 @@ def download(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
             part.unlink()  # as long as the archive or longer, and not sound
             _download_rest(address, part)
     _check(part, archive, address)
-    digest = sha256_of(part)
+    digest = compute_sha256(part)
     if recorded is not None and digest != recorded:
         part.unlink()
         raise DataError(
@@ -122,12 +122,12 @@ def read_checksums(folder: Path) -> Mapping[str, str]:
 
 def _record_checksum(folder: Path, name: str, digest: str) -> None:
     checksums = {**read_checksums(folder), name: digest}
-    with replacing(folder / CHECKSUMS) as path:
+    with replace_file(folder / CHECKSUMS) as path:
         path.write_text("".join(f"{d}  {n}\n" for n, d in sorted(checksums.items())), "utf-8")
 
 
 def _compare(path: Path, recorded: str | None) -> None:
-    digest = sha256_of(path)
+    digest = compute_sha256(path)
     if recorded is None:
         _record_checksum(path.parent, path.name, digest)
     elif digest != recorded:

@@ -20,7 +20,7 @@ from tasktransfer.datasets.feta.tiny_world.revision import (
     revision,
 )
 from tasktransfer.datasets.feta.tiny_world.writer import write_json
-from tasktransfer.files import Maker, replacing_folder
+from tasktransfer.files import Maker, replace_folder
 
 __all__ = [
     "DEFAULT_DIALOGUES",
@@ -47,7 +47,7 @@ def generate_part(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) 
     """Write a dataset with a part outside the common world under ``folder``, like ``generate``."""
     assert dataset.tiny is not None, f"{dataset.name} has no tiny part"
     check_parameters(seed, dialogues)
-    with replacing_folder(folder, MAKER) as fresh:
+    with replace_folder(folder, MAKER) as fresh:
         dataset.tiny.write(fresh, seed, dialogues)
         identity = {"revision": revision(seed, dialogues), "seed": seed, "dialogues": dialogues}
         write_json(fresh / MAKER.file, {"synthetic": True, "dataset": dataset.name, **identity})
@@ -68,7 +68,7 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES)
         DataError: the folder holds anything other than a tiny world.
     """
     check_parameters(seed, dialogues)
-    with replacing_folder(folder, MAKER) as fresh:
+    with replace_folder(folder, MAKER) as fresh:
         for part in PARTS.values():
             part.write(fresh, seed, dialogues)
         identity = {"revision": revision(seed, dialogues), "seed": seed, "dialogues": dialogues}

@@ -14,7 +14,7 @@ from tasktransfer.config.places import on_disk
 from tasktransfer.config.yaml_text import write_yaml
 from tasktransfer.core.digests import digest_of
 from tasktransfer.designs import checked_config, design_of, open_study, refuse_shortages
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.jobs.clock_skew import date_future_files_now
 from tasktransfer.jobs.snakemake_call import SnakemakeCall
 from tasktransfer.operate.lacking import refuse_lacking
@@ -54,6 +54,6 @@ def _write_config(config: Mapping[str, Any]) -> Path:
     plain = json.loads(json.dumps(config))
     file = Path(on_disk(study.results), f"study-{digest_of(plain)[:12]}.yaml")
     if not file.exists():
-        with replacing(file) as part:
+        with replace_file(file) as part:
             part.write_text(write_yaml(plain), "utf-8")
     return file

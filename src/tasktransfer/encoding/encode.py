@@ -31,8 +31,8 @@ from tasktransfer.encoding.replies import encoded_apart, with_beside
 from tasktransfer.encoding.text import longest_answer, text_to_text_examples
 from tasktransfer.encoding.tokenizer import Tokenizer, check_words, load_tokenizer
 from tasktransfer.encoding.word_tokenizer import word_tokenizer
-from tasktransfer.files import Maker, replacing_folder, sha256_of
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files import Maker, compute_sha256, replace_folder
+from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.toolkit_texts import encoder_texts
 
@@ -84,7 +84,7 @@ def encode_dataset(
         tokenizer = load_tokenizer(checkpoint, revision, family)
         words = _count_words(instances, cached, cards, list(tokenizer.get_added_vocab()))
         check_words(tokenizer, words, max_unknown_words, checkpoint)
-    with replacing_folder(out, MAKER) as building:
+    with replace_folder(out, MAKER) as building:
         manifest: dict[str, Any] = {
             "encoding": ENCODING_VERSION,
             "dataset": dataset,
@@ -107,7 +107,7 @@ def encode_dataset(
             **({"beside_pad_token_ids": [o.pad_token_id for o in others]} if others else {}),
             **made_from(cached, model, fidelity),
         }
-        for card in with_progress(cards, f"encoding {dataset}"):
+        for card in show_progress(cards, f"encoding {dataset}"):
             limit = 0
             if family in ("decoder", "encoder_decoder") and not card.by_head:
                 limit = _compute_answer_limit(tokenizer, card, family, fidelity)
@@ -135,7 +135,7 @@ def encode_dataset(
                 ]
                 write_split(building, card.name, split, examples, scoring)
         tokenizer.save_pretrained(building / "tokenizer")
-        manifest["sha256"] = {f.name: sha256_of(f) for f in sorted(building.glob("*.arrow"))}
+        manifest["sha256"] = {f.name: compute_sha256(f) for f in sorted(building.glob("*.arrow"))}
         (building / "manifest.json").write_text(json.dumps(manifest, indent=1))
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from tasktransfer.data.prepared import instances_of_encoded, says_synthetic
 from tasktransfer.errors import DataError
-from tasktransfer.files import json_text, sha256_of
+from tasktransfer.files import compute_sha256, json_text
 from tasktransfer.layers.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
 
 T = TypeVar("T")
@@ -314,7 +314,7 @@ def _read_arrow(path: Path, sha256: str | None) -> pa.Table:
         raise DataError(
             f"{path} is damaged ({error}): remove its folder and encode again"
         ) from None
-    if sha256 is not None and sha256_of(path) != sha256:
+    if sha256 is not None and compute_sha256(path) != sha256:
         raise DataError(
             f"{path}: its SHA-256 is not the one in manifest.json: remove its folder and encode "
             "again"

@@ -15,7 +15,7 @@ from tasktransfer.datasets import find_task, get_task
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError
-from tasktransfer.files.progress import counting
+from tasktransfer.files.progress import count_progress
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
@@ -126,7 +126,7 @@ def answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> list[tuple
     """Predict a split with a model."""
 
     def work(tokens: int) -> list[tuple[str, ...]]:  # repeated after out-of-memory errors
-        with counting(len(split), f"answering {split.task}") as answered_more:
+        with count_progress(len(split), f"answering {split.task}") as answered_more:
             return predict(model, split, tokens, setup, answered_more)
 
     return setup.eval_budget.fitting(work, undo=lambda: None)

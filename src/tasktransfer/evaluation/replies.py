@@ -28,8 +28,8 @@ from tasktransfer.encoding.encoded import EncodedSplit, kept_instances, read_spl
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.decoding import diverse_beams
 from tasktransfer.evaluation.outcome import Places, load_judged
-from tasktransfer.files import replacing
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files import replace_file
+from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import coded
 from tasktransfer.metrics.retrieval import Numbers, p_at_1, rows_of_blocks
@@ -140,7 +140,7 @@ def _compute_in_batches(
         made: dict[int, T] = {}
         with setup.autocast():
             micro_batches = model.prediction_micro_batches(split, rows, max(1, tokens // share))
-            for some in with_progress(micro_batches, "computing replies, batches"):
+            for some in show_progress(micro_batches, "computing replies, batches"):
                 made |= dict(zip(some, compute(some), strict=True))
         return made
 
@@ -232,7 +232,7 @@ def _judge_retrieval(
     candidates = torch.from_numpy(np.stack(vectors))
     best: list[int] = []
     blocks = range(0, len(contexts), ROWS_TOGETHER)
-    for begin in with_progress(blocks, "ranking replies, blocks"):
+    for begin in show_progress(blocks, "ranking replies, blocks"):
         some = torch.from_numpy(contexts[begin : begin + ROWS_TOGETHER])
         best += model.scores(some, candidates).argmax(1).tolist()
     predictions = [(texts[index], homes[index]) for index in best]
@@ -263,7 +263,7 @@ def _pool(
     if file.exists():
         return [rows[i] for i in places], np.load(file)
     vectors = _encode_rows(model, setup, split, CANDIDATE, places)
-    with replacing(file) as part, part.open("wb") as handle:
+    with replace_file(file) as part, part.open("wb") as handle:
         np.save(handle, vectors)
     return [rows[i] for i in places], vectors
 

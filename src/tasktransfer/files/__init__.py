@@ -37,7 +37,7 @@ class Maker:
     file: str
     key: str
 
-    def said_of(self, folder: Path) -> dict[str, Any] | None:
+    def read_object(self, folder: Path) -> dict[str, Any] | None:
         """Return the maker's JSON object in a folder, or None if the folder is not the maker's."""
         try:
             value = json_text.read(folder / self.file)
@@ -47,7 +47,7 @@ class Maker:
 
 
 @contextmanager
-def replacing_folder(folder: Path, maker: Maker) -> Iterator[Path]:
+def replace_folder(folder: Path, maker: Maker) -> Iterator[Path]:
     """Yield an empty folder to fill, which replaces ``folder`` when the block succeeds.
 
     If the block raises, ``folder`` stays unchanged. Parent folders are created.
@@ -67,7 +67,7 @@ def replacing_folder(folder: Path, maker: Maker) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def sweep_parts(folder: Path) -> None:
+def remove_partial_folders(folder: Path) -> None:
     """Remove temporary folders of killed processes, if no other process writes ``folder`` now."""
     for part in folder.parent.glob(f".{folder.name}.*.part"):
         shutil.rmtree(part, ignore_errors=True)
@@ -76,7 +76,7 @@ def sweep_parts(folder: Path) -> None:
 def _refuse_others_work(folder: Path, maker: Maker) -> None:
     if not folder.exists() and not folder.is_symlink():
         return
-    if folder.is_dir() and (not any(folder.iterdir()) or maker.said_of(folder) is not None):
+    if folder.is_dir() and (not any(folder.iterdir()) or maker.read_object(folder) is not None):
         return
     raise DataError(
         f"{folder}: exists without the {maker.file} of a {maker.what}, so it is not replaced; give "
@@ -101,7 +101,7 @@ _synced = ContextVar("synced", default=True)
 
 
 @contextmanager
-def without_sync() -> Iterator[None]:
+def skip_sync() -> Iterator[None]:
     """Replace files in this block without fsync, for a folder that is removed in the end."""
     before = _synced.set(False)
     try:
@@ -111,7 +111,7 @@ def without_sync() -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replace_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path next to ``path``, which replaces it when the block succeeds.
 
     The move is atomic and follows an fsync. If the block raises, ``path`` stays unchanged and the
@@ -133,7 +133,7 @@ def replacing(path: Path) -> Iterator[Path]:
             part.unlink()
 
 
-def private_folder(folder: Path, remedy: str) -> Path:
+def create_private_folder(folder: Path, remedy: str) -> Path:
     """Create a folder with private permissions in a world-writable place.
 
     Args:
@@ -150,13 +150,13 @@ def private_folder(folder: Path, remedy: str) -> Path:
     return folder
 
 
-def sha256_of(file: Path) -> str:
+def compute_sha256(file: Path) -> str:
     """Return the SHA-256 of a regular file's content, as 64 hex digits."""
     with open_regular(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def sweep(folder: Path) -> None:
+def remove_partial_files(folder: Path) -> None:
     """Remove partial files of killed processes, if no other process writes to the folder now."""
     for half in folder.glob(".*.part"):
         if half.is_dir():

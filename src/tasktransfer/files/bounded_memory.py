@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 @contextmanager
-def bounded_memory(more: int) -> Iterator[None]:
+def limit_memory(more: int) -> Iterator[None]:
     """Limit this process to ``more`` additional bytes of data in the block.
 
     A larger allocation raises MemoryError. The limit is that of the whole process (RLIMIT_DATA), so

@@ -26,8 +26,8 @@ from tasktransfer.files.csv_records import (
     BrokenError,
     Dialect,
     Record,
-    divide_leniently,
     read_records,
+    split_leniently,
 )
 from tasktransfer.files.text_stream import TextLines, format_numbers
 
@@ -191,7 +191,7 @@ class _Look:
             return False
         if self.end_enclosed and not all(text.endswith(QUOTE) for text in lines[:-1]):
             return False
-        return self.columns.are_rows([divide_leniently(t, separator) for t in lines], separator)
+        return self.columns.are_rows([split_leniently(t, separator) for t in lines], separator)
 
     @property
     def is_sound(self) -> bool:

@@ -82,7 +82,7 @@ def read_records(lines: Iterable[tuple[int, str]], dialect: Dialect) -> Iterator
             yield Record(number, text.split(separator), [text])
 
 
-def divide_leniently(line: str, separator: str) -> list[str]:
+def split_leniently(line: str, separator: str) -> list[str]:
     """Return the cells of one line. Quotation marks that do not enclose a cell are text."""
     cells, start = list[str](), 0
     cell = re.compile(rf'"((?:[^"]|"")*)"(?={re.escape(separator)}|$)')

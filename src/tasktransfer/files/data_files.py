@@ -35,7 +35,7 @@ MAX_BYTES = 2**30
 # --- bytes and text -----------------------------------------------------------------------------
 
 
-def content_of(file: Path) -> bytes:
+def read_content(file: Path) -> bytes:
     """Return all bytes of a file. Raises DataError if it cannot be read or is too large."""
     chunks, size, blank = list[bytes](), 0, 0
     try:
@@ -59,11 +59,11 @@ def _build_read_error(file: Path, error: OSError) -> DataError:
     return DataError(f"{file}: cannot be read ({error.strerror}); give a readable file")
 
 
-def in_zip(file: Path, name: str) -> bytes:
+def read_from_zip(file: Path, name: str) -> bytes:
     """Return the content of the file with a name, in any folder of a zip.
 
     Raises:
-        DataError: as in ``content_of``, or the zip is unsafe or does not contain the file.
+        DataError: as in ``read_content``, or the zip is unsafe or does not contain the file.
     """
     try:
         open_regular(file).close()
@@ -79,11 +79,11 @@ def in_zip(file: Path, name: str) -> bytes:
     raise DataError(f"{file}: holds no sound {name} ({flaws or 'it is not there'}); fetch it again")
 
 
-def in_tar(file: Path, name: str) -> bytes:
+def read_from_tar(file: Path, name: str) -> bytes:
     """Return the content of the file with a name, in any folder of a tar, compressed or not.
 
     Raises:
-        DataError: as in ``in_zip``.
+        DataError: as in ``read_from_zip``.
     """
     try:
         with open_regular(file) as packed, tarfile.open(fileobj=packed) as archive:
@@ -103,7 +103,7 @@ def in_tar(file: Path, name: str) -> bytes:
     raise DataError(f"{file}: holds no {name}; fetch it again")
 
 
-def decoded(content: bytes, file: str | Path) -> str:
+def decode_utf8(content: bytes, file: str | Path) -> str:
     """Decode UTF-8 without a byte order mark. Raises DataError for any other encoding."""
     if content.startswith(_WIDE) or b"\0" in content[:1000]:
         raise DataError(f"{file}: is not UTF-8 text but UTF-16 or binary; save it as UTF-8")
@@ -117,7 +117,7 @@ def decoded(content: bytes, file: str | Path) -> str:
         ) from None
 
 
-def text_lines(file: Path) -> Iterator[tuple[int, str]]:
+def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file with their numbers from 1, reading the file in chunks.
 
     Only a line feed ends a line: texts may contain other characters that end lines elsewhere.
@@ -136,9 +136,9 @@ def text_lines(file: Path) -> Iterator[tuple[int, str]]:
 # --- JSON ---------------------------------------------------------------------------------------
 
 
-def parsed(content: bytes, file: str | Path, remedy: str = "fetch the file again") -> Any:
+def parse_json(content: bytes, file: str | Path, remedy: str = "fetch the file again") -> Any:
     """Return the value of a JSON text. Raises DataError with line and column."""
-    text = decoded(content, file)
+    text = decode_utf8(content, file)
     try:
         return json_text.loads(text)
     except json.JSONDecodeError as error:
@@ -149,20 +149,20 @@ def parsed(content: bytes, file: str | Path, remedy: str = "fetch the file again
         raise DataError(f"{file}: not valid JSON: {error}; {remedy}") from None
 
 
-def json_object(file: Path, remedy: str = AGAIN) -> tuple[Table, Location]:
+def read_json_object(file: Path, remedy: str = AGAIN) -> tuple[Table, Location]:
     """Return the object in a JSON file, and its location. Raises DataError."""
     location = Location(str(file), remedy=remedy)
-    return _as_object(parsed(content_of(file), file), location), location
+    return _as_object(parse_json(read_content(file), file), location), location
 
 
-def json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Location]]:
+def read_json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Location]]:
     """Yield the objects in the list of a JSON file, each with its location, numbered from 0.
 
     Raises:
         DataError: the file is not a list of objects, or the list is empty.
     """
     location = Location(str(file), remedy=remedy)
-    values = parsed(content_of(file), file)
+    values = parse_json(read_content(file), file)
     if not isinstance(values, list) or not values:
         raise location.error(f"found {_format_value(values)}, expected a list of objects")
     for number, value in enumerate(values):
@@ -170,7 +170,9 @@ def json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Locat
         yield _as_object(value, spot), spot
 
 
-def json_lines(file: Path, remedy: str = "fix the line") -> Iterator[tuple[int, Table, Location]]:
+def read_json_lines(
+    file: Path, remedy: str = "fix the line"
+) -> Iterator[tuple[int, Table, Location]]:
     """Yield the objects of a JSON lines file, each with its line number and its location.
 
     Lines are numbered from 1. Empty lines are skipped.
@@ -178,7 +180,7 @@ def json_lines(file: Path, remedy: str = "fix the line") -> Iterator[tuple[int, 
     Raises:
         DataError: the file cannot be read, or a line is not an object.
     """
-    for number, line in text_lines(file):
+    for number, line in read_lines(file):
         if not line.strip():
             continue
         location = Location(str(file), row=f"line {number}", remedy=remedy)
@@ -202,7 +204,7 @@ def _format_value(value: Any) -> str:
 # --- CSV ----------------------------------------------------------------------------------------
 
 
-def csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+def read_csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each row begins, and its cells in the given columns.
 
     The header may have the columns in any order. Other columns and empty rows are skipped.

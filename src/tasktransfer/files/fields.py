@@ -65,14 +65,14 @@ class Location:
         return DataError(f"{place}: {problem}{remedy_text}")
 
 
-def nearest(value: str, valid: Iterable[str]) -> str:
+def find_nearest(value: str, valid: Iterable[str]) -> str:
     """Return the name in ``valid`` that is most similar to ``value``, quoted for a message."""
     names = list(valid)
     best = difflib.get_close_matches(value, names, n=1, cutoff=0.0)
     return repr(best[0]) if best else "none"
 
 
-def member(table: Table, key: str, location: Location) -> object:
+def get_member(table: Table, key: str, location: Location) -> object:
     """Return the value of ``key``. Raises DataError if the key is missing."""
     if key not in table:
         raise location.error(f"key {key!r} is missing")
@@ -86,19 +86,19 @@ def as_table(value: object, location: Location) -> Table:
 
 
 def get_table(table: Table, key: str, location: Location) -> Table:
-    value = member(table, key, location)
+    value = get_member(table, key, location)
     return value if isinstance(value, dict) else as_table(value, location.at(key))
 
 
 def get_list(table: Table, key: str, location: Location) -> list[object]:
-    value = member(table, key, location)
+    value = get_member(table, key, location)
     if not isinstance(value, list):
         raise _build_value_error(value, "a list", location.at(key))
     return value
 
 
 def get_text(table: Table, key: str, location: Location) -> str:
-    value = member(table, key, location)
+    value = get_member(table, key, location)
     if not isinstance(value, str):
         raise _build_value_error(value, "a text", location.at(key))
     return value
@@ -113,14 +113,14 @@ def get_name(table: Table, key: str, location: Location) -> str:
 
 
 def get_integer(table: Table, key: str, location: Location) -> int:
-    value = member(table, key, location)
+    value = get_member(table, key, location)
     if not isinstance(value, int) or isinstance(value, bool):
         raise _build_value_error(value, "an integer", location.at(key))
     return value
 
 
 def get_flag(table: Table, key: str, location: Location) -> bool:
-    value = member(table, key, location)
+    value = get_member(table, key, location)
     if not isinstance(value, bool):
         raise _build_value_error(value, "true or false", location.at(key))
     return value
@@ -135,17 +135,17 @@ def get_texts(table: Table, key: str, location: Location) -> tuple[str, ...]:
     return tuple(str(value) for value in values)
 
 
-def each_text(table: Table, key: str, inner: str, location: Location) -> tuple[str, ...]:
+def collect_texts(table: Table, key: str, inner: str, location: Location) -> tuple[str, ...]:
     """Return the text of key ``inner`` in each object of the list of ``key``."""
     values = get_list(table, key, location)
     texts = [value.get(inner) if isinstance(value, dict) else None for value in values]
     if all(isinstance(text, str) for text in texts):
         return tuple(map(str, texts))
     # Slower, with locations: one of these raises.
-    return tuple(get_text(row, inner, spot) for row, spot in each_table(table, key, location))
+    return tuple(get_text(row, inner, spot) for row, spot in iterate_tables(table, key, location))
 
 
-def each_table(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
+def iterate_tables(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
     """Yield the objects in the list of ``key``, each with its location."""
     list_location = location.at(key)
     for index, value in enumerate(get_list(table, key, location)):

@@ -139,7 +139,7 @@ def _locate_duplicate_key(text: str, start: int) -> DuplicateKeyError:
     raise AssertionError("no key is there twice")
 
 
-def printed(value: Any, indent: int | None = None, *, ensure_ascii: bool = True) -> str:
+def encode(value: Any, indent: int | None = None, *, ensure_ascii: bool = True) -> str:
     """Return a value as JSON for other programs. NaN and infinity become null."""
     return json.dumps(
         _replace_non_finite(value), indent=indent, ensure_ascii=ensure_ascii, allow_nan=False

@@ -55,7 +55,7 @@ def is_held(path: Path) -> bool:
 
 
 @contextmanager
-def one_at_a_time(path: Path, say: Callable[[str], None]) -> Iterator[None]:
+def lock_path(path: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Hold the lock of ``path``, so that one process at a time writes it and others wait.
 
     The lock is a hidden file next to the path, which is not removed.

@@ -22,7 +22,7 @@ _CLEAR = "\r\x1b[K"
 T = TypeVar("T")
 
 
-def with_progress(
+def show_progress(
     items: Collection[T],
     label: str,
     out: TextIO | None = None,
@@ -46,13 +46,13 @@ def with_progress(
 
 
 @contextmanager
-def counting(
+def count_progress(
     total: int,
     label: str,
     out: TextIO | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function that adds finished items, and show the progress as ``with_progress``."""
+    """Yield a function that adds finished items, and show the progress as ``show_progress``."""
     line = _Line(total, label, out or sys.stderr, clock)
     done = 0
 
@@ -118,7 +118,7 @@ class _Line:
         self.due = now + self.every
         gone = now - self.began
         left = gone / done * (self.total - done) if done else math.nan
-        times = f"{clock_text(gone)} elapsed, {clock_text(left)} left"
+        times = f"{format_clock_time(gone)} elapsed, {format_clock_time(left)} left"
         text = f"{self.label}: {done:,} of {self.total:,}, {times}"
         self.out.write(f"{_CLEAR}{text}" if self.redrawn else f"{text}\n")
         self.out.flush()
@@ -131,7 +131,7 @@ class _Line:
             self.out.flush()
 
 
-def clock_text(seconds: float) -> str:
+def format_clock_time(seconds: float) -> str:
     """Return a time as minutes and seconds, 1:05, or with hours, 2:01:05; "?" for NaN."""
     if math.isnan(seconds):
         return "?"

@@ -133,7 +133,7 @@ def check_zip(path: Path, limits: Limits) -> SafeZip:
     return SafeZip(path, Budget(limits), members, flaws)
 
 
-def reason(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return a short text of an error."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
@@ -155,7 +155,7 @@ def _list_members(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
     except Exception as error:
         # zipfile raises a dozen kinds of errors for damaged bytes (BadZipFile, struct.error,
         # ValueError, NotImplementedError, OSError, ...). They are treated alike here.
-        text = f"cannot be read as a zip ({reason(error)}); {_AGAIN}"
+        text = f"cannot be read as a zip ({describe_error(error)}); {_AGAIN}"
         raise UnsafeZipError("not-a-zip", text) from error
     if not infos:
         raise UnsafeZipError("empty-archive", f"is a zip without any file; {_AGAIN}")
@@ -223,7 +223,7 @@ def _unpack_member(path: Path, name: str, info: zipfile.ZipInfo) -> Iterator[byt
             while chunk := stream.read(CHUNK_BYTES):
                 yield chunk
     except Exception as error:  # as in _list_members
-        text = f"is damaged in the zip ({reason(error)}); {_AGAIN}"
+        text = f"is damaged in the zip ({describe_error(error)}); {_AGAIN}"
         raise UnsafeZipError("damaged", text, name) from error
 
 

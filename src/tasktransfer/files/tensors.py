@@ -12,7 +12,7 @@ LONGEST_HEADER = 100_000_000
 """Maximum number of bytes of a header, as in the safetensors library."""
 
 
-def tensor_shapes(file: Path) -> dict[str, list[int]] | None:
+def read_tensor_shapes(file: Path) -> dict[str, list[int]] | None:
     """Return the shapes of the tensors in a safetensors file, or None if it is damaged.
 
     Only the header is read: 8 bytes with the header's length, then JSON with type, shape and

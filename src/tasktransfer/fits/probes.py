@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import DataError
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.fits.linear_probes import Linear, fit_multinomial, fit_one_vs_rest
 from tasktransfer.fits.mlp_probes import fit_mlp
 from tasktransfer.metrics import open_labels
@@ -92,7 +92,7 @@ def fit_probes(given: Given) -> Fitted:
         DataError: a representation is not finite, or a task's training labels are all the same.
     """
     fitted = Fitted()
-    for task, read in with_progress(given.read.items(), "fitting probes"):
+    for task, read in show_progress(given.read.items(), "fitting probes"):
         train, test = read["train"], read["test"]
         features = {
             split: _require_finite_features(given, task, read[split]) for split in ("train", "test")

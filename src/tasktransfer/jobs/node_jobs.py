@@ -20,7 +20,7 @@ from tasktransfer.datasets.dataset import Release
 from tasktransfer.encoding.encoded import kept_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import expected_values, measured
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.fits import JOINT_LEARNERS, Learner, answers, learner_named, ranked
 from tasktransfer.jobs import asked_job, inputs, probe_job, selector_job
 from tasktransfer.jobs.recorded_job import Brought, Made, recorded
@@ -95,7 +95,7 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             return
         learner = learner_named(node.learner, design.learners)
         cache = inputs.cache(study, node.data)
-        for name in with_progress(node.tasks, f"fitting {node.label}"):
+        for name in show_progress(node.tasks, f"fitting {node.label}"):
             task = get_task(node.data.name, name)
             read = {split: read_instances(cache, name, split) for split in SPLITS}
             train = read["train"]

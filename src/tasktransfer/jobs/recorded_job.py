@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tasktransfer.core.nodes import Data, Evaluation, Fit
 from tasktransfer.core.selectors import Selector
 from tasktransfer.data.recipes import Recipe
-from tasktransfer.files import sweep
+from tasktransfer.files import remove_partial_files
 from tasktransfer.fits import Learner
 from tasktransfer.jobs.needs import computes_with_a_model
 from tasktransfer.results.artefacts import checksums
@@ -115,7 +115,7 @@ def recorded(
             _print_message(
                 f"{problem}; kept as {', '.join(file.name for file in kept)}, computed again"
             )
-        sweep(folder)
+        remove_partial_files(folder)
         remember(folder, "started", digest=node.digest)
         if computes_with_a_model(node):
             tell(device=held.enter_context(lease(device_pool())) or "cpu")

@@ -16,8 +16,8 @@ from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import as_seen_from, get_task, task_of
 from tasktransfer.encoding.encoded import kept
 from tasktransfer.errors import ConfigError
-from tasktransfer.files import json_text, replacing
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files import json_text, replace_file
+from tasktransfer.files.progress import show_progress
 from tasktransfer.fits.asked import Arrays, Asked, input_text
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.needs import model_of
@@ -64,10 +64,10 @@ def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
         *(limit, texts, hardware, study.beside(model.name)),
     )
     tokens = 0
-    for name in with_progress(node.tasks, f"computing {node.learner}"):
+    for name in show_progress(node.tasks, f"computing {node.learner}"):
         arrays = MEASURES[node.learner](measuring, get_task(node.data.name, name))
         (folder / name).mkdir(parents=True, exist_ok=True)
-        with replacing(folder / name / ARRAYS) as part, part.open("wb") as stream:
+        with replace_file(folder / name / ARRAYS) as part, part.open("wb") as stream:
             np.savez_compressed(stream, allow_pickle=False, **arrays)
         split = measuring.split(name)
         made.sizes[name] = {"train": len(split.ids)}
@@ -118,13 +118,13 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
     kinds = {task: get_task(node.data.name, task).kind for task in tasks}
     sizes = {task: _count_train_samples(folders, node.data.name, task) for task in tasks}
     assert selector.values is not None
-    for target, sources in with_progress(pairs.items(), f"ranking by {selector.name}"):
+    for target, sources in show_progress(pairs.items(), f"ranking by {selector.name}"):
         asked = Asked(target, tuple(sources), kinds, sizes, instances, measured)
         values = {s: v for s, v in selector.values(asked).items() if v is not None}
         _refuse_odd(selector, target, values, sources)
         (folder / target).mkdir(parents=True, exist_ok=True)
-        with replacing(folder / target / VALUES) as part:
-            part.write_text(json_text.printed(values, indent=1) + "\n", encoding="utf-8")
+        with replace_file(folder / target / VALUES) as part:
+            part.write_text(json_text.encode(values, indent=1) + "\n", encoding="utf-8")
         made.report[target] = values
         made.sizes[target] = {"train": sizes[target]}
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tasktransfer.config import yaml_file
 from tasktransfer.errors import ConfigError, ModelError, StorageError, TaskTransferError
 from tasktransfer.files import locks
-from tasktransfer.files.terminal import Colour, coloured
+from tasktransfer.files.terminal import Colour, apply_colour
 from tasktransfer.operate.forecast.disk import in_words
 from tasktransfer.results.provenance import cpu_name
 from tasktransfer.training.device import batch_job, device_pool, lock_folder
@@ -365,7 +365,7 @@ def as_json(seen: Sequence[Check]) -> dict[str, Any]:
 
 def line(check: Check) -> str:
     """Format one check, with its remedy on the next line."""
-    state = coloured(f"{check.state:<8}", COLOURS[check.state])
+    state = apply_colour(f"{check.state:<8}", COLOURS[check.state])
     text = f"{state}{check.name:<18}{check.text}"
     return f"{text}\n{'':<26}{check.remedy}" if check.remedy else text
 

@@ -22,7 +22,7 @@ from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import locks
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.offered import PARAMETERS
 from tasktransfer.results.finished import is_start
@@ -150,7 +150,7 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
         )
     items: list[Item] = []
     kept: list[tuple[str, int]] = []
-    for node_folder in with_progress(there, "looking at folders"):
+    for node_folder in show_progress(there, "looking at folders"):
         if node_folder.path in wanted:
             items += _collect_from_planned(node_folder, wanted[node_folder.path], studies)
         elif settled and not foreign:
@@ -314,7 +314,7 @@ def remove(garbage: Garbage) -> Removed:
     alone.
     """
     count, freed, left = 0, 0, []
-    for item in with_progress(garbage.items, "removing"):
+    for item in show_progress(garbage.items, "removing"):
         with _try_lock_item(item) as held:
             if not held:
                 left.append(f"{item.paths[0]}: in use now")

@@ -17,7 +17,7 @@ from tasktransfer.core.nodes import Data, Evaluation, Node, Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.dataset import Release
 from tasktransfer.errors import DataError, ModelError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replace_file
 from tasktransfer.operate.forecast.sizes import read_manifest
 from tasktransfer.operate.shortages import find_shortages
 from tasktransfer.results.finished import look
@@ -228,7 +228,7 @@ def _released(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Held, l
                 held[task] = _find_available_splits(release, task)
             except DataError as error:
                 damaged.append(str(error))
-        with replacing(memo) as part:
+        with replace_file(memo) as part:
             part.write_text(json.dumps({**remembered, key: held}, indent=1) + "\n")
     # Unreadable tasks are reported as errors, not as missing.
     return {task: held.get(task, list(SPLITS)) for task in tasks}, damaged

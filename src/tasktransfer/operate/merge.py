@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.files import replacing, sha256_of, sweep
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files import compute_sha256, remove_partial_files, replace_file
+from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.coded_answers import shareable
 from tasktransfer.operate.offered import (
     PARAMETERS,
@@ -132,7 +132,7 @@ def _merge_steps(
     """Copy the nodes, in reverse order so that dependencies come last."""
     _sort_steps(steps, study)
     outcomes: list[dict[str, Any]] = []
-    for step in with_progress([*reversed(steps)], f"copying records of {other}"):
+    for step in show_progress([*reversed(steps)], f"copying records of {other}"):
         outcome, reasons, by = _merge_one(step, dry_run=dry_run)
         outcomes.insert(
             0,
@@ -365,7 +365,7 @@ def _copy(step: MergeStep, theirs: Record) -> list[str]:
     Missing files are determined again, since the node is locked only now.
     """
     lacks, folder = _find_missing_files(step, theirs), step.node_folder.folder
-    sweep(step.out)
+    remove_partial_files(step.out)
     # Without a record nothing is damaged, because the node was never finished.
     damaged = lacks if (step.out / RECORD).exists() else []
     kept = set_aside(step.out, [name for name in damaged if name not in PARAMETERS])
@@ -391,9 +391,9 @@ def _copy(step: MergeStep, theirs: Record) -> list[str]:
 
 def _copy_file(source: Path, out: Path, sha256: str | None = None) -> None:
     # The current time as mtime, since tables are rebuilt when records are newer.
-    with replacing(out) as part:
+    with replace_file(out) as part:
         shutil.copyfile(source, part)
-        if sha256 not in (None, sha256_of(part)):
+        if sha256 not in (None, compute_sha256(part)):
             raise RecordError(f"{source}: changed or was damaged while it was copied; merge again")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import RecordError
-from tasktransfer.files.tensors import tensor_shapes
+from tasktransfer.files.tensors import read_tensor_shapes
 from tasktransfer.results.artefacts import checked as checked_artefacts
 from tasktransfer.results.damage import Artefacts, damage
 from tasktransfer.results.places import NodeFolder, path_of
@@ -91,7 +91,7 @@ def parameters_problem(folder: Path, digest: str) -> str | None:
     weights = sorted(folder.rglob("*.safetensors"))
     if not weights:
         return f"{folder}: contains no *.safetensors"
-    cut = [file for file in weights if tensor_shapes(file) is None]
+    cut = [file for file in weights if read_tensor_shapes(file) is None]
     if cut:
         return f"{cut[0]}: damaged or truncated"
     try:

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files import replace_file
+from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.coded_answers import shareable
 from tasktransfer.operate.offered import check_files, offered
 from tasktransfer.results.places import node_folders
@@ -84,7 +84,7 @@ def pack_results(
     """
     wanted, results = study.plan.by_digest, Path(study.config.results)
     rows, packed = [], dict[str, int]()
-    for node_folder in with_progress([*node_folders(results)], "packing"):
+    for node_folder in show_progress([*node_folders(results)], "packing"):
         node = wanted.get(node_folder.digest)
         if node is None or not (node_folder.folder / RECORD).is_file():
             continue
@@ -117,7 +117,7 @@ def pack_results(
     }
     table = table.replace_schema_metadata({FOOTER: json.dumps(facts)})
     out.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(out) as part:
+    with replace_file(out) as part:
         pq.write_table(table, part, compression="zstd", compression_level=19)
         size = part.stat().st_size
     return {

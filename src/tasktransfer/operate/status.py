@@ -20,7 +20,7 @@ from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.files import locks
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.overview import others, stages_by_group
 from tasktransfer.operate.pace import (
@@ -176,7 +176,7 @@ class Watcher:
 def _list_begun_nodes(study: Study, there: OnDisk) -> list[Begun]:
     """Return the unfinished nodes that have a folder; folders of finished nodes are not opened."""
     begun = []
-    for node in with_progress(study.plan.nodes, "looking at nodes"):
+    for node in show_progress(study.plan.nodes, "looking at nodes"):
         if there.names.get(node.digest) and node.digest not in there.finished:
             folder = Path(study.folder(node))
             begun.append(Begun(node, unfinished(folder), history(folder)))

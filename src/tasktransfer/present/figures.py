@@ -16,8 +16,8 @@ import pyarrow as pa
 
 import tasktransfer
 from tasktransfer.core.digests import digest_of
-from tasktransfer.files import json_text, replacing
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files import json_text, replace_file
+from tasktransfer.files.progress import show_progress
 from tasktransfer.present.declared import FIGURE_ENDINGS, Figure, Presentation
 from tasktransfer.present.kit.style import save
 from tasktransfer.present.tables import Left
@@ -58,7 +58,7 @@ def draw_figures(shown: Presentation, view: View, out: Path) -> Drawn:
     manifest = _read_manifest(out / MANIFEST)
     digests = dict(manifest)
     drawn = Drawn([], [], [])
-    for figure in with_progress(shown.figures, "drawing figures"):
+    for figure in show_progress(shown.figures, "drawing figures"):
         part = view.only(figure.reads)
         if figure.part is not None:
             part = figure.part(part)
@@ -145,7 +145,7 @@ def _read_manifest(path: Path) -> dict[str, str]:
 
 
 def _write_manifest(path: Path, digests: dict[str, str]) -> None:
-    with replacing(path) as part:
+    with replace_file(path) as part:
         part.write_text(json.dumps(digests, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.present.declared import (
     TABLE_ENDINGS,
     Crossed,
@@ -87,7 +87,7 @@ class Left:
 
 def printed_tables(shown: Presentation, view: View) -> list[Printed | Left]:
     """Return every declared table, or the reason why the study does not have it."""
-    tables = with_progress(shown.tables, "making tables")
+    tables = show_progress(shown.tables, "making tables")
     return [printed(shown, table, view) for table in tables]
 
 

@@ -17,7 +17,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text, sha256_of
+from tasktransfer.files import compute_sha256, json_text
 from tasktransfer.results.state import RECORD
 
 FileName = Annotated[str, Field(pattern=r"^[^/.][^/]*(/[^/.][^/]*)*$")]
@@ -42,7 +42,7 @@ def checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
     """
     names = sorted(name for part in parts for name in _list_files(folder, part))
     return {
-        name: {"bytes": (folder / name).stat().st_size, "sha256": sha256_of(folder / name)}
+        name: {"bytes": (folder / name).stat().st_size, "sha256": compute_sha256(folder / name)}
         for name in names
     }
 
@@ -65,7 +65,7 @@ def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str |
             seen, bytes_then = file.stat(), recorded["bytes"]
             if seen.st_size != bytes_then:
                 return f"{file}: {seen.st_size:,} bytes, {bytes_then:,} in the record of its node"
-            if (every or seen.st_mtime_ns > written) and sha256_of(file) != recorded["sha256"]:
+            if (every or seen.st_mtime_ns > written) and compute_sha256(file) != recorded["sha256"]:
                 return f"{file}: its SHA-256 is not the one in the record of its node"
         except (FileNotFoundError, NotADirectoryError):
             if Path(name).parent in kept:

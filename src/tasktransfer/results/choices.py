@@ -8,7 +8,7 @@ from typing import Any
 
 from tasktransfer.core.plan import choice_file
 from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replace_file
 
 
 def read_choice(results: str | Path, name: str) -> Any | None:
@@ -32,5 +32,5 @@ def write_choice(results: str | Path, name: str, chosen: Any) -> None:
     """Write a choice atomically."""
     path = Path(results, choice_file(name))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as part:
+    with replace_file(path) as part:
         part.write_text(json.dumps(chosen, indent=2) + "\n", encoding="utf-8")

@@ -26,8 +26,8 @@ from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.prepared import says_synthetic
 from tasktransfer.errors import RecordError, TaskTransferError
-from tasktransfer.files import replacing
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files import replace_file
+from tasktransfer.files.progress import show_progress
 from tasktransfer.results.finished import examined, keep_checks
 from tasktransfer.results.misplaced import find_misplaced
 from tasktransfer.results.mixtures import Comparison, facts_of
@@ -216,7 +216,7 @@ class Collected:
         file.unlink(missing_ok=True)
         if holes := self.holes():
             file.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(file) as part:
+            with replace_file(file) as part:
                 part.write_text("\n".join([time.ctime(), *holes, ""]), encoding="utf-8")
 
 
@@ -231,7 +231,7 @@ def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
     """
     planned = study.plan.runs if runs is None else tuple(runs)
     reading = _Reading(study, Checks.read(Path(study.tables, CHECKED)))
-    for node in with_progress(
+    for node in show_progress(
         _select_nodes(study, None if runs is None else planned), "reading records"
     ):
         reading.read(node)

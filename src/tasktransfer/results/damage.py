@@ -23,7 +23,7 @@ from typing import Any, Literal, TypedDict
 
 from tasktransfer.core.nodes import Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.regular import read_regular
 from tasktransfer.results import artefacts
 from tasktransfer.results.records import parse_record, read_record, selected_on
@@ -209,7 +209,7 @@ class Checked:
         if not self._new:
             return
         right = {**self._read(), **self._new}
-        with suppress(OSError), replacing(self._file) as part:
+        with suppress(OSError), replace_file(self._file) as part:
             part.write_text(json.dumps({"version": CHECK_VERSION, "right": right}))
             self._new = {}
 

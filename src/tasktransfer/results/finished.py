@@ -15,7 +15,7 @@ from pathlib import Path
 from tasktransfer.core.ancestors import starts_of
 from tasktransfer.core.nodes import SHORT, Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.results.damage import Checked, checked, damage
 from tasktransfer.results.records import not_chosen, parts_of, read_record
 from tasktransfer.results.rounds import LAST, ROUNDS, last_of, round_folder
@@ -51,11 +51,11 @@ def look(study: Study) -> OnDisk:
         OSError: a folder cannot be read.
         RecordError: a record or its predictions cannot be read.
     """
-    nodes = with_progress(study.plan.nodes, "listing folders")
+    nodes = show_progress(study.plan.nodes, "listing folders")
     listed = ((node.digest, names_in(study.folder(node))) for node in nodes)
     names = {digest: content for digest, content in listed if content is not None}
     recorded = [node for node in study.plan.nodes if RECORD in names.get(node.digest, ())]
-    checked = with_progress(recorded, "checking records")
+    checked = show_progress(recorded, "checking records")
     damaged = {n.digest: problem for n in checked if (problem := damage_of(study, n))}
     finished = frozenset(node.digest for node in recorded if is_finished(study, node))
     keep_checks(study)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.validation import wrong_type
 from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replace_file
 from tasktransfer.results.artefacts import Artefact
 from tasktransfer.results.contradictions import find_contradictions
 from tasktransfer.results.old_records import OLD, upgraded
@@ -234,7 +234,7 @@ def write_record(path: Path, record: Record) -> None:
     """
     _validate(path, record)
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    with replacing(path) as part, part.open("w", encoding="utf-8") as stream:
+    with replace_file(path) as part, part.open("w", encoding="utf-8") as stream:
         stream.write(text)
 
 

@@ -24,7 +24,7 @@ from tasktransfer.datasets.file_digests import digest_of_files
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replace_file
 from tasktransfer.models.checkpoint_digest import directory_digest, file_digest
 from tasktransfer.models.hub_commits import commit_of, is_commit
 from tasktransfer.models.recipe import BUILD_VERSION, TINY_RECIPE_VERSION
@@ -315,7 +315,7 @@ class _Inputs:
         if self.seen.items() <= self.remembered.items():
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(self.file) as part:
+        with replace_file(self.file) as part:
             part.write_text(json.dumps({**self.remembered, **self.seen}, indent=1) + "\n")
 
 

@@ -23,7 +23,7 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing, sha256_of
+from tasktransfer.files import compute_sha256, replace_file
 from tasktransfer.files.regular import read_regular
 from tasktransfer.metrics import Coded
 from tasktransfer.results.records import REMEDY, read_record
@@ -115,9 +115,9 @@ def write_table(
     _check_order(path, table)
     _check_values(path, table)
     folder.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as part:
+    with replace_file(path) as part:
         pq.write_table(table, part, compression="zstd")
-        sha256 = sha256_of(part)
+        sha256 = compute_sha256(part)
     return {"file": file, "rows": table.num_rows, "sha256": sha256}
 
 

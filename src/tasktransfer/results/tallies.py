@@ -14,7 +14,7 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.core.fidelity import Scoring, scoring_of
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replace_file
 from tasktransfer.metrics import Coded
 from tasktransfer.metrics.word_codes import quotes_dialogues
 from tasktransfer.results.rows import (
@@ -69,7 +69,7 @@ class Checks:
     def write(self, path: Path) -> None:
         """Write the checks of this call and drop all others."""
         text = json.dumps({"version": _CHECK_VERSION, "checked": self.done}, sort_keys=True)
-        with replacing(path) as part:
+        with replace_file(path) as part:
             part.write_text(text, encoding="utf-8")
 
 

@@ -24,7 +24,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer import metrics
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics.measures import MEASURES, Measure, Scale, spearman
 from tasktransfer.results.rows import answers
 from tasktransfer.stats.bootstrap import (
@@ -267,7 +267,7 @@ def cells(
     """
     references = told if references is None else references
     rows = [
-        (*key, "", *_summarise_cell(cell)) for key, cell in with_progress(told.items(), "means")
+        (*key, "", *_summarise_cell(cell)) for key, cell in show_progress(told.items(), "means")
     ]
     testable = [_is_testable(cell.trainings.seeds, cell) for cell in told.values()]
     pairs = [

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.errors import escape_line
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.tables.csv_text import to_csv
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import absent, count, score
@@ -88,7 +88,7 @@ def write_table(
         f"{name}.tex": to_latex(shown, caption, name),
     }
     for file, text in texts.items():
-        with replacing(folder / file) as part:
+        with replace_file(folder / file) as part:
             part.write_text(text, encoding="utf-8")
     return [folder / f"{name}.parquet", *(folder / file for file in texts)]
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replace_file
 from tasktransfer.tables.metadata import Metadata
 
 Column = tuple[str, pa.DataType, str]
@@ -79,7 +79,7 @@ def write_arrow(path: Path, table: pa.Table, metadata: Metadata | None) -> None:
     footer = {}
     if metadata is not None:
         footer = {_FOOTER_KEY: json.dumps(asdict(metadata), sort_keys=True).encode()}
-    with replacing(path) as part:
+    with replace_file(path) as part:
         pq.write_table(table.replace_schema_metadata(footer), part, compression="zstd")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tasktransfer import errors
 from tasktransfer.core.nodes import Stage, with_all_selections
 from tasktransfer.errors import TaskTransferError, mendable
-from tasktransfer.files import sweep
+from tasktransfer.files import remove_partial_files
 from tasktransfer.results.damage import damage, set_aside
 from tasktransfer.results.records import read_record, selected_on, without_selection
 from tasktransfer.results.rounds import CHECKPOINT, lacking, last_of
@@ -50,7 +50,7 @@ def attempt(job: Job) -> None:
             return
         if call:
             _refuse_what_stays(job, call)
-        sweep(job.out)
+        remove_partial_files(job.out)
         if problem is not None:
             _set_aside(job.out, problem)
         remember(job.out, "started", call=call, digest=job.stage.digest)

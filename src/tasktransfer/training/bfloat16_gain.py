@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 
-from tasktransfer.files import json_text, locks, replacing
+from tasktransfer.files import json_text, locks, replace_file
 from tasktransfer.results.provenance import cpu_name
 
 UNITS = ("amx_bf16", "avx512_bf16", "sve_bf16", "bf16")
@@ -146,7 +146,7 @@ def _layer(width: int) -> Callable[[torch.dtype], None]:
 def _read_or_measure_gain(machine: str, width: int, note: Callable[[str], None]) -> float:
     file = memory_file()
     # One process at a time, so that two trainings that start together make the same decision.
-    with locks.one_at_a_time(file, note):
+    with locks.lock_path(file, note):
         gains = _read_cached_gains(file, note)
         if machine in gains:
             return gains[machine]
@@ -159,7 +159,7 @@ def _read_or_measure_gain(machine: str, width: int, note: Callable[[str], None])
             )
             return gain
         gains[machine] = round(gain, 2)
-        with replacing(file) as part:
+        with replace_file(file) as part:
             part.write_text(json.dumps(gains, indent=1) + "\n", encoding="utf-8")
         return gains[machine]
 

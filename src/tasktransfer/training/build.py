@@ -17,7 +17,7 @@ from tasktransfer.config import ArchitectureConfig
 from tasktransfer.config.places import on_disk
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.errors import DataError
-from tasktransfer.files import Maker, replacing_folder
+from tasktransfer.files import Maker, replace_folder
 from tasktransfer.models.built import BUILT_FILE, VECTORS_FILE
 
 MAKER = Maker("built model", BUILT_FILE, "weights")
@@ -43,7 +43,7 @@ def build(
         DataError: the instances are missing or damaged, the vectors cannot be read or have another
             width, or ``out`` contains something else.
     """
-    with replacing_folder(out, MAKER) as folder:
+    with replace_folder(out, MAKER) as folder:
         tokenizer = tokenizer_of(_iterate_texts(instances), architecture.words, labels)
         config = config_of(architecture, len(tokenizer))
         config.save_pretrained(folder)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.errors import ConfigError
-from tasktransfer.files import locks, private_folder, replacing
+from tasktransfer.files import create_private_folder, locks, replace_file
 
 SLOTS_VARIABLE = "TASKTRANSFER_SLOTS_PER_GPU"
 LOCKS_VARIABLE = "TASKTRANSFER_LOCKS"
@@ -77,7 +77,7 @@ def _list_gpus(program: str) -> list[str]:
         return []
     gpus = [line.strip() for line in listed.stdout.splitlines() if line.strip()]
     if gpus:
-        with suppress(OSError), replacing(file) as part:
+        with suppress(OSError), replace_file(file) as part:
             part.write_text("\n".join(gpus), encoding="utf-8")
     return gpus
 
@@ -115,7 +115,7 @@ def lock_folder() -> Path:
     given = os.environ.get(LOCKS_VARIABLE)
     if given is None:
         folder = Path(tempfile.gettempdir(), f"tasktransfer-{os.getuid()}")
-        return private_folder(folder, f"set {LOCKS_VARIABLE} to a folder of your own")
+        return create_private_folder(folder, f"set {LOCKS_VARIABLE} to a folder of your own")
     Path(given).mkdir(mode=0o700, parents=True, exist_ok=True)
     return Path(given)
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from tasktransfer.files.progress import clock_text
+from tasktransfer.files.progress import format_clock_time
 
 
 class Progress:
@@ -62,7 +62,7 @@ class Progress:
         bar = "#" * int(20 * share)
         print(
             f"{self.label} [{bar:<20}] {100 * share:3.0f} % {rate:.0f}/s, "
-            f"{clock_text(elapsed)} gone, {clock_text(left)} left{text}",
+            f"{format_clock_time(elapsed)} gone, {format_clock_time(left)} left{text}",
             file=self.out,
             flush=True,
         )

@@ -18,7 +18,7 @@ from torch import Tensor
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
-from tasktransfer.files import Maker, replacing_folder
+from tasktransfer.files import Maker, replace_folder
 from tasktransfer.models.family import pad
 from tasktransfer.models.recipe import TINY_RECIPE_VERSION
 from tasktransfer.tasks.card import Instance, Task
@@ -55,7 +55,7 @@ def build(family: Family, instances: Sequence[Path], out: Path, threads: int = 1
     Raises:
         DataError: the instances are missing or damaged, or ``out`` contains something else.
     """
-    with replacing_folder(out, MAKER) as folder:
+    with replace_folder(out, MAKER) as folder:
         torch.set_num_threads(threads)
         torch.manual_seed(SEED)
         texts = training_texts(instances)

@@ -18,11 +18,11 @@ from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, context_of
 from tasktransfer.files.fields import (
     Location,
     Table,
-    each_table,
     get_integer,
     get_name,
     get_table,
     get_text,
+    iterate_tables,
 )
 from tasktransfer.tasks.card import Instance, Task
 
@@ -71,12 +71,12 @@ def relation_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance
 
 def spans_in_own_context(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield questions whose answers are spans of their own context (RECCON, CIDER)."""
-    for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
+    for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
         context = get_name(group, "context", outer)
         for item, location in items(group, "qas", outer):
             answers = [
                 _read_span(answer, spot, context, get_integer(answer, "answer_start", spot))
-                for answer, spot in each_table(item, "answers", location)
+                for answer, spot in iterate_tables(item, "answers", location)
             ]
             query = texts(item, ("question",), location)
             yield span_instance(dialogue, task, location, context, answers=answers, query=query)
@@ -105,7 +105,7 @@ def own_context_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Inst
 
 def response_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances on the best response to some turns (DailyDialog++)."""
-    for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
+    for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
         context, turns = context_of(dialogue, group, "context_turns", outer)
         for item, location in items(group, "samples", outer):
             options, target = choice(item, task, location)

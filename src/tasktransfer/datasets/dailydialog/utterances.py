@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import AGAIN, content_of, csv_rows, in_zip, parsed
-from tasktransfer.files.fields import Location, as_table, each_table, each_text, get_name
+from tasktransfer.files.data_files import (
+    AGAIN,
+    parse_json,
+    read_content,
+    read_csv_rows,
+    read_from_zip,
+)
+from tasktransfer.files.fields import Location, as_table, collect_texts, get_name, iterate_tables
 
 RELEASE = "TLiDB_DailyDialog"
 SPLITS_OF = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+test": ()}
@@ -46,20 +52,22 @@ def read_dialogues(release: Path, split_file: Path) -> Iterator[RawDialogue]:
 
 def _read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:
     packed = file.suffix == ".zip"
-    content = in_zip(file, f"{RELEASE}.json") if packed else content_of(file)
+    content = read_from_zip(file, f"{RELEASE}.json") if packed else read_content(file)
     location = Location(str(file), remedy=AGAIN)
     dialogues = []
-    for table, spot in each_table(as_table(parsed(content, file), location), "data", location):
+    for table, spot in iterate_tables(
+        as_table(parse_json(content, file), location), "data", location
+    ):
         name = get_name(table, "dialogue_id", spot)
         here = Location(str(file), dialogue=name, remedy=AGAIN)
-        utterances = map(str.strip, each_text(table, "dialogue", "utterance", here))
+        utterances = map(str.strip, collect_texts(table, "dialogue", "utterance", here))
         dialogues.append((name, tuple(text for text in utterances if text)))
     return dialogues
 
 
 def _read_splits(file: Path) -> dict[str, str]:
     splits: dict[str, str] = {}
-    for line, (name, split) in csv_rows(file, ("dialogue_id", "split")):
+    for line, (name, split) in read_csv_rows(file, ("dialogue_id", "split")):
         if split not in SPLITS_OF:
             raise DataError(
                 f"{file}, line {line}: split {split!r}; write one of {', '.join(SPLITS_OF)}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tasktransfer.datasets.declared.spellings import list_labels, merge_spellings, plain_label
 from tasktransfer.errors import DataError
-from tasktransfer.files.fields import nearest
+from tasktransfer.files.fields import find_nearest
 
 _NUMBER = re.compile(r"-?[0-9]{1,300}")
 
@@ -135,7 +135,7 @@ def refuse_labels(
             kind = "not in the list of labels" if listed else "not a label in train"
             raise DataError(
                 f"{where}: {label!r:.60} is {kind} ({location}; nearest is "
-                f"{nearest(label, allowed)}); fix it, or list all labels under "
+                f"{find_nearest(label, allowed)}); fix it, or list all labels under "
                 f"datasets.{dataset}.tasks.{task}.labels"
             )
     alike: dict[str, str] = {}

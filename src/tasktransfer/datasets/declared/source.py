@@ -17,7 +17,7 @@ from tasktransfer.datasets.declared.section import Declaration, DialogueSection,
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.file_digests import Digests, combined, remembering
 from tasktransfer.errors import DataError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.csv_file import open_csv
 from tasktransfer.tasks.card import SPLITS
 
@@ -142,7 +142,7 @@ class Hub:
         key = f"{self.name} {self.config} {self.revision} {self.names!r}"
         if memo is not None and key not in known:
             memo.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(memo.with_name("hub.json")) as part:
+            with replace_file(memo.with_name("hub.json")) as part:
                 known[key] = self._hash_rows()
                 part.write_text(json.dumps(known, indent=1) + "\n")
         return str(known[key]) if memo is not None else self._hash_rows()

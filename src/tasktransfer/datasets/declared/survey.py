@@ -26,7 +26,7 @@ from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source
 from tasktransfer.datasets.declared.spellings import describe_spellings
 from tasktransfer.errors import DataError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replace_file
 from tasktransfer.tasks.card import SPLITS, Instance
 
 VERSION = 1
@@ -92,7 +92,7 @@ def survey_of(
     made = _Surveyor(declaration, source, name).survey(digest)
     if memo is not None:
         memo.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(memo) as part:
+        with replace_file(memo) as part:
             part.write_text(
                 json.dumps({"version": SURVEY_VERSION, **asdict(made)}, indent=1) + "\n"
             )

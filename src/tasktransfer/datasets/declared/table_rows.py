@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from tasktransfer.datasets.declared.source_row import FIX, SourceRow
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
-from tasktransfer.files.bounded_memory import bounded_memory
+from tasktransfer.files.bounded_memory import limit_memory
 from tasktransfer.files.fields import Location
 from tasktransfer.files.regular import open_regular
 from tasktransfer.files.text_stream import MAX_RATIO, RATIO_FREE_BYTES
@@ -125,7 +125,7 @@ def _read_arrow(path: Path, name: str, notes: list[str]) -> Iterator[SourceRow]:
 def _open_batches(source: pa.NativeFile) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
     """Open an Arrow stream or file.
 
-    Its batches are unpacked one at a time by one thread, in memory that ``bounded_memory`` counts.
+    Its batches are unpacked one at a time by one thread, in memory that ``limit_memory`` counts.
     """
     options: dict[str, Any] = {
         "options": pa.ipc.IpcReadOptions(use_threads=False),
@@ -185,7 +185,7 @@ class _Reader:
         waiting, taken = iter(batches), 0
         while True:
             try:
-                with bounded_memory(MAX_BATCH_BYTES):
+                with limit_memory(MAX_BATCH_BYTES):
                     batch = next(waiting, None)
             except MemoryError:
                 raise self._make_size_error(_TAKE_MUCH) from None

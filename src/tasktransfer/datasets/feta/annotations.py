@@ -15,13 +15,13 @@ from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue
 from tasktransfer.files.fields import (
     Location,
     Table,
-    each_table,
+    find_nearest,
+    get_member,
     get_name,
     get_table,
     get_text,
     get_texts,
-    member,
-    nearest,
+    iterate_tables,
 )
 from tasktransfer.tasks.card import Instance, Task
 
@@ -123,7 +123,7 @@ def span_instance(
 
 def items(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
     """Yield the annotated items in the list at ``key``, with locations named by instance_id."""
-    for item, spot in each_table(table, key, location):
+    for item, spot in iterate_tables(table, key, location):
         yield item, named(item, spot)
 
 
@@ -148,7 +148,8 @@ def check_label(label: str, task: Task, location: Location) -> None:
     """Raise DataError if a text is not a label of the task."""
     if label not in task.labels:
         raise location.error(
-            f"{label!r} is not a label of {task.name}; nearest is {nearest(label, task.labels)}"
+            f"{label!r} is not a label of {task.name}; "
+            f"nearest is {find_nearest(label, task.labels)}"
         )
 
 
@@ -162,7 +163,7 @@ def choice(item: Table, task: Task, location: Location) -> tuple[tuple[str, ...]
         raise location.at("options").error(
             f"{len(options)} options; {task.name} has {task.classes} for every question"
         )
-    number = member(item, "label", location)
+    number = get_member(item, "label", location)
     numbers = [str(index) for index in range(len(options))]
     if isinstance(number, (str, int)) and not isinstance(number, bool) and str(number) in numbers:
         return options, (str(number),)

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tasktransfer.files.data_files import parsed
+from tasktransfer.files.data_files import parse_json
 from tasktransfer.files.fields import (
     Location,
     Table,
     as_table,
-    each_table,
     get_list,
+    get_member,
     get_name,
     get_table,
     get_text,
     get_texts,
-    member,
+    iterate_tables,
 )
 
 
@@ -106,7 +106,7 @@ def context_of(
 
 def load_json(content: bytes, file: str) -> Table:
     """Return the object in a JSON file. Raises DataError with line and column."""
-    return as_table(parsed(content, file), Location(file))
+    return as_table(parse_json(content, file), Location(file))
 
 
 def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
@@ -116,7 +116,7 @@ def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
         DataError: a type is wrong, a key is missing or an id is repeated.
     """
     dialogues: dict[str, AnnotatedDialogue] = {}
-    for table, location in each_table(release, "data", Location(file)):
+    for table, location in iterate_tables(release, "data", Location(file)):
         dialogue = _parse_dialogue(table, location)
         if dialogue.id in dialogues:
             raise location.error(f"duplicate dialogue_id {dialogue.id!r}")
@@ -131,7 +131,7 @@ def _parse_dialogue(table: Table, location: Location) -> AnnotatedDialogue:
     positions: dict[str | int, int] = {}
     parts: list[str] = []
     offset = 0
-    for index, (row, row_place) in enumerate(each_table(table, "dialogue", location)):
+    for index, (row, row_place) in enumerate(iterate_tables(table, "dialogue", location)):
         turn = _parse_turn(row, offset, row_place)
         if turn.id in positions:
             raise row_place.error(f"duplicate turn_id {turn.id!r}")
@@ -153,7 +153,7 @@ def _parse_dialogue(table: Table, location: Location) -> AnnotatedDialogue:
 
 
 def _parse_turn(row: Table, offset: int, location: Location) -> Turn:
-    turn_id = member(row, "turn_id", location)
+    turn_id = get_member(row, "turn_id", location)
     if not isinstance(turn_id, (str, int)) or isinstance(turn_id, bool):
         raise location.at("turn_id").error(f"{turn_id!r} is neither a text nor an integer")
     speakers = get_texts(row, "speakers", location)

@@ -18,14 +18,14 @@ from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, context_of, 
 from tasktransfer.files.fields import (
     Location,
     Table,
-    each_table,
+    find_nearest,
     get_flag,
     get_integer,
+    get_member,
     get_name,
     get_table,
     get_texts,
-    member,
-    nearest,
+    iterate_tables,
 )
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.spans import mentions_of
@@ -47,7 +47,8 @@ def masked_entity(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]
         answer = get_name(item, "answer", location)
         if answer not in entities:
             raise location.at("answer").error(
-                f"{answer!r} is not an entity of the scene; nearest is {nearest(answer, entities)}"
+                f"{answer!r} is not an entity of the scene; "
+                f"nearest is {find_nearest(answer, entities)}"
             )
         query = {"query": get_name(item, "query", location), "entities": " or ".join(entities)}
         start = next(iter(mentions_of(answer, dialogue.context)), -1)
@@ -100,11 +101,11 @@ def phrase_around(utterance: str, start: int, end: int) -> str:
 
 def spans_in_turns(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield questions whose answer is a span of a turn or the name of its speaker (FriendsQA)."""
-    for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
+    for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
         for item, location in items(group, "qas", outer):
             answers = [
                 _turn_span(answer, spot, dialogue)
-                for answer, spot in each_table(item, "answers", location)
+                for answer, spot in iterate_tables(item, "answers", location)
             ]
             query = texts(item, ("question",), location)
             yield span_instance(
@@ -114,7 +115,7 @@ def spans_in_turns(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance
 
 def _turn_span(answer: Table, location: Location, dialogue: AnnotatedDialogue) -> tuple[str, int]:
     text = get_name(answer, "text", location)
-    turn_id = member(answer, "answer_utterance_id", location)
+    turn_id = get_member(answer, "answer_utterance_id", location)
     turn = find_turn(dialogue, turn_id, location.at("answer_utterance_id"))
     if not get_flag(answer, "is_speaker", location):
         inside = get_integer(answer, "answer_start", location)
@@ -145,7 +146,7 @@ def traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
 
 def entity_pairs(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances with all relations between head and tail in some turns (DialogRE)."""
-    for group, outer in each_table(dialogue.raw, task.name, dialogue.location):
+    for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
         context, turns = context_of(dialogue, group, "turns", outer)
         for item, location in items(group, "relation_triples", outer):
             relations = once(get_texts(item, "relations", location))

@@ -15,7 +15,7 @@ from typing import Any
 
 from tasktransfer.datasets.multiwoz.labels import Exchange
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import content_of, in_zip, parsed
+from tasktransfer.files.data_files import parse_json, read_content, read_from_zip
 
 FOLDER = "multiwoz20"
 FILES = {"train": "train.json", "dev": "val.json", "test": "test.json"}
@@ -66,8 +66,8 @@ def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
             and remedy.
     """
     packed = file.suffix == ".zip"
-    content = in_zip(file, file.name.removesuffix(".zip")) if packed else content_of(file)
-    value = parsed(content, file)
+    content = read_from_zip(file, file.name.removesuffix(".zip")) if packed else read_content(file)
+    value = parse_json(content, file)
     if not isinstance(value, dict):
         raise DataError(
             f"{file}: found a {type(value).__name__}, expected a mapping from name to dialogue; "

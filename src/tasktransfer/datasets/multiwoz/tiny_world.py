@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.datasets.multiwoz.dialogues import FILES, FOLDER
-from tasktransfer.files import Maker, replacing_folder
+from tasktransfer.files import Maker, replace_folder
 
 VERSION = 1
 MAKER = Maker("tiny world of task-oriented dialogues", "synthetic.json", "version")
@@ -52,13 +52,13 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
     """
     path = folder / FOLDER
     manifest = {"version": VERSION, "synthetic": True, "seed": seed, "dialogues": dialogues}
-    if MAKER.said_of(path) == manifest:
+    if MAKER.read_object(path) == manifest:
         return
     chance = random.Random(seed)
     named = {f"TINY{n:04d}.json": _build_dialogue(chance) for n in range(dialogues)}
     names = sorted(named)
     halves = {"dev": names[::2], "test": names[1::2]}
-    with replacing_folder(path, MAKER) as building:
+    with replace_folder(path, MAKER) as building:
         for split, some in halves.items():
             content = json.dumps({name: named[name] for name in some})
             with zipfile.ZipFile(

@@ -26,7 +26,7 @@ from tasktransfer.datasets.reply_pairs import (
     turn_lengths,
 )
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import text_lines
+from tasktransfer.files.data_files import read_lines
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.words import words
 
@@ -76,7 +76,7 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
         DataError: a line is not valid; names file, line and value.
     """
     dialogues: list[tuple[list[str], list[str]]] = []
-    for number, line in text_lines(file):
+    for number, line in read_lines(file):
         count, _, text = line.partition(" ")
         if count == "1":
             dialogues.append(([], []))

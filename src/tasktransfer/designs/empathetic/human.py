@@ -18,8 +18,8 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.errors import DataError
-from tasktransfer.files import replacing
-from tasktransfer.files.data_files import csv_rows
+from tasktransfer.files import replace_file
+from tasktransfer.files.data_files import read_csv_rows
 from tasktransfer.tables.csv_text import to_csv
 
 RATINGS = ("model", "instance", "rater", "empathy", "relevance", "fluency")
@@ -114,7 +114,7 @@ def read_choices(file: Path) -> pd.DataFrame:
 
 def _read_lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     empty = True
-    for line, row in csv_rows(file, columns):
+    for line, row in read_csv_rows(file, columns):
         empty = False
         for name, cell in zip(columns, row, strict=True):
             if not cell.strip():
@@ -203,6 +203,6 @@ def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
 
 
 def _write_csv(frame: pd.DataFrame, file: Path) -> Path:
-    with replacing(file) as part:
+    with replace_file(file) as part:
         part.write_text(to_csv(frame, float_format="%.4g"), encoding="utf-8")
     return file

@@ -18,8 +18,8 @@ from tasktransfer.designs.panel.pairs import made_pairs
 from tasktransfer.designs.panel.sources.dataset import FITS, instance_of, read_pair
 from tasktransfer.designs.panel.sources.texts import parted
 from tasktransfer.errors import ConfigError, DataError, ModelError
-from tasktransfer.files import replacing
-from tasktransfer.files.data_files import json_lines
+from tasktransfer.files import replace_file
+from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.results.study import Study
 
 
@@ -48,7 +48,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
     from tasktransfer.jobs.node_jobs import places  # noqa: PLC0415
 
     experts, others = _find_raters(study, seed)
-    lines = list(json_lines(file))
+    lines = list(read_json_lines(file))
     instances = []
     domains = panel_config(study).domains
     for number, row, where in lines:
@@ -143,7 +143,7 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
             for one in made_pairs(cache, domain, split, made.settings)[0]
         ]
         file = folder / f"{domain}.jsonl"
-        with replacing(file) as part:
+        with replace_file(file) as part:
             part.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
         written.append(file)
     return written

@@ -17,7 +17,7 @@ from tasktransfer.designs.probes.claims import ON, bleu_and_f1, means_over_probe
 from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.designs.probes.plan import WORDS
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import csv_rows
+from tasktransfer.files.data_files import read_csv_rows
 from tasktransfer.present.kit.panels import line_entry, name_panel, panels, reference_line
 from tasktransfer.present.kit.series import line_with_band
 from tasktransfer.present.kit.style import (
@@ -193,7 +193,7 @@ def read_judgements(file: Path) -> npt.NDArray[np.bool_]:
     Raises:
         DataError: the file cannot be read, lacks the column, or has no judgement.
     """
-    choices = [choice.strip() for _, (choice,) in csv_rows(file, ("choice",))]
+    choices = [choice.strip() for _, (choice,) in read_csv_rows(file, ("choice",))]
     if not choices:
         raise DataError(f"{file}: has no line after the header; add one judgement per line")
     return np.array([choice == "tie" for choice in choices], dtype=bool)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import text_lines
+from tasktransfer.files.data_files import read_lines
 from tasktransfer.tasks.words import words
 
 Vectors = Mapping[str, npt.NDArray[np.float64]]
@@ -34,7 +34,7 @@ def _read_text_vectors(file: Path) -> Vectors:
     """Read a text file of vectors; skip a first line of two numbers (word2vec)."""
     vectors: dict[str, npt.NDArray[np.float64]] = {}
     size = 0
-    for number, line in text_lines(file):
+    for number, line in read_lines(file):
         word, *numbers = line.rstrip().split(" ")
         if number == 1 and len(numbers) == 1:
             continue
@@ -76,7 +76,7 @@ def _read_input_embeddings(checkpoint: Path) -> Vectors:
 
     try:
         weights = load_file(checkpoint / "model.safetensors")
-        vocabulary = [word for _, word in text_lines(checkpoint / "vocab.txt")]
+        vocabulary = [word for _, word in read_lines(checkpoint / "vocab.txt")]
         (name,) = (name for name in weights if name.endswith("word_embeddings.weight"))
         vectors = [*zip(vocabulary, weights[name].astype(np.float64), strict=True)]
     except (OSError, ValueError, SafetensorError) as error:

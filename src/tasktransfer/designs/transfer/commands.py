@@ -153,7 +153,7 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     runs = () if study.unknown else planned
     facts = explaining.explain(cell, runs, study)
     facts["notes"] += study.absent
-    return f"{json_text.printed(facts, indent=2)}\n" if as_json else as_text(facts)
+    return f"{json_text.encode(facts, indent=2)}\n" if as_json else as_text(facts)
 
 
 def _explain_prompts(study: Study, words: Sequence[str], as_json: bool) -> str:
@@ -161,7 +161,7 @@ def _explain_prompts(study: Study, words: Sequence[str], as_json: bool) -> str:
 
     full = {s: task for dataset in transfer_config(study).datasets for task, s in dataset.shorts}
     facts = explain_runs(study, [full.get(word, word) for word in words])
-    return f"{json_text.printed(facts, indent=2)}\n" if as_json else as_text(facts)
+    return f"{json_text.encode(facts, indent=2)}\n" if as_json else as_text(facts)
 
 
 def submission_records(study: Study, dataset: str, model: str) -> list[str]:

@@ -21,7 +21,7 @@ from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.errors import DataError, tell_note
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replace_file
 from tasktransfer.results.revisions import UNKNOWN, is_generated
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
@@ -88,7 +88,7 @@ def refuse_leaks(study: Study) -> None:
                 f"{what} ({first!r} is {second!r} there): leave out the source or these dialogues, "
                 f"{LEARNT}; or allow it: allow_leaks: ['{home} > {dataset}']"
             )
-    with replacing(memo) as part:
+    with replace_file(memo) as part:
         part.write_text(json.dumps(known, indent=1) + "\n")
     if refused:
         raise DataError("\n".join(refused))

@@ -18,7 +18,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.tables.reference import COLUMNS
 from tasktransfer.encoding.encoded import kept
 from tasktransfer.evaluation.reference import BY_FREQUENCY, MOST_FREQUENT, REFERENCES, TFIDF
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.card import Instance, Task
 
 DRAWS = 20
@@ -48,7 +48,7 @@ def reference_rows(
     manifest = read_manifest(folder)
     rows: list[tuple[Any, ...]] = []
     known = [task for task in tasks if task in manifest.tasks]
-    for name in with_progress(known, f"references of {manifest.dataset}"):
+    for name in show_progress(known, f"references of {manifest.dataset}"):
         task = get_task(manifest.dataset, name)
         train = kept(read_instances(folder, name, "train"), training.limit_train)
         test = kept(read_instances(folder, name, "test"), training.limit_test)

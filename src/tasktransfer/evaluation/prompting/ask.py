@@ -10,7 +10,7 @@ from typing import Any
 
 from tasktransfer.errors import ModelError
 from tasktransfer.evaluation.prompting.model import AskedModel, Likelihood, Unread
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.asking import (
     Asked,
     Prompt,
@@ -123,7 +123,7 @@ class Asking:
         """
         given = Given()
         groups = range(0, len(instances), TOGETHER)
-        for begin in with_progress(groups, f"prompting, groups of {TOGETHER}"):
+        for begin in show_progress(groups, f"prompting, groups of {TOGETHER}"):
             some = instances[begin : begin + TOGETHER]
             asked = [self.questions(item) for item in some]
             flat = [item for each in asked for item in each]

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.digests import digest_of
-from tasktransfer.files import json_text, replacing
-from tasktransfer.files.locks import one_at_a_time
+from tasktransfer.files import json_text, replace_file
+from tasktransfer.files.locks import lock_path
 
 FILE = "probes.json"
 SCORES = "scores"
@@ -95,7 +95,7 @@ class Probes:
             if facts is None:
                 facts = {**probe(), "at": datetime.now(UTC).isoformat(timespec="seconds")}
                 stored = {**json_text.read_object(self.file), name: facts}
-                with replacing(self.file) as part:
+                with replace_file(self.file) as part:
                     part.write_text(f"{json.dumps(stored, indent=2)}\n", encoding="utf-8")
             return facts
 
@@ -104,7 +104,7 @@ class Probes:
         if self._holds:  # a probe that needs another probe
             yield
             return
-        with one_at_a_time(self.file, _print_message):
+        with lock_path(self.file, _print_message):
             self._holds = True
             try:
                 yield

@@ -29,8 +29,8 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Evaluation, Node, Outcome, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing, sha256_of
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files import compute_sha256, replace_file
+from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics.measures import MEASURES, Measure
 from tasktransfer.operate.coded_answers import shareable
 from tasktransfer.results.collect import Collected, gather
@@ -80,7 +80,7 @@ def export(
     if not collected.runs:
         raise RecordError(f"{study.config.results}: no run of {study.config_file} is finished")
     folder, instances, without = out / "data" / slug(collection), 0, 0
-    for run in with_progress(collected.runs, "writing runs"):
+    for run in show_progress(collected.runs, "writing runs"):
         log = _Log(study, run, tuple(_collect_judged(collected, run)), by, slug(collection))
         lines = log.instances(with_text=with_text)
         without += lines is None
@@ -133,10 +133,10 @@ def _write(out: Path, log: _Log, lines: Sequence[Mapping[str, Any]] | None) -> N
     aggregate = log.aggregate()
     if lines:
         samples = file.with_name(f"{file.stem}_samples.jsonl")
-        with replacing(samples) as part:
+        with replace_file(samples) as part:
             text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
             part.write_text(text, encoding="utf-8")
-            checksum = sha256_of(part)
+            checksum = compute_sha256(part)
         aggregate["detailed_evaluation_results"] = {
             "format": "jsonl",
             "file_path": samples.relative_to(out).as_posix(),
@@ -144,7 +144,7 @@ def _write(out: Path, log: _Log, lines: Sequence[Mapping[str, Any]] | None) -> N
             "checksum": checksum,
             "total_rows": len(lines),
         }
-    with replacing(file) as part:
+    with replace_file(file) as part:
         part.write_text(f"{json.dumps(aggregate, indent=2, ensure_ascii=False)}\n", "utf-8")
 
 

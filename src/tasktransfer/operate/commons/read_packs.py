@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text, without_sync
+from tasktransfer.files import json_text, skip_sync
 from tasktransfer.files.regular import read_regular
 from tasktransfer.operate.pack import (
     AGAIN,
@@ -201,7 +201,7 @@ def write_nodes(pack: Pack, results: Path) -> None:
         RecordError: a row is damaged, missing, duplicated, or belongs in another folder.
     """
     seen = set[str]()
-    with without_sync():
+    with skip_sync():
         for row in pack.rows():
             place = results / _check_inner_path(pack.file, row["path"])
             if row["path"] in seen:

@@ -23,7 +23,7 @@ from tasktransfer.errors import (
     TaskTransferError,
     escape_line,
 )
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.commons.checkout import read_commit
 from tasktransfer.operate.commons.isolated import PackFacts, PackReader
 from tasktransfer.operate.merge import OUTCOMES, merge_results
@@ -65,7 +65,7 @@ def find_shards(folder: Path, reader: PackReader) -> list[Shard]:
         raise ConfigError(
             f"{folder}: contains no shard (*.parquet); write one with `tasktransfer pack --by NAME`"
         )
-    return [Shard(file, reader.read_facts(file)) for file in with_progress(files, "reading shards")]
+    return [Shard(file, reader.read_facts(file)) for file in show_progress(files, "reading shards")]
 
 
 def _iterate_parquet_files(folder: Path) -> Iterator[Path]:
@@ -144,7 +144,7 @@ def import_shards(
     tables = list(tables)
     seen = [
         _import_shard(study, reader, shard, tables, dry_run=dry_run)
-        for shard in with_progress(shards, "copying shards")
+        for shard in show_progress(shards, "copying shards")
     ]
     offered = {digest for shard in seen for digest in shard["made"]}
     lacking = [node for node in study.plan.nodes if node.digest[:SHORT] not in offered]

@@ -10,7 +10,7 @@ from pathlib import Path
 from tasktransfer.config.model_sizes import ModelSize, cached_folders, find_size, read_size
 from tasktransfer.core.architecture import of_weights
 from tasktransfer.core.specs import LowRank
-from tasktransfer.files.tensors import tensor_shapes
+from tasktransfer.files.tensors import read_tensor_shapes
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 
@@ -55,7 +55,7 @@ def _read_matrix_sizes(folder: Path) -> dict[str, int]:
     """Return layer → its number of inputs plus outputs."""
     shapes: dict[str, list[int]] = {}
     for file in folder.glob("*.safetensors"):
-        shapes |= tensor_shapes(file) or {}
+        shapes |= read_tensor_shapes(file) or {}
     return {
         name.removesuffix(".weight"): sum(shape)
         for name, shape in shapes.items()

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from tasktransfer.core.validation import unknown
 from tasktransfer.errors import ConfigError, TaskTransferError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text, replace_file
 from tasktransfer.training.device import device_pool
 
 Device = Literal["cpu", "cuda"]
@@ -187,7 +187,7 @@ def _remember(rates: Rates) -> None:
     entry = {"at": time.time(), "flops": content["flops"], "where": content["where"]}
     try:
         file = memory_file()
-        with replacing(file) as part:
+        with replace_file(file) as part:
             entries = {**_read_entries(), _describe_machine(rates.device): entry}
             part.write_text(json.dumps(entries, indent=1) + "\n")
     except (OSError, RuntimeError):

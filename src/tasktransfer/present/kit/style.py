@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.present.marks import badges, marks_of, notes
 from tasktransfer.stats.best_fit import best_fit
 from tasktransfer.tables.metadata import Metadata
@@ -341,7 +341,7 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     with mpl.rc_context({"pdf.fonttype": _EMBEDDED_FONTS}):
         for kind, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
             path = folder / f"{name}.{kind}"
-            with replacing(path) as part:
+            with replace_file(path) as part:
                 figure.savefig(part, format=kind, dpi=DPI, bbox_inches=box, metadata=dict(metadata))
             paths.append(path)
     return paths

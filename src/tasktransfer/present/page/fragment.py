@@ -6,7 +6,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.present.page.text import HERE, hash_of, own_text
 from tasktransfer.tables.html import HtmlTable, environment
 
@@ -16,6 +16,6 @@ def write_fragment(path: Path, table: HtmlTable) -> Path:
     template = environment(HERE).get_template("fragment.html.j2")
     style = own_text("page.css")
     text = template.render(table=table, style=Markup(style), style_hash=hash_of(style))
-    with replacing(path) as part:
+    with replace_file(path) as part:
         part.write_text(text, encoding="utf-8")
     return path

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.present.declared import SECTIONS, Block, Figure, Presentation
 from tasktransfer.present.figures import left
 from tasktransfer.present.marks import marks_of, notes
@@ -69,7 +69,7 @@ def write_page(shown: Presentation, view: View, figures: Path, out: Path) -> Pat
     """
     text = render(shown, view, figures, out.parent)
     out.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(out) as part:
+    with replace_file(out) as part:
         part.write_text(text, encoding="utf-8")
     return out
 

@@ -29,7 +29,7 @@ from tasktransfer.designs.empathetic.sources.cards import (
 )
 from tasktransfer.designs.empathetic.sources.tiny import TINY
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import csv_rows, json_object
+from tasktransfer.files.data_files import read_csv_rows, read_json_object
 from tasktransfer.files.fields import get_texts
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -147,13 +147,13 @@ def _list_emotions(folder: Path) -> tuple[str, ...]:
 
 
 def _read_emotions(file: Path) -> tuple[str, ...]:
-    content, where = json_object(file)
+    content, where = read_json_object(file)
     return get_texts(content, "emotions", where)
 
 
 def _read_splits(file: Path) -> dict[str, str]:
     splits: dict[str, str] = {}
-    for line, (name, split) in csv_rows(file, ("Dialog_ID", "split")):
+    for line, (name, split) in read_csv_rows(file, ("Dialog_ID", "split")):
         if split not in SPLIT_OF:
             raise DataError(f"{file}, line {line}: split {split!r}; write train, valid or test")
         if name in splits:
@@ -175,7 +175,7 @@ def _read_dialogues(
         if name:
             yield EmpatheticDialogue(name, splits[name], emotion, situation, tuple(utterances))
 
-    for line, (dialogue, kind, actor, text) in csv_rows(file, COLUMNS):
+    for line, (dialogue, kind, actor, text) in read_csv_rows(file, COLUMNS):
         where = f"{file}, line {line}"
         if not text.strip():
             raise DataError(f"{where}: Text is empty; give the words, or remove the dialogue")

@@ -26,7 +26,7 @@ from tasktransfer.designs.empathetic.sources.cards import (
     WINDOW,
 )
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import content_of, csv_rows, text_lines
+from tasktransfer.files.data_files import read_content, read_csv_rows, read_lines
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 Files = Callable[[Path], dict[str, Path]]
@@ -163,7 +163,7 @@ def _read_pairs(files: dict[str, Path]) -> Rows:
 
 
 def _read_reply_pairs(file: Path, split: str) -> Iterator[Instance]:
-    for number, line in text_lines(file):
+    for number, line in read_lines(file):
         parts = line.split("\t")
         if len(parts) != 2 or not all(part.strip() for part in parts):
             raise DataError(
@@ -213,7 +213,9 @@ def _read_tags(files: dict[str, Path]) -> Rows:
     rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
     said = []
     for name, file in files.items():
-        for number, (line, (label, text)) in enumerate(csv_rows(file, ("label", "content")), 2):
+        for number, (line, (label, text)) in enumerate(
+            read_csv_rows(file, ("label", "content")), 2
+        ):
             if not label.isdecimal() or not 1 <= int(label) <= len(TAG_LABELS):
                 raise DataError(f"{file}, line {line}: label {label!r}; write 1 to 27")
             split = {0: "dev", 1: "test"}.get(number % 10, "train")
@@ -247,7 +249,7 @@ def _read_news(files: dict[str, Path]) -> Rows:
     for location, (name, file) in enumerate(files.items()):
         part, label, _ = name.split("/")
         text = (
-            content_of(file).decode("latin-1").replace("\r\n", "\n").partition("\n\n")[2].strip()
+            read_content(file).decode("latin-1").replace("\r\n", "\n").partition("\n\n")[2].strip()
             or "nothing"
         )
         split = "test" if part == "test" else ("dev" if location % 10 == 0 else "train")

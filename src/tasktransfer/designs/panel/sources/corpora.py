@@ -13,8 +13,8 @@ from tasktransfer.datasets.dstc7 import dstc7_contexts, dstc7_lines
 from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.designs.empathetic.sources import dialogues as empathetic
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import json_lines, json_object, text_lines
-from tasktransfer.files.fields import as_table, each_text, get_texts
+from tasktransfer.files.data_files import read_json_lines, read_json_object, read_lines
+from tasktransfer.files.fields import as_table, collect_texts, get_texts
 
 DAILY_ZIP, DAILY_SPLIT = "TLiDB_DailyDialog.zip", "dailydialog/split.csv"
 OFFICIAL = {"dev": "dailydialog/validation/dialogues.txt", "test": "dailydialog/test/dialogues.txt"}
@@ -93,7 +93,7 @@ def daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
 
 
 def _read_official(file: Path, split: str) -> Iterator[CorpusDialogue]:
-    for line, text in text_lines(file):
+    for line, text in read_lines(file):
         turns = tuple(part.strip() for part in text.split("__eou__") if part.strip())
         named = f"daily-{'valid' if split == 'dev' else split}-{line}"
         yield CorpusDialogue(named, split, turns, location=f"{file}, line {line}")
@@ -158,10 +158,10 @@ def topical_chat(files: Files) -> Iterator[CorpusDialogue]:
     """Yield the dialogues of both validation sets, split."""
     dialogues = []
     for name in TOPICAL:
-        chats, location = json_object(files[name])
+        chats, location = read_json_object(files[name])
         for key, chat in chats.items():
             here = location.of_row(f"dialogue {key}")
-            turns = map(str.strip, each_text(as_table(chat, here), "content", "message", here))
+            turns = map(str.strip, collect_texts(as_table(chat, here), "content", "message", here))
             named = f"{Path(name).stem}-{key}"
             spoken = tuple(text for text in turns if text)
             dialogues.append(CorpusDialogue(named, "", spoken, location=str(files[name])))
@@ -229,7 +229,7 @@ def of_folder(folder: str) -> Corpus:
 
     def read(files: Files) -> Iterator[CorpusDialogue]:
         for split, name in names.items():
-            for line, row, location in json_lines(files[name]) if name in files else ():
+            for line, row, location in read_json_lines(files[name]) if name in files else ():
                 turns = tuple(text.strip() for text in get_texts(row, "utterances", location))
                 if len(turns) < 2 or not all(turns):
                     told = f"found {turns!r:.80}, expected two texts or more"

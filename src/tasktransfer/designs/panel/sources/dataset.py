@@ -42,7 +42,7 @@ from tasktransfer.designs.panel.sources.corpora import (
 from tasktransfer.designs.panel.sources.rated import SOURCES, Item, of_lines, read_rated
 from tasktransfer.designs.panel.sources.texts import joined
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import json_lines
+from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.files.fields import Location, Table, get_text, get_texts
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -257,7 +257,7 @@ def _read_generated_responses(task: str, files: Files) -> Iterator[tuple[str, In
     only.
     """
     name = f"{GENERATED}/{task}.jsonl"
-    for line, row, location in json_lines(files[name]) if name in files else ():
+    for line, row, location in read_json_lines(files[name]) if name in files else ():
         context, response = read_pair(row, location)
         group = f"generated-{line}"
         instance = instance_of(
@@ -273,7 +273,7 @@ def _read_probabilities(task: str, domain: str, files: Files) -> Iterator[Instan
     response fits).
     """
     name = f"{PROBABILITIES}/{domain}.jsonl"
-    for line, row, location in json_lines(files[name]) if name in files else ():
+    for line, row, location in read_json_lines(files[name]) if name in files else ():
         context, response = read_pair(row, location)
         probability = row.get("probability")
         number = isinstance(probability, int | float) and not isinstance(probability, bool)
@@ -351,7 +351,7 @@ def _shuffle_words(text: str, chance: random.Random) -> str:
 def _read_own_labels(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
     task = shared_task(LABELLER, TINY)
     for split, name in zip(SPLITS, OWN_LABELS, strict=True):
-        for line, row, location in json_lines(files[name]):
+        for line, row, location in read_json_lines(files[name]):
             context, response = read_pair(row, location)
             target, group = str(row.get("label")), f"labels-{split}-{line}"
             if target not in (FITS, FITS_NOT):

@@ -14,15 +14,15 @@ from tasktransfer.designs.panel.sources.cards import RATED, RatedSet
 from tasktransfer.designs.panel.sources.corpora import DSTC7, Files
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
-from tasktransfer.files.data_files import csv_rows, json_lines, json_objects
+from tasktransfer.files.data_files import read_csv_rows, read_json_lines, read_json_objects
 from tasktransfer.files.fields import (
     Location,
-    each_table,
     get_list,
+    get_member,
     get_table,
     get_text,
     get_texts,
-    member,
+    iterate_tables,
 )
 
 GRADE, GUPTA = (
@@ -77,9 +77,9 @@ class Source:
 
 def _build_usr_source(file: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for number, (row, location) in enumerate(json_objects(files[file])):
+        for number, (row, location) in enumerate(read_json_objects(files[file])):
             turns = _split_lines(get_text(row, "context", location))
-            for at, (response, _) in enumerate(each_table(row, "responses", location)):
+            for at, (response, _) in enumerate(iterate_tables(row, "responses", location)):
                 spot = location.of_row(f"item {number}, response {at}")
                 ratings = _parse_ratings(get_list(response, of.criterion, spot), spot)
                 text = get_text(response, "response", spot).strip()
@@ -91,9 +91,9 @@ def _build_usr_source(file: str) -> Source:
 
 def _build_grade_source(name: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for row, location in json_objects(files[GRADE]):
+        for row, location in read_json_objects(files[GRADE]):
             if get_text(row, "Dataset", location) == name:
-                spot = location.of_row(f"ID {member(row, 'ID', location)}")
+                spot = location.of_row(f"ID {get_member(row, 'ID', location)}")
                 context, scores = (get_text(row, key, spot) for key in ("Context", "HumanScores"))
                 response, system = (get_text(row, key, spot) for key in ("Response", "DialogModel"))
                 turns = tuple(t.strip() for t in context.split("|||") if t.strip())
@@ -116,7 +116,7 @@ def _parse_list(text: str, location: Location) -> list[Any]:
 
 def _read_gupta(files: Files, of: RatedSet) -> Iterator[Item]:
     columns = ("context", "human_average_rating", "response", "context_id", "model")
-    for line, (context, rating, response, group, model) in csv_rows(files[GUPTA], columns):
+    for line, (context, rating, response, group, model) in read_csv_rows(files[GUPTA], columns):
         location = Location(str(files[GUPTA]), row=f"line {line}")
         turns = tuple(t.strip() for t in context.split("||||") if t.strip())
         yield Item(
@@ -127,7 +127,7 @@ def _read_gupta(files: Files, of: RatedSet) -> Iterator[Item]:
 def _build_zhao_source(file: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
         columns = ("context", "response", "rating")
-        for line, (context, response, rating) in csv_rows(files[file], columns):
+        for line, (context, response, rating) in read_csv_rows(files[file], columns):
             location = Location(str(files[file]), row=f"line {line}")
             ratings = _parse_ratings([rating], location)
             yield Item(_split_lines(context), response.strip(), ratings, context, "", location.row)
@@ -136,7 +136,7 @@ def _build_zhao_source(file: str) -> Source:
 
 
 def _read_fed(files: Files, of: RatedSet) -> Iterator[Item]:
-    for row, location in json_objects(files[FED]):
+    for row, location in read_json_objects(files[FED]):
         if "response" in row:
             annotations = get_table(row, "annotations", location)
             given = get_list(annotations, of.criterion, location.at("annotations"))
@@ -155,14 +155,14 @@ def _read_fed(files: Files, of: RatedSet) -> Iterator[Item]:
 
 
 def _read_conture(files: Files, of: RatedSet) -> Iterator[Item]:
-    for row, location in json_objects(files[CONTURE]):
-        name = str(member(row, "dialog_id", location))
+    for row, location in read_json_objects(files[CONTURE]):
+        name = str(get_member(row, "dialog_id", location))
         before: list[str] = []
-        for at, (turn, _) in enumerate(each_table(row, "turns", location)):
+        for at, (turn, _) in enumerate(iterate_tables(row, "turns", location)):
             spot = location.of_row(f"dialogue {name}, turn {at}")
             before.append(_strip_speaker(get_text(turn, "user", spot)))
             response = _strip_speaker(get_text(turn, "chatbot", spot))
-            ratings = _parse_ratings([member(turn, "overall impression", spot)], spot)
+            ratings = _parse_ratings([get_member(turn, "overall impression", spot)], spot)
             turns = tuple(before[-CONTEXT_TURNS:])
             # Contexts overlap within a dialogue, so the dialogue is the cluster.
             yield Item(turns, response, ratings, name, "", spot.row)
@@ -196,11 +196,11 @@ def of_lines(name: str) -> Source:
     file = f"ratings/{name}.jsonl"
 
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for _, row, location in json_lines(files[file], _FORMAT):
+        for _, row, location in read_json_lines(files[file], _FORMAT):
             turns = get_texts(row, "context", location)
             response = get_text(row, "response", location)
             ratings = _parse_ratings(get_list(row, "ratings", location), location)
-            group, system = member(row, "context_id", location), row.get("system") or ""
+            group, system = get_member(row, "context_id", location), row.get("system") or ""
             if not isinstance(group, str | int):
                 raise location.at("context_id").error(f"{group!r:.60} is not a name")
             yield Item(

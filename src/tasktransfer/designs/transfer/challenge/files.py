@@ -21,7 +21,7 @@ from tasktransfer.files.safe_zip import (
     Limits,
     UnsafeZipError,
     check_zip,
-    reason,
+    describe_error,
 )
 
 LIMITS = Limits(total=256 * 2**20, file=64 * 2**20, archive=64 * 2**20, members=1000)
@@ -54,7 +54,7 @@ def read_files(path: Path, findings: Findings) -> Files:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
-        findings.error("", None, "unreadable", f"cannot be opened ({reason(error)})")
+        findings.error("", None, "unreadable", f"cannot be opened ({describe_error(error)})")
         return Files()
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
         findings.error("", None, "not-a-zip", "is neither a zip nor a folder")
@@ -72,7 +72,9 @@ def read_files(path: Path, findings: Findings) -> Files:
             except UnsafeZipError as error:
                 findings.error(name, None, error.flaw.kind, error.flaw.text)
             except OSError as error:
-                findings.error(name, None, "unreadable", f"cannot be read ({reason(error)})")
+                findings.error(
+                    name, None, "unreadable", f"cannot be read ({describe_error(error)})"
+                )
     if junk:
         findings.warn(
             "",
@@ -124,7 +126,7 @@ def _walk(folder: Path, above: str, findings: Findings) -> Iterator[tuple[str, o
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        findings.error(above, None, "unreadable", f"cannot be listed ({reason(error)})")
+        findings.error(above, None, "unreadable", f"cannot be listed ({describe_error(error)})")
         return
     for entry in entries:
         name = posixpath.join(above, entry.name)

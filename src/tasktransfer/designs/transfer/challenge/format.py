@@ -44,7 +44,7 @@ from pathlib import Path
 from typing import Literal
 
 from tasktransfer.errors import DataError
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.tasks.card import Task
 
 BASELINE_FILE = "baseline_predictions.csv"
@@ -127,7 +127,7 @@ def _format_tlidb_line(name: str, value: Value) -> str:
 
 def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
     """Write files to a zip, atomically; ``members`` has contents by ``folder/file``, in order."""
-    with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
+    with replace_file(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
         for name, content in members.items():
             info = zipfile.ZipInfo(name)  # dated 1980, the first year that a zip can hold
             info.create_system = 3  # Unix everywhere: it is what the file's mode is read by

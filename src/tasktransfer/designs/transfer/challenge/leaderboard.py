@@ -38,7 +38,7 @@ from tasktransfer.designs.transfer.challenge.score import (
     score_submission,
 )
 from tasktransfer.errors import SubmissionError, escape_line
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.stats.bootstrap import LEVEL
 from tasktransfer.stats.draws import Floats, Weights, resampled_scores, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
@@ -202,7 +202,7 @@ def _score_all(
         return golds[name]
 
     scored: list[Entry | Invalid] = []
-    for path in with_progress(paths, "scoring submissions"):
+    for path in show_progress(paths, "scoring submissions"):
         submission = read_submission(path, golds_of, dataset=dataset)
         errors = submission.findings.errors
         if errors:

@@ -20,7 +20,7 @@ from tasktransfer.designs.transfer.challenge.leaderboard import (
     Leaderboard,
     Pair,
 )
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.tables import numbers
 from tasktransfer.tables.csv_text import to_csv
 from tasktransfer.tables.html import environment
@@ -71,7 +71,7 @@ def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
         "invalid.csv": _format_csv(rows["invalid"], _list_fields(Invalid)),
     }
     for name, text in texts.items():
-        with replacing(folder / name) as part:
+        with replace_file(folder / name) as part:
             part.write_text(text, encoding="utf-8", newline="")
     return [folder / name for name in texts]
 

@@ -21,7 +21,7 @@ from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC, Golds, Task
 from tasktransfer.designs.transfer.challenge.parse import Prediction
 from tasktransfer.designs.transfer.challenge.read import ID_MISMATCHES, Submission, read_submission
 from tasktransfer.errors import SubmissionError, escape_line
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.metrics import Sums
 from tasktransfer.tables.text import text_table
 
@@ -211,7 +211,7 @@ def _build_task_json(task: TaskScore) -> dict[str, Any]:
 
 def write_json(report: Report, path: Path) -> None:
     """Write the report atomically."""
-    with replacing(path) as part:
+    with replace_file(path) as part:
         text = json.dumps(as_json(report), indent=1, ensure_ascii=False, allow_nan=False)
         part.write_text(f"{text}\n", encoding="utf-8")
 

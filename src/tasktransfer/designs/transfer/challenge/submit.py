@@ -26,8 +26,8 @@ from tasktransfer.designs.transfer.challenge.policy import Policy, parse_policy
 from tasktransfer.designs.transfer.challenge.rules import OUT_OF_SCOPE
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.files import replacing
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files import replace_file
+from tasktransfer.files.progress import show_progress
 from tasktransfer.results.rows import read_rows, rows_of
 from tasktransfer.results.study import Study
 from tasktransfer.tables.text import text_table
@@ -75,7 +75,7 @@ def make(study: Study, wish: Wish, out: Path | None = None) -> Submission:
     archive = out or Path(study.config.results) / "submissions" / name
     write_archive(archive, members)
     beside = archive.with_name(f"{archive.name}.json")
-    with replacing(beside) as part:
+    with replace_file(beside) as part:
         report = _build_choice_file(study, wish, chosen, archive, notes)
         part.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return Submission(archive, beside, _as_text(study, wish, chosen, archive, notes))
@@ -122,7 +122,7 @@ def _build_members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[s
     members: dict[str, bytes] = {}
     notes: list[str] = []
     problems: list[str] = []
-    for task, both in with_progress(chosen.tasks.items(), "reading answers of tasks"):
+    for task, both in show_progress(chosen.tasks.items(), "reading answers of tasks"):
         try:
             files = _read_task_rows(DATASETS[wish.dataset].tasks[task], both, wish.ensemble)
         except RecordError as error:

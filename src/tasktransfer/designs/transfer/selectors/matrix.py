@@ -21,7 +21,7 @@ import pandas as pd
 
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files.csv_file import CsvFile, open_csv
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.stats.resampling import Floats
 from tasktransfer.stats.selector_judgement import RANDOM, SOURCE_MEAN, Judged, Mean, judged
 from tasktransfer.stats.selectors import KS
@@ -76,7 +76,7 @@ def regret_of_file(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, 
 
 def regret_table(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
     """Compute the columns of ``tables.regret.COLUMNS``, matrix by matrix."""
-    every = with_progress(matrices, "judging selectors")
+    every = show_progress(matrices, "judging selectors")
     return frame_of([row for matrix in every for row in _build_rows(matrix, ks)], COLUMNS)
 
 

@@ -26,7 +26,7 @@ from tasktransfer.designs.transfer.collect.rows import Values
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of
 from tasktransfer.designs.transfer.statistics.units import Tested, units_of
-from tasktransfer.files.progress import with_progress
+from tasktransfer.files.progress import show_progress
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
@@ -109,7 +109,7 @@ def cells(
     """
     run_sets = _run_sets(tables, more_baseline_seeds)
     drawn = _Drawn(root, run_sets)
-    digests = [_hash_inputs(cell, drawn) for cell in with_progress(run_sets, "looking at cells")]
+    digests = [_hash_inputs(cell, drawn) for cell in show_progress(run_sets, "looking at cells")]
     kept = _index_rows(previous)
     changed = [cell for cell, digest in zip(run_sets, digests, strict=True) if digest not in kept]
     fresh = _compute_rows(changed, root, drawn)
@@ -257,7 +257,7 @@ def _estimate_cells(
     groups: dict[Values, list[_Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.dataset, cell.target, cell.tested_on].append(cell)
-    for members in with_progress(groups.values(), "intervals of test sets"):
+    for members in show_progress(groups.values(), "intervals of test sets"):
         units = drawn.of(members[0])
         if units is None:
             for cell in members:

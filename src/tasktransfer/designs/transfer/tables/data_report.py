@@ -22,7 +22,7 @@ from tasktransfer.data.stats import (
     task_table,
     training_overlap,
 )
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.tables.csv_text import to_csv
 from tasktransfer.tables.metadata import synthetic_mark
 from tasktransfer.tables.text import text_table
@@ -70,9 +70,9 @@ def write(folders: Sequence[Path], out: Path) -> list[Path]:
     }
     for name, frame in frames.items():
         marked = frame.assign(synthetic=frame["dataset"].map(generated))
-        with replacing(out / f"{name}.csv") as part:
+        with replace_file(out / f"{name}.csv") as part:
             part.write_text(to_csv(marked), encoding="utf-8")
-        with replacing(out / f"{name}.parquet") as part:
+        with replace_file(out / f"{name}.parquet") as part:
             marked.to_parquet(part, index=False)
         written += [out / f"{name}.csv", out / f"{name}.parquet"]
     return written

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 
 COLUMNS = {
     "dataset": "dataset",
@@ -38,7 +38,7 @@ LABELS = {
 def write(frame: pd.DataFrame, path: Path) -> None:
     """Write the table atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as part:
+    with replace_file(path) as part:
         frame.to_parquet(part, index=False)
 
 
