@@ -33,9 +33,9 @@ from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation,
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import collect_common, common_columns, read_tables
+from tasktransfer.tables.collected import build_common_columns, collect_common, read_tables
 from tasktransfer.tables.columns import estimate, number, probability, text
-from tasktransfer.tables.store import Columns, shaped, write_frame
+from tasktransfer.tables.store import Columns, cast_columns, write_frame
 from tasktransfer.tasks.card import SPLITS, Instance
 
 if TYPE_CHECKING:
@@ -159,12 +159,12 @@ def order_of(study: Study) -> Mapping[str, Sequence[str]]:
 def statistics(study: Study) -> None:
     from tasktransfer.stats.cells import cells, gathered
 
-    _, metadata = read_tables(study, common_columns(ABOUT))
+    _, metadata = read_tables(study, build_common_columns(ABOUT))
     told = gathered(scored_runs(study))
     names = ["task", "model", "turns"]
     table = cells(told, names, {WHOLE: {"turns": WHOLE}}, lambda _, against: against or None)
     table["p"] = table["p"].where(table["against"] != "")
-    write_frame(Path(study.tables, "cells.parquet"), shaped(table, CELLS), CELLS, metadata)
+    write_frame(Path(study.tables, "cells.parquet"), cast_columns(table, CELLS), CELLS, metadata)
 
 
 def scored_runs(study: Study) -> Iterator[tuple[tuple[str, ...], int, Scored]]:
@@ -249,7 +249,7 @@ def draw(view: View) -> Canvas | None:
 TASK, MODEL = text("task", "Task"), text("model", "Model")
 SHOWN = Presentation(
     question="How does truncating the context to its last turns change each task's score?",
-    read=lambda study: read_tables(study, {**common_columns(ABOUT), "cells": CELLS}),
+    read=lambda study: read_tables(study, {**build_common_columns(ABOUT), "cells": CELLS}),
     answer=answer,
     tables=(
         Table(

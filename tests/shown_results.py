@@ -19,7 +19,7 @@ from tasktransfer.present.tables import Left, Printed, printed_tables, write_tab
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import RESOURCES
-from tasktransfer.tables.store import frame_of
+from tasktransfer.tables.store import build_frame
 
 
 def runs_of(results: Results) -> list[Any]:
@@ -53,7 +53,7 @@ def view_of(results: Results, arguments: str = "") -> View:
         plan=SimpleNamespace(runs=runs_of(results)),
         arguments=lambda: arguments,
     )
-    frames = {**frames_in(results), "resources": frame_of([], RESOURCES)}
+    frames = {**frames_in(results), "resources": build_frame([], RESOURCES)}
     return View(cast(Study, study), frames, results.metadata)
 
 

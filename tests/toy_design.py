@@ -24,7 +24,7 @@ from tasktransfer.metrics.measures import Measure, Values
 from tasktransfer.present.declared import Crossed, Figure, Presentation, Table
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import collect_common, common_columns, read_tables
+from tasktransfer.tables.collected import build_common_columns, collect_common, read_tables
 from tasktransfer.tables.columns import number, text
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ SCORES = Table(
 )
 SHOWN = Presentation(
     question="Does a frozen body rate as well as logistic regression?",
-    read=lambda study: read_tables(study, common_columns(ABOUT)),
+    read=lambda study: read_tables(study, build_common_columns(ABOUT)),
     answer=answer,
     tables=(SCORES,),
     figures=(

@@ -20,7 +20,7 @@ from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns_page import columns_page
 from tasktransfer.present.page.holes import STATES
-from tasktransfer.tables.store import arrow_schema
+from tasktransfer.tables.store import build_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "heatmap.ipynb"
@@ -56,7 +56,7 @@ def test_the_page_of_columns_is_fresh() -> None:
 
 @pytest.mark.parametrize("table", [*columns.TABLES, *columns.STATISTICS])
 def test_every_column_is_described(table: str) -> None:
-    for field in arrow_schema(columns.ALL[table]):
+    for field in build_schema(columns.ALL[table]):
         assert field.metadata[b"description"].strip(), field.name
 
 

@@ -23,7 +23,7 @@ from tasktransfer.designs.transfer.selectors.values import VALUES
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import frame_of, write_frame
+from tasktransfer.tables.store import build_frame, write_frame
 
 TASKS = list(DATASETS["Friends"].tasks)
 QA, RE, RC = "question_answering", "relation_extraction", "reading_comprehension"
@@ -88,7 +88,7 @@ def test_a_selector_names_the_source_and_dev_the_algorithm(study: Study) -> None
         if source != target
     ]
     path = Path(study.tables, "selectors.parquet")
-    write_frame(path, frame_of(rows, VALUES), VALUES, Metadata("small", "", False, 0))
+    write_frame(path, build_frame(rows, VALUES), VALUES, Metadata("small", "", False, 0))
     try:
         by_task = picked(study, parse_policy("selector:size", "Friends", None))
         # By dev alone it would be relation extraction (above).

@@ -27,7 +27,7 @@ from tasktransfer.designs.empathetic.sources.others import DAILY_REPLIES, OTHERS
 from tasktransfer.errors import ConfigError, DataError, TrainingError
 from tasktransfer.fits import fast_text, fitted_on, learner_named
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import frame_of, write_frame
+from tasktransfer.tables.store import build_frame, write_frame
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.checks import instance_problem
 
@@ -218,7 +218,7 @@ def test_tables_of_dialogues_are_kept_where_they_are_gone_and_not_where_they_are
     assert sum(dialogues for _, dialogues, _ in told["labels"]) == 200
     for name, rows in told.items():
         described = columns.TABLES[name]
-        frame = frame_of(rows, described)
+        frame = build_frame(rows, described)
         write_frame(tables / f"{name}.parquet", frame, described, Metadata("s", "0", True, 1))
     assert of_dialogues(at(tmp_path / "elsewhere")) == told
     shutil.copy(afraid(world), afraid(world).with_name("angry.csv"))  # doubled

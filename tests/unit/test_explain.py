@@ -17,7 +17,7 @@ from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
-from tasktransfer.tables.numbers import delta, interval, p_equals
+from tasktransfer.tables.numbers import format_delta, format_interval, format_named_p
 
 ER, DNLI, TC = "emotion_recognition", "dialogue_nli", "topic_classification"
 KEYS: dict[str, Any] = {
@@ -159,10 +159,10 @@ def test_the_text_names_all_of_it(study: Study, capsys: Any) -> None:
     said, facts = text(capsys, *CELL), asked(capsys, *CELL)
     number, sure = facts["number"], facts["statistics"]
     wanted = [
-        f"{delta(number['delta'])} points",
-        f"{interval(sure['low'], sure['high'], '+.2f')} (95 %, over 2 seeds and 20 dialogues (40 "
-        "test instances))",
-        f"{p_equals('p', sure['p'])}, {p_equals('q', sure['q'])}",
+        f"{format_delta(number['delta'])} points",
+        f"{format_interval(sure['low'], sure['high'], '+.2f')} (95 %, over 2 seeds and 20 "
+        "dialogues (40 test instances))",
+        f"{format_named_p('p', sure['p'])}, {format_named_p('q', sure['q'])}",
         "Benjamini-Hochberg over 18 single-source cells of DailyDialog",
         "0" * 40 + ", with uncommitted changes",
         f"config digest {study.config.digest}",

@@ -36,7 +36,7 @@ from tasktransfer.present.kit.style import (
     improvement_limit,
     save,
 )
-from tasktransfer.tables.store import frame_of
+from tasktransfer.tables.store import build_frame
 
 TASKS = ("emotion_recognition", "dialogue_nli", "topic_classification")
 RUNS = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0, 1], ["multitask"])
@@ -357,7 +357,7 @@ def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:
 
 def test_what_models_score_that_are_only_asked_stands_in_the_margin(tmp_path: Path) -> None:
     results = study(tmp_path, set())
-    asked = frame_of(
+    asked = build_frame(
         [
             ("DailyDialog", "smol", shots, target, value, *[np.nan] * 2, 2, 1.0, 1, 1, 1, 9, 9,
              "written", 0.0, 5, "unknown", 1)

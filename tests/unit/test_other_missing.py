@@ -19,7 +19,7 @@ from tasktransfer.operate.status import Watcher
 from tasktransfer.present.page.holes import troubles
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import MISSING
-from tasktransfer.tables.store import frame_of, read_frame
+from tasktransfer.tables.store import build_frame, read_frame
 
 DECODER = {"name": "d", "family": "decoder", "checkpoint": "tiny", "max_length": 512}
 KEYS: dict[str, Any] = {
@@ -92,7 +92,7 @@ def test_runs_are_counted_once_however_many_of_their_nodes_are_missing() -> None
 def test_table_2_counts_runs_of_prompted_models(seeds: int, runs: str, complete: bool) -> None:
     """One of two seeds of three tasks is half of the runs, and no whole row."""
     row = ("D", "d", 4, MEAN, 20.0, 19.0, 21.0, 2, 1.0, seeds, 3, 3, 9, 9, "written", 0.0, 5)
-    prompted = frame_of([(*row, "unknown", 2)], PROMPTED)
+    prompted = build_frame([(*row, "unknown", 2)], PROMPTED)
     results = make_results(Asked(tasks={"D": ["a", "b"]}))
     frame = table2(replace(results, prompted=prompted))
     assert frame is not None

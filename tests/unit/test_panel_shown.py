@@ -21,7 +21,7 @@ from tasktransfer.designs.panel.shown_columns import unless_sure
 from tasktransfer.present.view import View
 from tasktransfer.tables.columns import estimate
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import frame_of
+from tasktransfer.tables.store import build_frame
 
 PERSONA = ("Persona_USR", "Persona_Zhao", "Persona_DSTC10", "ConvAI2_GRADE")
 
@@ -48,7 +48,7 @@ def correlations(*rows: tuple[str, str, bool, float]) -> pd.DataFrame:
 def averages(*rows: tuple[str, str, float, float, float]) -> pd.DataFrame:
     """(method, over, value, low, high) of three sets and two seeds."""
     values = [(m, over, 3, 2, value, low, high, 0.5) for m, over, value, low, high in rows]
-    return frame_of(values, columns.AVERAGES)
+    return build_frame(values, columns.AVERAGES)
 
 
 # --- published values -----------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def few_of(sets: tuple[str, ...], values: tuple[float, ...]) -> pd.DataFrame:
         for name, value in zip(sets, values, strict=True)
     ]
     rows += [("length", name, "", 0, 1, 7.0, None, 7.0, None) for name in sets]
-    return frame_of(rows, columns.FEW)
+    return build_frame(rows, columns.FEW)
 
 
 def transferred(few: pd.DataFrame, *, out: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -144,7 +144,7 @@ def test_table_7_has_the_published_beside_the_same_choices(
     candidates: int, contexts: int, same: bool
 ) -> None:
     row = ("selection-direct", "revised", candidates, contexts, 50.0, 40.0, 60.0)
-    shown = table7(view_of(hits=frame_of([row], columns.HITS)))
+    shown = table7(view_of(hits=build_frame([row], columns.HITS)))
     (ours,) = shown[shown["method"] == "selection-direct"].to_dict("records")
     assert len(shown) == 6 * 3 + 1
     assert ours["published"] == 49.3 if same else pd.isna(ours["published"])
@@ -211,7 +211,7 @@ def compared(**differences: tuple[float, float, float, float]) -> pd.DataFrame:
 
 def own_less_others(*, value: float, p: float, low: float, high: float) -> pd.DataFrame:
     rows = [("panel", OWN_MINUS_OTHERS, SETS[0], True, 3, value, low, high, p)]
-    return frame_of(rows, columns.EXPERTS)
+    return build_frame(rows, columns.EXPERTS)
 
 
 ABOVE_AND_BELOW = {"single": (20.0, 0.01, 5.0, 35.0), "cosine-last": (-9.0, 0.02, -15.0, -3.0)}

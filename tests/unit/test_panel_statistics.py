@@ -22,7 +22,7 @@ from tasktransfer.stats.clustered import (
 )
 from tasktransfer.stats.draws import unit_weights
 from tasktransfer.stats.shares import wilson
-from tasktransfer.tables.store import frame_of
+from tasktransfer.tables.store import build_frame
 
 DOMAINS = ("Harbour", "Orchard", "Workshop")
 SETS = ("Harbour_Tiny", "Market_Tiny")
@@ -59,13 +59,13 @@ def studied(**constant: float) -> tuple[pd.DataFrame, pd.DataFrame]:
                     (method, domain, seed, rated, name, float(value))
                     for name, value in zip(names, values, strict=True)
                 ]
-    return frame_of(ratings, columns.RATINGS), frame_of(items, columns.ITEMS)
+    return build_frame(ratings, columns.RATINGS), build_frame(items, columns.ITEMS)
 
 
 def made(ratings: pd.DataFrame, items: pd.DataFrame) -> dict[str, pd.DataFrame]:
     none = {
-        "few_shot": frame_of([], columns.FEW_SHOT),
-        "choices": frame_of([], columns.CHOICES),
+        "few_shot": build_frame([], columns.FEW_SHOT),
+        "choices": build_frame([], columns.CHOICES),
     }
     return statistics(ratings, items, **none, sets=SETS, domains=DOMAINS)
 

@@ -11,7 +11,7 @@ from tasktransfer.designs import design_of, open_study
 from tasktransfer.present.page.page import Picture
 from tasktransfer.present.page.text import HERE
 from tasktransfer.present.view import caption_of
-from tasktransfer.tables.html import environment
+from tasktransfer.tables.html import create_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 PRESETS = ("demo", "empathetic-demo", "panel-demo", "probes-demo")
@@ -36,7 +36,7 @@ def test_every_figure_of_a_report_says_what_it_shows(preset: str) -> None:
 
 def test_the_page_gives_it_to_the_picture() -> None:
     """The title and the caption, which is how the picture is read."""
-    template = environment(HERE).get_template("page.html.j2")
+    template = create_environment(HERE).get_template("page.html.j2")
     assert (
         'alt="{{ figure.title }}. {{ figure.caption }}"' in Path(str(template.filename)).read_text()
     )

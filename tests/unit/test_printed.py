@@ -22,18 +22,24 @@ from tasktransfer.designs.transfer.tables.correspondence import (
 )
 from tasktransfer.errors import RecordError
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import count, interval, number, p_value, with_sigma
+from tasktransfer.tables.numbers import (
+    add_sigma,
+    format_count,
+    format_interval,
+    format_number,
+    format_p_value,
+)
 from tasktransfer.tables.printed import (
     Layout,
-    blocks_of,
+    build_plain_layout,
     escape,
-    plain_layout,
+    group_blocks,
     to_latex,
     to_markdown,
     write_table,
 )
-from tasktransfer.tables.store import frame_of, read_frame, read_statistic_frame, write_frame
-from tasktransfer.tables.text import text_table
+from tasktransfer.tables.store import build_frame, read_frame, read_statistic_frame, write_frame
+from tasktransfer.tables.text import format_table
 
 REAL = Metadata(study="a_study", config_digest="0", synthetic=False, records=1)
 METADATA = Metadata(study="a_study", config_digest="0", synthetic=True, records=1)
@@ -65,16 +71,20 @@ def test_latex_escapes_every_special_character() -> None:
 def test_numbers_have_a_true_minus_and_no_negative_zero(
     value: float | None, form: str, text: str
 ) -> None:
-    assert number(value, form) == text
+    assert format_number(value, form) == text
 
 
 def test_counts_and_spreads() -> None:
-    assert (count(12345), count(-63, signed=True), count(math.nan)) == ("12,345", "−63", "–")
-    assert with_sigma("50.00", 0.244) == "50.00 (0.24)"
-    assert with_sigma("50.00", math.nan) == "50.00"
-    assert with_sigma("–", 0.2) == "–"
-    assert interval(-1.0, 2.0, "+.1f") == "−1.0 to +2.0"
-    assert interval(math.nan, 2.0, "+.1f") == "–"
+    assert (format_count(12345), format_count(-63, signed=True), format_count(math.nan)) == (
+        "12,345",
+        "−63",
+        "–",
+    )
+    assert add_sigma("50.00", 0.244) == "50.00 (0.24)"
+    assert add_sigma("50.00", math.nan) == "50.00"
+    assert add_sigma("–", 0.2) == "–"
+    assert format_interval(-1.0, 2.0, "+.1f") == "−1.0 to +2.0"
+    assert format_interval(math.nan, 2.0, "+.1f") == "–"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +92,7 @@ def test_counts_and_spreads() -> None:
     [(1.0, "1.000"), (0.0014, "0.001"), (0.0009, "< 0.001"), (0.0, "< 0.001"), (math.nan, "–")],
 )
 def test_a_p_below_a_thousandth_is_spelled_in_one_way(p: float, text: str) -> None:
-    assert p_value(p) == text
+    assert format_p_value(p) == text
 
 
 def test_tables_of_a_terminal_are_aligned() -> None:
@@ -90,12 +100,12 @@ def test_tables_of_a_terminal_are_aligned() -> None:
         {"task": "a", "samples": 12345, "hours": 0.5},
         {"task": "longer", "samples": 1, "hours": None},
     ]
-    assert text_table(rows) == [
+    assert format_table(rows) == [
         "task    samples  hours",
         "a        12,345  0.500",
         "longer        1      ?",
     ]
-    assert text_table([]) == []
+    assert format_table([]) == []
 
 
 def test_a_table_of_one_s_own_is_written_and_read_back(tmp_path: Path) -> None:
@@ -104,14 +114,14 @@ def test_a_table_of_one_s_own_is_written_and_read_back(tmp_path: Path) -> None:
         ("seeds", pa.list_(pa.int64()), "seeds behind the score"),
         ("score", pa.float64(), "0-100"),
     )
-    frame = frame_of([("a", [0, 1], 50.0), ("b", [], math.nan)], columns)
+    frame = build_frame([("a", [0, 1], 50.0), ("b", [], math.nan)], columns)
     path = tmp_path / "scores.parquet"
     write_frame(path, frame, columns, METADATA)
     again, metadata = read_frame(path, columns)
     pd.testing.assert_frame_equal(again, frame)
     assert metadata == METADATA
     assert pq.read_schema(path).field("score").metadata == {b"description": b"0-100"}
-    assert frame_of([], columns).dtypes.equals(frame.dtypes)
+    assert build_frame([], columns).dtypes.equals(frame.dtypes)
     with pytest.raises(RecordError, match=r"scores\.parquet: columns .*; collect again"):
         read_frame(path, columns[:1], remedy="collect again")
     pq.write_table(pa.table({"x": [1]}), path)
@@ -141,7 +151,9 @@ def test_a_folder_or_other_file_is_no_table(tmp_path: Path) -> None:
 
 def nasty_layout() -> Layout:
     lines = ((NASTY, "[1] **", "−1.00†"), ("*", "", "+0.00‡"))
-    return Layout(("Head_1", "σ", "Two\nlines Δ"), 2, blocks_of([("a", lines), ("b", lines[:1])]))
+    return Layout(
+        ("Head_1", "σ", "Two\nlines Δ"), 2, group_blocks([("a", lines), ("b", lines[:1])])
+    )
 
 
 def test_markdown_keeps_its_columns_whatever_the_names() -> None:
@@ -190,7 +202,7 @@ def test_a_frame_without_a_layout_is_printed_as_it_is(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"name": ["a", None], "n": [1, 20000], "x": [0.125, math.nan], "yes": [True, False]}
     )
-    assert plain_layout(frame) == Layout(
+    assert build_plain_layout(frame) == Layout(
         ("name", "n", "x", "yes"),
         1,
         ((((("a", "1", "0.12", "yes"),)), ((("–", "20,000", "–", "no"),))),),

@@ -17,7 +17,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.regret import sentence
+from tasktransfer.tables.regret import describe_significance
 
 NAMES = [f"task{number}" for number in range(10)]
 
@@ -47,8 +47,8 @@ def test_truth_is_told_from_chance_and_noise_is_not(tmp_path: Path) -> None:
     assert rows.loc["truth", "value"] <= rows.loc["truth", "floor"]
     assert rows.loc["truth", "to_random_q"] < 0.05 < rows.loc["noise", "to_random_q"]
     assert rows.loc["noise", "missing"] == 0
-    assert "truth is significantly below random" in sentence(frame)
-    assert "noise" not in sentence(frame)
+    assert "truth is significantly below random" in describe_significance(frame)
+    assert "noise" not in describe_significance(frame)
 
 
 def test_parts_of_a_file_are_judged_apart(tmp_path: Path) -> None:

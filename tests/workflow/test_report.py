@@ -18,7 +18,7 @@ from tasktransfer.designs.transfer.collect.columns import PROMPTED
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.present.kit.style import signed
-from tasktransfer.tables.store import frame_of
+from tasktransfer.tables.store import build_frame
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.action_chains import ActionChains
@@ -80,7 +80,7 @@ def results() -> Results:
          "written", 0.0, 5, "unknown", 1)
         for model, shots, target, score in scores
     ]  # fmt: skip
-    return replace(make_results(ASKED), prompted=frame_of(prompted, PROMPTED))
+    return replace(make_results(ASKED), prompted=build_frame(prompted, PROMPTED))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import yaml
 from tasktransfer.designs import open_study
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import rows_beside
-from tasktransfer.tables.collected import RESOURCES, common_columns
+from tasktransfer.tables.collected import RESOURCES, build_common_columns
 from tasktransfer.tables.store import read_frame
 from toy_design import ABOUT
 
@@ -99,7 +99,7 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_its_table_and_figure_are_there(study: Path) -> None:
-    columns = common_columns(ABOUT)["scores"]
+    columns = build_common_columns(ABOUT)["scores"]
     frame, metadata = read_frame(study / "results/tables/scores.parquet", columns)
     measured = frame[frame["measure"] == "spearman"]
     # Each method on the whole test split and on a part of it.

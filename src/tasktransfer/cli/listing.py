@@ -31,10 +31,10 @@ def add_commands(commands: Any) -> None:
 
 def ls(chosen: argparse.Namespace) -> None:
     """List the tasks, models, presets, selectors or designs of the package."""
-    from tasktransfer.tables.text import text_table
+    from tasktransfer.tables.text import format_table
 
     rows = list(LISTS[chosen.kind]())
-    show(rows, lambda rows: "\n".join(text_table(rows)) + "\n", as_json=chosen.json)
+    show(rows, lambda rows: "\n".join(format_table(rows)) + "\n", as_json=chosen.json)
 
 
 def cp(chosen: argparse.Namespace) -> None:

@@ -175,7 +175,7 @@ def data_reference(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.transfer.config import transfer_config
     from tasktransfer.designs.transfer.reference import reference_rows
     from tasktransfer.designs.transfer.tables.reference import write
-    from tasktransfer.tables.html import records
+    from tasktransfer.tables.html import to_records
 
     why = "only transfer studies have reference scores without a model"
     study = open_study_of("transfer", why, chosen)
@@ -187,7 +187,7 @@ def data_reference(chosen: argparse.Namespace) -> None:
     ]
     table = pd.concat(frames, ignore_index=True)
     if chosen.json:
-        print(json_text.encode(records(table), indent=2))
+        print(json_text.encode(to_records(table), indent=2))
     if chosen.out:
         write(table, chosen.out)
 

@@ -21,8 +21,8 @@ from tasktransfer.present.published_columns import DIFFERS, PUBLISHED
 from tasktransfer.present.tables import Left, Printed, printed
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
-from tasktransfer.tables.html import records
-from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, absent
+from tasktransfer.tables.html import to_records
+from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, is_missing
 
 Facts = dict[str, Any]
 SHOWN = 12
@@ -56,7 +56,7 @@ def explain_cell(
     made = printed(shown, table, view)
     if isinstance(made, Left):
         raise ConfigError(f"{study.config_file}: {made.why}")
-    every = list(zip(records(made.frame), _list_printed_names(table, made), strict=True))
+    every = list(zip(to_records(made.frame), _list_printed_names(table, made), strict=True))
     rows = [row for row, shown_as in every if _has_names(table, row, shown_as, words)]
     if not rows:
         names = list(_list_names(table, made.frame))
@@ -82,7 +82,7 @@ def explain_cell(
 
 def _list_names(table: Table, frame: pd.DataFrame) -> Iterator[str]:
     for key in table.keys:
-        yield from dict.fromkeys(str(value) for value in frame[key] if not absent(value))
+        yield from dict.fromkeys(str(value) for value in frame[key] if not is_missing(value))
 
 
 def _list_printed_names(table: Table, made: Printed) -> list[set[str]]:
@@ -91,7 +91,7 @@ def _list_printed_names(table: Table, made: Printed) -> list[set[str]]:
     if isinstance(shape, Crossed):
         lines = [
             [*(column.show(row) for column in shape.rows), shape.heads(str(row[shape.across]))]
-            for row in records(made.frame)
+            for row in to_records(made.frame)
         ]
     else:
         entries = [entry for block in made.layout.blocks for entry in block]
@@ -109,7 +109,7 @@ def _has_names(
     table: Table, row: Mapping[str, Any], shown_as: set[str], words: Sequence[str]
 ) -> bool:
     """Return whether every word is a name of the row, or a part of names joined by +."""
-    values = [str(row[key]) for key in table.keys if not absent(row[key])]
+    values = [str(row[key]) for key in table.keys if not is_missing(row[key])]
     names = [name.casefold() for name in (*values, *shown_as)]
     parts = {part for name in names for part in (name, *name.split("+"))}
     return {word.casefold() for word in words} <= parts
@@ -121,16 +121,16 @@ def _describe_cell(study: Study, table: Table, made: Printed, row: Mapping[str, 
     )
     shown = runs[:MOST_RUNS]
     return {
-        "names": {key: row[key] for key in table.keys if not absent(row[key])},
+        "names": {key: row[key] for key in table.keys if not is_missing(row[key])},
         "numbers": {
-            str(key): None if absent(value) else _to_python(value)
+            str(key): None if is_missing(value) else _to_python(value)
             for key, value in row.items()
             if key not in table.keys and not str(key).startswith((PUBLISHED, DIFFERS))
         },
         "published": {
             str(key): _to_python(value)
             for key, value in row.items()
-            if str(key).startswith((PUBLISHED, DIFFERS)) and not absent(value) and value != ""
+            if str(key).startswith((PUBLISHED, DIFFERS)) and not is_missing(value) and value != ""
         },
         "planned_runs": len(runs),
         "runs": [facts_of_run(study, run) for run in shown],
@@ -155,7 +155,7 @@ def _is_source_run(table: Table, row: Mapping[str, Any], run: Run, study: Study)
     if table.runs is not None:
         return table.runs(row, run)
     names = names_of(run)
-    shared = [key for key in table.keys if key in names and not absent(row[key])]
+    shared = [key for key in table.keys if key in names and not is_missing(row[key])]
     return bool(shared) and all(names[key] == str(row[key]) for key in shared)
 
 

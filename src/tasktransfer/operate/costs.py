@@ -11,7 +11,7 @@ from tasktransfer.operate.overview import stages_by_group
 from tasktransfer.operate.overview_text import table
 from tasktransfer.results.costs import PHASES, Cost, cost_in
 from tasktransfer.results.study import Study
-from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.numbers import format_quantity
 
 JOULES_A_KWH = 3.6e6
 
@@ -100,7 +100,9 @@ def as_text(seen: dict[str, Any]) -> str:
     if metered := total["energy_metered_trainings"]:
         lines.append(f"kWh: for the {metered:,} trainings whose device reports its energy")
     if resumed := total["resumed_trainings"]:
-        lines.append(f"interrupted and resumed from an epoch: {counted(resumed, 'training')}")
+        lines.append(
+            f"interrupted and resumed from an epoch: {format_quantity(resumed, 'training')}"
+        )
     if seen["unread"]:
-        lines.append(f"left out: {counted(seen['unread'], 'record')} that cannot be read")
+        lines.append(f"left out: {format_quantity(seen['unread'], 'record')} that cannot be read")
     return "\n".join(lines) + "\n"

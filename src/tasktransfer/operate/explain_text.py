@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tasktransfer.tables.numbers import score
+from tasktransfer.tables.numbers import format_score
 
 Facts = Mapping[str, Any]
 
@@ -104,7 +104,7 @@ def _list_measures(facts: Facts) -> list[str]:
         ]
     scores = facts["scores"]
     named = {task: "" if len(scores) == 1 else f" {task}" for task in scores}
-    scored = "".join(f", test{named[task]} {score(value)}" for task, value in scores.items())
+    scored = "".join(f", test{named[task]} {format_score(value)}" for task, value in scores.items())
     several = len(facts["selections"]) > 1
     rounds = [
         f"dev{' ' + '+'.join(fact['select_on']) if several else ''} {fact['dev_score']:.2f} at "

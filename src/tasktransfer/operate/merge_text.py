@@ -6,7 +6,7 @@ from typing import Any
 
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.merge import OUTCOMES
-from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.numbers import format_quantity
 
 
 def failure(seen: dict[str, Any]) -> RecordError | None:
@@ -16,7 +16,7 @@ def failure(seen: dict[str, Any]) -> RecordError | None:
     if not conflicts and not refused:
         return None
     return RecordError(
-        f"{seen['other']}: {counted(conflicts, 'record')} in conflict with your numbers, "
+        f"{seen['other']}: {format_quantity(conflicts, 'record')} in conflict with your numbers, "
         f"{refused:,} refused; your records are unchanged"
     )
 
@@ -37,8 +37,9 @@ def as_text(seen: dict[str, Any]) -> str:
     older = seen["rekeyed"]
     if older["records"]:
         lines.append(
-            f"{counted(older['records'], 'record')} from an older release re-keyed as "
-            f"{counted(older['nodes'], 'node')} with new digests; their numbers are unchanged"
+            f"{format_quantity(older['records'], 'record')} from an older release re-keyed as "
+            f"{format_quantity(older['nodes'], 'node')} with new digests; their numbers are "
+            "unchanged"
         )
     lines += [f"not re-keyed: {reason}" for reason in dict.fromkeys(older["refused"].values())]
     for item in seen["stages"]:

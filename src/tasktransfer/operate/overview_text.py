@@ -8,8 +8,8 @@ from typing import Any
 from tasktransfer.operate.endpoints import format_endpoints
 from tasktransfer.operate.forecast.disk import in_words
 from tasktransfer.results.records import PLURALS
-from tasktransfer.tables.numbers import counted
-from tasktransfer.tables.text import text_table
+from tasktransfer.tables.numbers import format_quantity
+from tasktransfer.tables.text import format_table
 
 SYNTHETIC = " (synthetic data: the tiny world)"
 
@@ -85,9 +85,9 @@ def _format_counts(counts: dict[str, int]) -> list[str]:
 
 
 def table(rows: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> list[str]:
-    """Return the indented lines of a ``text_table``. ``columns``: title → key of the rows."""
+    """Return the indented lines of a ``format_table``. ``columns``: title → key of the rows."""
     shown = [{title: row[key] for title, key in columns.items()} for row in rows]
-    return [f"  {line}" for line in text_table(shown)]
+    return [f"  {line}" for line in format_table(shown)]
 
 
 def _format_estimate(estimate: dict[str, Any]) -> list[str]:
@@ -122,7 +122,7 @@ def _describe_extra_hours(estimate: dict[str, Any]) -> list[str]:
         lines.append(f"  including {besides:.2g} hours for evaluations, fits and derived data")
     if served := estimate["total"]["answered_by_endpoints"]:
         lines.append(
-            f"  not included: {counted(served, 'evaluation')} answered by endpoints, "
+            f"  not included: {format_quantity(served, 'evaluation')} answered by endpoints, "
             "whose speed is unknown"
         )
     return lines
@@ -185,7 +185,7 @@ def damaged(problems: Sequence[str]) -> list[str]:
     if not problems:
         return []
     return [
-        f"{counted(len(problems), 'damaged record')}: snakemake sets each aside "
+        f"{format_quantity(len(problems), 'damaged record')}: snakemake sets each aside "
         "(metrics.json.damaged-1) and computes its node again",
         *first_of(problems),
     ]

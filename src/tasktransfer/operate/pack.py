@@ -29,7 +29,7 @@ from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
-from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.numbers import format_quantity
 
 SCHEMA_VERSION = 2
 FOOTER = b"tasktransfer-pack"
@@ -101,7 +101,7 @@ def pack_results(
         raise RecordError(f"{study.config.results}: no node of {study.config_file} is finished")
     lacking = len(study.plan.nodes) - len(rows)
     if lacking:
-        say(f"left out: {counted(lacking, 'unfinished node')} of {study.config_file}")
+        say(f"left out: {format_quantity(lacking, 'unfinished node')} of {study.config_file}")
     there = [name for name in tables if (results / name).is_file()]
     rows += [_build_table_row(results, name) for name in there]
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
@@ -132,8 +132,10 @@ def pack_results(
 def as_text(seen: Mapping[str, Any]) -> str:
     """Format the result of packing."""
     names = {"stage": "training", "data": "derived dataset"}
-    nodes = [counted(count, names.get(kind, kind)) for kind, count in seen["packed"].items()]
-    tables = [counted(seen["tables"], "table") + " of dialogues"] * (seen["tables"] > 0)
+    nodes = [
+        format_quantity(count, names.get(kind, kind)) for kind, count in seen["packed"].items()
+    ]
+    tables = [format_quantity(seen["tables"], "table") + " of dialogues"] * (seen["tables"] > 0)
     return f"{seen['file']}: {', '.join([*nodes, *tables])}, {seen['bytes']:,} bytes\n"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tasktransfer.operate.overview_text import AGAIN, damaged, first_of, hours, others, table
 from tasktransfer.operate.status import STATES
-from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.numbers import format_quantity
 
 WIDEST = 160
 
@@ -68,8 +68,8 @@ def _describe_progress(seen: dict[str, Any]) -> list[str]:
         lines.append(f"{seen['again']:,} are trained {AGAIN}")
     if ahead := seen["dated_in_the_future"]:
         lines.append(
-            f"{counted(ahead, 'record')} dated in the future, because a clock is ahead or files "
-            "were copied; the next start of snakemake sets their time to now"
+            f"{format_quantity(ahead, 'record')} dated in the future, because a clock is ahead or "
+            "files were copied; the next start of snakemake sets their time to now"
         )
     lines += damaged(seen["damaged"])
     if seen["choice_pending"]:
@@ -78,9 +78,9 @@ def _describe_progress(seen: dict[str, Any]) -> list[str]:
     if again["trainings"]:
         killed = again["times"] - again["after_errors"]
         lines.append(
-            f"{counted(again['times'], 'restart')} of "
-            f"{counted(again['trainings'], 'training')}: {again['after_errors']:,} after an error, "
-            f"{killed:,} after a kill"
+            f"{format_quantity(again['times'], 'restart')} of "
+            f"{format_quantity(again['trainings'], 'training')}: {again['after_errors']:,} after "
+            f"an error, {killed:,} after a kill"
         )
     return lines
 

@@ -18,7 +18,7 @@ import pandas as pd
 from tasktransfer.present.marks import setting
 from tasktransfer.present.published_columns import DIFFERENCE, DIFFERS, PUBLISHED
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import OTHERWISE, absent
+from tasktransfer.tables.numbers import OTHERWISE, is_missing
 
 Names = Callable[[Mapping[str, Any]], Any]
 """A row of ours → its name in a column of the paper; None if the paper does not have it."""
@@ -85,7 +85,7 @@ def beside(
         dataset = row.get("dataset")
         generated = metadata.is_synthetic(dataset) if dataset else metadata.synthetic
         number_of_paper = np.nan if generated else published.of(row)
-        reason = "" if absent(number_of_paper) else published.differs(row)
+        reason = "" if is_missing(number_of_paper) else published.differs(row)
         theirs.append(np.nan if reason else number_of_paper)
         why.append(reason)
     if not any(why) and np.isnan(theirs).all():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasktransfer.tables.columns import Column, Head, Row
-from tasktransfer.tables.numbers import DASH, OTHERWISE, absent, number
+from tasktransfer.tables.numbers import DASH, OTHERWISE, format_number, is_missing
 
 PUBLISHED, DIFFERENCE, DIFFERS = "published", "difference", "differs"
 
@@ -15,7 +15,7 @@ def published_column(form: str, label: str = "Published", suffix: str = "") -> C
         if row.get(f"{DIFFERS}{suffix}"):
             return OTHERWISE
         value = row.get(f"{PUBLISHED}{suffix}")
-        return DASH if absent(value) else number(value, form)
+        return DASH if is_missing(value) else format_number(value, form)
 
     return Column(Head(label, "number"), show)
 
@@ -25,6 +25,6 @@ def difference_column(form: str, label: str = "Difference", suffix: str = "") ->
 
     def show(row: Row) -> str:
         value = row.get(f"{DIFFERENCE}{suffix}")
-        return DASH if absent(value) else number(value, form)
+        return DASH if is_missing(value) else format_number(value, form)
 
     return Column(Head(label, "number"), show)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.tables.numbers import absent, number
+from tasktransfer.tables.numbers import format_number, is_missing
 
 MOST_Q = 0.05
 """Maximum q of a difference that is called significant."""
@@ -25,15 +25,15 @@ def below(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Series:
 
 def with_interval(value: Any, low: Any, high: Any, form: str) -> str:
     """Format a value with its interval, ``1.2 [0.4, 2.0]``; only the value if there is none."""
-    text = number(value, form)
-    if absent(low) or absent(high):
+    text = format_number(value, form)
+    if is_missing(low) or is_missing(high):
         return text
-    return f"{text} [{number(low, form)}, {number(high, form)}]"
+    return f"{text} [{format_number(low, form)}, {format_number(high, form)}]"
 
 
 def excludes_zero(low: Any, high: Any) -> bool:
     """Return whether there is an interval and it excludes 0."""
-    return not absent(low) and not absent(high) and (low > 0 or high < 0)
+    return not is_missing(low) and not is_missing(high) and (low > 0 or high < 0)
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:

@@ -27,10 +27,10 @@ from tasktransfer.present.page.fragment import write_fragment
 from tasktransfer.present.published import notes_of
 from tasktransfer.present.view import View, caption_of
 from tasktransfer.tables.columns import Row
-from tasktransfer.tables.html import HtmlTable, as_html, records, untold_text
+from tasktransfer.tables.html import HtmlTable, as_html, explain_missing_values, to_records
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import DASH, absent
-from tasktransfer.tables.printed import Entry, Layout, blocks_of, write_table
+from tasktransfer.tables.numbers import DASH, is_missing
+from tasktransfer.tables.printed import Entry, Layout, group_blocks, write_table
 
 Words = tuple[str, ...]
 
@@ -103,7 +103,7 @@ def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
         layout, words = crossed(shape, frame, view.metadata, table.keys)
     else:
         layout = listed(shape, frame) if isinstance(shape, Listed) else shape(view, frame)
-        words = [[words_of(table.keys, row)] * len(layout.head) for row in records(frame)]
+        words = [[words_of(table.keys, row)] * len(layout.head) for row in to_records(frame)]
     marks = [] if table.cited else marks_of(view.metadata)
     published_notes = notes_of(frame, view.metadata, table.paper) if table.paper else []
     return Printed(
@@ -125,7 +125,7 @@ def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
 
 def words_of(keys: Sequence[str], row: Row) -> Words:
     """Return the words that identify a row for ``explain``: the values of its keys."""
-    return tuple(str(row[key]) for key in keys if not absent(row.get(key)) and row[key] != "")
+    return tuple(str(row[key]) for key in keys if not is_missing(row.get(key)) and row[key] != "")
 
 
 def listed(shape: Listed, frame: pd.DataFrame) -> Layout:
@@ -133,13 +133,13 @@ def listed(shape: Listed, frame: pd.DataFrame) -> Layout:
     columns = shape.columns
     entries = [
         (str(row[shape.blocks]) if shape.blocks else "", (tuple(c.show(row) for c in columns),))
-        for row in records(frame)
+        for row in to_records(frame)
     ]
     kept = _find_filled_columns(columns, [line for _, (line,) in entries])
     shown = [(block, (tuple(line[n] for n in kept),)) for block, (line,) in entries]
     heads = [columns[n].head for n in kept]
     words = next((n for n, head in enumerate(heads) if head.kind == "number"), len(heads))
-    return Layout(tuple(head.label for head in heads), words, blocks_of(shown))
+    return Layout(tuple(head.label for head in heads), words, group_blocks(shown))
 
 
 def _find_filled_columns(columns: Sequence[Any], lines: Sequence[Sequence[str]]) -> list[int]:
@@ -156,7 +156,7 @@ def crossed(
         The layout, and the words of each cell (the values of its ``keys``).
     """
     across = metadata.ordered(shape.order or shape.across, map(str, frame[shape.across]))
-    rows = records(frame)
+    rows = to_records(frame)
     names = [tuple(column.show(row) for column in shape.rows) for row in rows]
     groups: dict[Words, dict[str, Row]] = {}
     for name, row in zip(names, rows, strict=True):
@@ -188,7 +188,7 @@ def crossed(
     layout = Layout(
         tuple(head[n] for n in kept),
         sum(n < len(shape.rows) + theirs for n in kept),
-        blocks_of(filled),
+        group_blocks(filled),
     )
     return layout, [[row[n] for n in kept] for row in words]
 
@@ -218,7 +218,11 @@ def _describe_untold(layout: Layout) -> str:
     """Return the sentence that replaces a table of dashes; "2/5" is a count, not a value."""
     lines = [line for block in layout.blocks for entry in block for line in entry]
     values = [cell for line in lines for cell in line[layout.numbers :] if "/" not in cell]
-    return untold_text("") if values and not any(cell.strip(DASH) for cell in values) else ""
+    return (
+        explain_missing_values("")
+        if values and not any(cell.strip(DASH) for cell in values)
+        else ""
+    )
 
 
 def write_tables(tables: Iterable[Printed | Left], folder: Path) -> list[Path]:

@@ -23,8 +23,8 @@ from tasktransfer.results.records import NOUNS, chosen_round
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import counted
-from tasktransfer.tables.store import Columns, frame_of, read_frame, write_frame
+from tasktransfer.tables.numbers import format_quantity
+from tasktransfer.tables.store import Columns, build_frame, read_frame, write_frame
 
 Values = tuple[Any, ...]
 Rows = Iterable[Sequence[Any]]
@@ -53,7 +53,7 @@ RESOURCES: Columns = (
 )
 
 
-def common_columns(about: Sequence[str]) -> dict[str, Columns]:
+def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
     """Return the columns of ``tables.COMMON``; ``about`` has the keys of ``Run.about``."""
     run: Columns = (
         ("method", pa.string(), "evaluated method"),
@@ -93,7 +93,7 @@ def common_columns(about: Sequence[str]) -> dict[str, Columns]:
     }
 
 
-def common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Values]]:
+def build_common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Values]]:
     """Return the rows of ``tables.COMMON``."""
 
     def named(run: Run) -> Values:
@@ -194,7 +194,7 @@ def _to_text(value: Any) -> str | None:
     return "+".join(map(str, parts))
 
 
-def metadata_of(
+def build_metadata(
     collected: Collected,
     *,
     order: Mapping[str, Sequence[str]] | None = None,
@@ -243,7 +243,7 @@ def _mark_labs(collected: Collected) -> dict[str, str]:
         record["provenance"].get("made_by") or "this results folder"
         for record in collected.records.values()
     )
-    listed = ", ".join(f"{name} ({counted(n, 'record')})" for name, n in makers.items())
+    listed = ", ".join(f"{name} ({format_quantity(n, 'record')})" for name, n in makers.items())
     return {f"mark: {len(makers)} LABS": f"made by {listed}"} if len(makers) > 1 else {}
 
 
@@ -256,7 +256,7 @@ def _mark_one_run(collected: Collected) -> dict[str, str]:
     return {"mark: ONE RUN": text}
 
 
-def earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, ...]]:
+def read_earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, ...]]:
     """Return the earlier rows of a table that is computed from dialogues that are not available.
 
     Raises:
@@ -292,14 +292,14 @@ def collect_common(study: Study, complete: bool, about: Sequence[str], **said: A
         study: the study.
         complete: true to refuse a study with missing results.
         about: keys of ``Run.about`` that identify a run.
-        said: arguments of ``metadata_of``.
+        said: arguments of ``build_metadata``.
 
     Raises:
         RecordError: see ``gather`` and ``Collected.require``.
     """
     collected = gather(study)
     collected.require(complete=complete)
-    write_collected(collected, {}, {}, metadata_of(collected, **said), about)
+    write_collected(collected, {}, {}, build_metadata(collected, **said), about)
 
 
 def write_collected(
@@ -320,8 +320,8 @@ def write_collected(
     """
     folder = Path(collected.study.tables)
     folder.mkdir(parents=True, exist_ok=True)
-    every = {**common_columns(about), **columns}
-    for name, rows in {**common_rows(collected, about), **tables}.items():
-        frame = rows if isinstance(rows, pd.DataFrame) else frame_of(rows, every[name])
+    every = {**build_common_columns(about), **columns}
+    for name, rows in {**build_common_rows(collected, about), **tables}.items():
+        frame = rows if isinstance(rows, pd.DataFrame) else build_frame(rows, every[name])
         write_frame(folder / f"{name}.parquet", frame, every[name], metadata)
     collected.tell()

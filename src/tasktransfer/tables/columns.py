@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tasktransfer.tables import numbers
-from tasktransfer.tables.numbers import DASH, absent
+from tasktransfer.tables.numbers import DASH, is_missing
 
 Row = Mapping[str, Any]
 Show = Callable[[Row], str]
@@ -42,7 +42,9 @@ def text(
     key: str, label: str, spell: Callable[[str], str] = str, kind: ColumnKind = "word"
 ) -> Column:
     """Return a column of words, with a dash for missing ones."""
-    return Column(Head(label, kind), lambda row: DASH if absent(row[key]) else spell(str(row[key])))
+    return Column(
+        Head(label, kind), lambda row: DASH if is_missing(row[key]) else spell(str(row[key]))
+    )
 
 
 def long_text(key: str, label: str) -> Column:
@@ -53,27 +55,30 @@ def long_text(key: str, label: str) -> Column:
 def number(key: str, label: str, form: str) -> Column:
     """Return a column of numbers in a format of ``format()``; whole numbers are counts."""
     counts = form.endswith("d")
-    return Column(Head(label, "number"), lambda row: numbers.number(row[key], form), counts)
+    return Column(Head(label, "number"), lambda row: numbers.format_number(row[key], form), counts)
 
 
 def interval(low: str, high: str, label: str, form: str) -> Column:
     """Return a column that combines two columns of a frame: ``low to high``."""
-    return Column(Head(label, "number"), lambda row: numbers.interval(row[low], row[high], form))
+    return Column(
+        Head(label, "number"), lambda row: numbers.format_interval(row[low], row[high], form)
+    )
 
 
 def estimate(key: str, label: str, form: str, low: str = "low", high: str = "high") -> Column:
     """Return a column of values with intervals, ``61.2 [58.0, 64.1]``, or without if missing."""
 
     def show(row: Row) -> str:
-        value = numbers.number(row[key], form)
+        value = numbers.format_number(row[key], form)
         ends = [row.get(end) for end in (low, high)]
-        if absent(row[key]) or any(absent(end) for end in ends):
+        if is_missing(row[key]) or any(is_missing(end) for end in ends):
             return value
-        return f"{value} [{numbers.number(ends[0], form)}, {numbers.number(ends[1], form)}]"
+        first, last = (numbers.format_number(end, form) for end in ends)
+        return f"{value} [{first}, {last}]"
 
     return Column(Head(label, "number"), show)
 
 
 def probability(key: str, label: str) -> Column:
     """Return a column of p-values."""
-    return Column(Head(label, "number"), lambda row: numbers.p_value(row[key]))
+    return Column(Head(label, "number"), lambda row: numbers.format_p_value(row[key]))

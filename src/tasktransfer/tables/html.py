@@ -1,6 +1,6 @@
 """Conversion of frames to tables of an HTML page, with a text for every cell.
 
-The macros in ``tables.html.j2`` render them; see ``environment``.
+The macros in ``tables.html.j2`` render them; see ``create_environment``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class HtmlTable:
         return sum(len(block) for block in self.blocks)
 
 
-def build(
+def build_table(
     name: str,
     title: str,
     caption: str,
@@ -86,10 +86,10 @@ def build(
         note: plain text below the table.
         needs: requirement for the table to have values, which is printed if it has none.
     """
-    rows = [[column.show(row) for column in columns] for row in records(frame)]
+    rows = [[column.show(row) for column in columns] for row in to_records(frame)]
     filled = [n for n in range(len(columns)) if any(row[n] != DASH for row in rows)]
     values = [n for n in filled if n >= keys and not columns[n].counts]
-    untold = untold_text(needs) if rows and not values else ""
+    untold = explain_missing_values(needs) if rows and not values else ""
     kept = [n for n in range(len(columns)) if n < keys or n in filled or not rows]
     lost = dict.fromkeys(columns[n].head.label for n in range(len(columns)) if n not in kept)
     if lost:
@@ -141,18 +141,18 @@ def as_html(
     )
 
 
-def untold_text(needs: str) -> str:
+def explain_missing_values(needs: str) -> str:
     """Return the sentence that replaces a table without values."""
     why = f"requires {needs}" if needs else "every value is missing"
     return f"Not available in this study: {why}."
 
 
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a frame's rows as mappings from column to value."""
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
 
 
-def environment(folder: Path) -> Environment:
+def create_environment(folder: Path) -> Environment:
     """Return the Jinja environment for a folder's templates, with escaping and strict undefined."""
     return Environment(
         loader=FileSystemLoader([folder, Path(__file__).parent]),

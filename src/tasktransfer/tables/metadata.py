@@ -41,16 +41,16 @@ class Metadata:
 
     def ordered(self, kind: str, names: Iterable[str]) -> list[str]:
         """Return the distinct names of a kind in the study's order."""
-        return in_order(names, self.order.get(kind, ()))
+        return order_names(names, self.order.get(kind, ()))
 
 
-def synthetic_mark(real: Sequence[str]) -> str:
+def format_synthetic_mark(real: Sequence[str]) -> str:
     """Return the mark of synthetic dialogues; ``real`` are the datasets with real ones."""
     but = f", but {' and '.join(real)} {'is' if len(real) == 1 else 'are'} real" if real else ""
     return f"SYNTHETIC (tiny world){but}. "
 
 
-def in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:
+def order_names(names: Iterable[str], order: Sequence[str]) -> list[str]:
     """Return distinct names: first those in ``order``, then the others in their given order."""
     listed = list(dict.fromkeys(names))
     return [name for name in order if name in listed] + [n for n in listed if n not in order]
@@ -60,7 +60,7 @@ def sort_rows(frame: pd.DataFrame, columns: Mapping[str, str], order: Order) -> 
     """Sort rows by columns of names, the first column first; ``columns`` maps them to kinds."""
     ranks = {
         column: {
-            name: rank for rank, name in enumerate(in_order(frame[column], order.get(kind, ())))
+            name: rank for rank, name in enumerate(order_names(frame[column], order.get(kind, ())))
         }
         for column, kind in columns.items()
     }

@@ -13,7 +13,7 @@ OTHERWISE = "‡"
 """Mark of a published number that is not comparable."""
 
 
-def absent(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Return whether a cell has no value: None, NaN or pandas' NA."""
     pandas = sys.modules.get("pandas")  # a value can be NA only if pandas is imported
     if value is None or (pandas is not None and value is pandas.NA):
@@ -21,12 +21,12 @@ def absent(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def number(value: Any, form: str) -> str:
+def format_number(value: Any, form: str) -> str:
     """Format a number with a format of ``format()``, but never as a power of ten.
 
     Large numbers become whole numbers, and tiny positive ones ``< 0.0001``.
     """
-    if absent(value):
+    if is_missing(value):
         return DASH
     text = format(int(value) if form.endswith("d") else float(value), form)
     if "e+" in text and form.endswith("g"):
@@ -38,47 +38,47 @@ def number(value: Any, form: str) -> str:
     return text.replace("-", "−")
 
 
-def count(value: Any, *, signed: bool = False) -> str:
+def format_count(value: Any, *, signed: bool = False) -> str:
     """Format a whole number with thousands separators."""
-    return number(value, "+,d" if signed else ",d")
+    return format_number(value, "+,d" if signed else ",d")
 
 
-def counted(count: int, thing: str) -> str:
+def format_quantity(count: int, thing: str) -> str:
     """Format a count with its noun: 1 training, 2 trainings."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
-def score(value: Any) -> str:
+def format_score(value: Any) -> str:
     """Format a score, 0 to 100."""
-    return number(value, ".2f")
+    return format_number(value, ".2f")
 
 
-def delta(value: Any) -> str:
+def format_delta(value: Any) -> str:
     """Format a difference of two scores, in points."""
-    return number(value, "+.2f")
+    return format_number(value, "+.2f")
 
 
-def with_sigma(text: str, sigma: Any) -> str:
+def add_sigma(text: str, sigma: Any) -> str:
     """Add a standard deviation in parentheses to a number; either may be missing."""
-    spread = score(sigma)
+    spread = format_score(sigma)
     return text if DASH in (text, spread) else f"{text} ({spread})"
 
 
-def interval(low: Any, high: Any, form: str) -> str:
+def format_interval(low: Any, high: Any, form: str) -> str:
     """Format both ends of an interval; a dash if either is missing."""
-    if absent(low) or absent(high):
+    if is_missing(low) or is_missing(high):
         return DASH
-    return f"{number(low, form)} to {number(high, form)}"
+    return f"{format_number(low, form)} to {format_number(high, form)}"
 
 
-def p_value(value: Any) -> str:
+def format_p_value(value: Any) -> str:
     """Format a p or q with three decimals; ``< 0.001`` for smaller values."""
-    if absent(value):
+    if is_missing(value):
         return DASH
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def p_equals(name: str, value: Any) -> str:
+def format_named_p(name: str, value: Any) -> str:
     """Format a p or q for a sentence: ``p = 0.021``, ``q < 0.001``."""
-    text = p_value(value)
+    text = format_p_value(value)
     return f"{name} {text}" if text.startswith("<") else f"{name} = {text}"

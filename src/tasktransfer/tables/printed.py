@@ -20,7 +20,7 @@ from tasktransfer.errors import escape_line
 from tasktransfer.files import replace_file
 from tasktransfer.tables.csv_text import to_csv
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import absent, count, score
+from tasktransfer.tables.numbers import format_count, format_score, is_missing
 from tasktransfer.tables.store import write_arrow
 
 Line = tuple[str, ...]
@@ -80,7 +80,7 @@ def write_table(
     full = frame
     if metadata is not None:
         full = frame.assign(study=metadata.study, synthetic=_flag_synthetic(frame, metadata))
-    shown = layout or plain_layout(frame)
+    shown = layout or build_plain_layout(frame)
     write_arrow(folder / f"{name}.parquet", _describe_columns(full, described or {}), metadata)
     texts = {
         f"{name}.csv": to_csv(full),
@@ -100,7 +100,7 @@ def _flag_synthetic(frame: pd.DataFrame, metadata: Metadata) -> pd.Series | bool
     return frame["dataset"].map(metadata.is_synthetic).astype(bool)
 
 
-def plain_layout(frame: pd.DataFrame) -> Layout:
+def build_plain_layout(frame: pd.DataFrame) -> Layout:
     """Return a layout with every column: floats with two decimals, whole numbers without."""
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
     entries = tuple((tuple(_format_plain(v) for v in row),) for row in frame.to_numpy(dtype=object))
@@ -112,12 +112,12 @@ def plain_layout(frame: pd.DataFrame) -> Layout:
 def _format_plain(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if absent(value) or isinstance(value, float):
-        return score(value)
-    return count(value) if isinstance(value, int) else str(value)
+    if is_missing(value) or isinstance(value, float):
+        return format_score(value)
+    return format_count(value) if isinstance(value, int) else str(value)
 
 
-def blocks_of(entries: Sequence[tuple[str, Entry]]) -> tuple[tuple[Entry, ...], ...]:
+def group_blocks(entries: Sequence[tuple[str, Entry]]) -> tuple[tuple[Entry, ...], ...]:
     """Group (block, entry) pairs into ``Layout.blocks``; neighbours with equal blocks join."""
     groups = itertools.groupby(entries, key=lambda entry: entry[0])
     return tuple(tuple(entry for _, entry in group) for _, group in groups)

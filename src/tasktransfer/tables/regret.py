@@ -10,9 +10,15 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 import pyarrow as pa
 
-from tasktransfer.tables.numbers import absent, interval, number, p_value, score
+from tasktransfer.tables.numbers import (
+    format_interval,
+    format_number,
+    format_p_value,
+    format_score,
+    is_missing,
+)
 from tasktransfer.tables.store import Column, Columns
-from tasktransfer.tables.text import text_table
+from tasktransfer.tables.text import format_table
 
 GROUP = ("dataset", "model", "algorithm")
 LEADING = "regret@1"
@@ -59,7 +65,7 @@ COLUMNS: Columns = (
 )
 
 
-def sentence(group: pd.DataFrame) -> str:
+def describe_significance(group: pd.DataFrame) -> str:
     """Name the selectors that differ significantly (by q) from chance and from ``source_mean``.
 
     Args:
@@ -69,7 +75,7 @@ def sentence(group: pd.DataFrame) -> str:
     others = [name for name in rows.index if name != RANDOM]
     if not others:
         return "No selector was evaluated."
-    tested = [name for name in others if not absent(rows.loc[name, f"to_{RANDOM}_q"])]
+    tested = [name for name in others if not is_missing(rows.loc[name, f"to_{RANDOM}_q"])]
     if not tested:
         return "The selectors cannot be compared: there are too few targets for an interval."
     parts = [_describe_difference(rows, tested, RANDOM, "random")]
@@ -114,7 +120,7 @@ def as_text(frame: pd.DataFrame) -> str:
             "",
             *_format_table(group),
             "",
-            sentence(group),
+            describe_significance(group),
             "",
         ]
     return "\n".join(parts)
@@ -132,19 +138,19 @@ def _format_table(group: pd.DataFrame) -> list[str]:
     rows = [
         {
             "selector": _mark_missing(name, row["missing"]),
-            LEADING: score(row["value"]),
-            "95 % interval": interval(row["low"], row["high"], ".2f"),
-            **{regret: score(value[name, regret]) for regret in (*regrets, *ranks)},
-            "q: random": p_value(row[f"to_{RANDOM}_q"]),
-            "q: source_mean": p_value(row[f"to_{SOURCE_MEAN}_q"]),
+            LEADING: format_score(row["value"]),
+            "95 % interval": format_interval(row["low"], row["high"], ".2f"),
+            **{regret: format_score(value[name, regret]) for regret in (*regrets, *ranks)},
+            "q: random": format_p_value(row[f"to_{RANDOM}_q"]),
+            "q: source_mean": format_p_value(row[f"to_{SOURCE_MEAN}_q"]),
         }
         for name, row in leading.iterrows()
     ]
-    of_noise = {regret: score(floors[regret]) for regret in (LEADING, *regrets, *ranks)}
+    of_noise = {regret: format_score(floors[regret]) for regret in (LEADING, *regrets, *ranks)}
     rows.append(dict.fromkeys(rows[0], "") | {"selector": "(noise floor)"} | of_noise)
-    return text_table(rows, left=("selector",))
+    return format_table(rows, left=("selector",))
 
 
 def _mark_missing(name: object, missing: float) -> str:
-    share = number(100 * missing, ".0f")
+    share = format_number(100 * missing, ".0f")
     return f"{name} ({share} % missing, last)" if missing > 0 else str(name)

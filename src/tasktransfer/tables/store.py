@@ -7,7 +7,7 @@ its columns, and written and read with them::
         ("task", pa.string(), "task that is scored"),
         ("score", pa.float64(), "score on its test split, 0-100"),
     )
-    write_frame(folder / "scores.parquet", frame_of(rows, COLUMNS), COLUMNS, metadata)
+    write_frame(folder / "scores.parquet", build_frame(rows, COLUMNS), COLUMNS, metadata)
     scores, metadata = read_frame(folder / "scores.parquet", COLUMNS)
 """
 
@@ -34,25 +34,25 @@ Columns = Sequence[Column]
 _FOOTER_KEY = b"tasktransfer"
 
 
-def arrow_schema(columns: Columns) -> pa.Schema:
+def build_schema(columns: Columns) -> pa.Schema:
     """Return the Arrow schema of a table; the metadata of fields has the columns' meanings."""
     return pa.schema(
         [pa.field(name, kind, metadata={"description": text}) for name, kind, text in columns]
     )
 
 
-def frame_of(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
+def build_frame(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
     """Convert rows to a frame with the columns' types, also if there are no rows."""
-    schema = arrow_schema(columns)
+    schema = build_schema(columns)
     values = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [pa.array(v, field.type) for v, field in zip(values, schema, strict=True)]
     return to_frame(pa.Table.from_arrays(arrays, schema=schema))
 
 
-def shaped(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
+def cast_columns(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
     """Return a frame with the columns of a table, in its order and with its types."""
     names = [name for name, _, _ in columns]
-    return frame_of(frame[names].itertuples(index=False, name=None), columns)
+    return build_frame(frame[names].itertuples(index=False, name=None), columns)
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
@@ -70,7 +70,7 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
 
 def write_frame(path: Path, frame: pd.DataFrame, columns: Columns, metadata: Metadata) -> None:
     """Write a frame with its columns' meanings and the study's metadata, atomically."""
-    table = pa.Table.from_pandas(frame, schema=arrow_schema(columns), preserve_index=False)
+    table = pa.Table.from_pandas(frame, schema=build_schema(columns), preserve_index=False)
     write_arrow(path, table, metadata)
 
 

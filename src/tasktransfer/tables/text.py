@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 
-def text_table(rows: Sequence[Mapping[str, Any]], left: Collection[str] | None = None) -> list[str]:
+def format_table(
+    rows: Sequence[Mapping[str, Any]], left: Collection[str] | None = None
+) -> list[str]:
     """Format rows with equal keys as aligned lines.
 
     Floats have three digits, whole numbers have thousands separators, and None is a question mark.

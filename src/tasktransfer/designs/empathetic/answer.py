@@ -11,8 +11,8 @@ from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
 from tasktransfer.present.sentences import MOST_Q, listed, with_interval
 from tasktransfer.present.view import View
 from tasktransfer.tables.columns import Row
-from tasktransfer.tables.html import records
-from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.html import to_records
+from tasktransfer.tables.numbers import format_quantity
 
 MOST = 3
 """Maximum number of differences that a sentence names; the rest are only counted."""
@@ -44,10 +44,10 @@ def _describe_constant_runs(measured: pd.DataFrame, compared: pd.DataFrame) -> I
     if len(runs):
         names = [
             f"{paper_name(str(row['method']))} ({row['setting']}, seed {row['seed']})"
-            for row in records(runs)
+            for row in to_records(runs)
         ]
         yield (
-            f"{counted(len(runs), 'run')} behind these differences "
+            f"{format_quantity(len(runs), 'run')} behind these differences "
             f"{'gives' if len(runs) == 1 else 'give'} the same answer to at least 99 % of the test "
             f"set: {listed(names)}."
         )
@@ -63,7 +63,9 @@ def _describe_single_runs(of_training: pd.DataFrame, of_labels: pd.DataFrame) ->
             size = (rows["difference"] / (rows["high"] - rows["low"])).abs()
             first = rows.loc[size.sort_values(ascending=False, kind="stable").index]
             name = _format_score if rows is of_training else _format_named_score
-            yield (f"{what}, one run each: {listed([name(row) for row in records(first)], MOST)}.")
+            yield (
+                f"{what}, one run each: {listed([name(row) for row in to_records(first)], MOST)}."
+            )
     yield (
         "One run of each method was trained, so no difference is tested. The intervals cover "
         "dialogues only, not the variation between training runs. Train at least two seeds (for "
@@ -103,7 +105,7 @@ def _describe_training(rows: pd.DataFrame) -> Iterator[str]:
         )
         return
     parts = [
-        f"{what} {listed([_format_score(row) for row in records(some)])}"
+        f"{what} {listed([_format_score(row) for row in to_records(some)])}"
         for what, some in (("significantly improves", better), ("significantly worsens", worse))
         if len(some)
     ]
@@ -143,7 +145,7 @@ def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
 
 def surest(rows: pd.DataFrame) -> Sequence[Row]:
     """Return the rows sorted by q, the smallest first."""
-    return records(rows.sort_values("q", kind="stable"))
+    return to_records(rows.sort_values("q", kind="stable"))
 
 
 def _format_named_score(row: Row) -> str:

@@ -28,7 +28,7 @@ from tasktransfer.results.costs import hardware_of, hours_of
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.stats.collapsed import answers_once
-from tasktransfer.tables.collected import earlier_rows, metadata_of, write_collected
+from tasktransfer.tables.collected import build_metadata, read_earlier_rows, write_collected
 
 Values = tuple[Any, ...]
 MEASURED = {
@@ -60,7 +60,7 @@ def collect(study: Study, complete: bool) -> None:
     order = {"method": list(dict.fromkeys(run.method for run in study.plan.runs))}
     assert isinstance(study.config, EmpatheticConfig)
     pool = study.config.evaluation.limit_pool
-    metadata = metadata_of(collected, order=order, cuts=f"limit_pool {pool}" if pool else "")
+    metadata = build_metadata(collected, order=order, cuts=f"limit_pool {pool}" if pool else "")
     write_collected(collected, tables, columns.TABLES, metadata, ("setting",))
 
 
@@ -135,7 +135,7 @@ def of_dialogues(study: Study) -> dict[str, list[Values]]:
     try:
         place = Path(find(Path(study.release_of(ED))))
     except DataError:
-        return {n: earlier_rows(study, n, columns.TABLES[n]) for n in ("labels", "shared")}
+        return {n: read_earlier_rows(study, n, columns.TABLES[n]) for n in ("labels", "shared")}
     dialogues = read_dialogues(place)
     counts = Counter(dialogue.emotion for dialogue in dialogues)
     labels = [(label, n, 100 * n / len(dialogues)) for label, n in counts.most_common()]

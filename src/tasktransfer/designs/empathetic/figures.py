@@ -34,7 +34,7 @@ from tasktransfer.present.kit.style import (
 from tasktransfer.present.sentences import MOST_Q, excludes_zero
 from tasktransfer.present.view import View
 from tasktransfer.tables.columns import Row
-from tasktransfer.tables.html import records
+from tasktransfer.tables.html import to_records
 
 RANGE = 30
 """Upper end of the colour scale for ratios; the lower end is its inverse. Ratios are clipped."""
@@ -130,7 +130,9 @@ def _draw_forests(
     figure, axes = panels(len(shown), 2.6, LINE * len(names) + 3, columns=len(shown), shared="y")
     for panel, score in zip(axes, shown, strict=True):
         some = rows[rows["score"] == score]
-        groups = [[estimate(row) for row in records(some[some["name"] == name])] for name in names]
+        groups = [
+            [estimate(row) for row in to_records(some[some["name"] == name])] for name in names
+        ]
         forest(panel, groups, names)
         name_panel(panel, score)
     axes[0].set_ylim(len(names) - 0.1, -0.9)  # room for the names of lines

@@ -22,7 +22,7 @@ from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY, PERPLEXIT
 from tasktransfer.present.published import Published, beside
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import common_columns, read_tables
+from tasktransfer.tables.collected import build_common_columns, read_tables
 from tasktransfer.tables.metadata import Metadata, sort_rows
 
 ABOUT = ("setting",)
@@ -68,7 +68,7 @@ def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
     Adds the paper's names of methods (``name``, ``group``), and the columns of Table 2 that
     measures have (``score``).
     """
-    described = {**common_columns(ABOUT), **columns.TABLES, **columns.STATISTICS}
+    described = {**build_common_columns(ABOUT), **columns.TABLES, **columns.STATISTICS}
     del described["rows"]
     frames, metadata = read_tables(study, described)
     assert isinstance(study.config, EmpatheticConfig)

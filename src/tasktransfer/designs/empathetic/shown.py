@@ -16,7 +16,7 @@ from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation,
 from tasktransfer.present.published_columns import difference_column, published_column
 from tasktransfer.results.study import Study
 from tasktransfer.tables.columns import Column, Head, Row, estimate, number, text
-from tasktransfer.tables.numbers import absent, p_equals
+from tasktransfer.tables.numbers import format_named_p, is_missing
 
 QUESTION = (
     "Do replies improve when a model is fine-tuned on empathetic dialogues, and when it is given "
@@ -70,7 +70,7 @@ def _has_mixed_pools(study: Study) -> bool:
 def _format_with_q(row: Row) -> str:
     """Format a difference with its interval and q."""
     shown = DIFFERENCE.show(row)
-    return shown if absent(row["q"]) else f"{shown}, {p_equals('q', row['q'])}"
+    return shown if is_missing(row["q"]) else f"{shown}, {format_named_p('q', row['q'])}"
 
 
 def _is_source_run(row: Row, run: Run) -> bool:

@@ -26,7 +26,7 @@ from tasktransfer.metrics.labels import Sums, share_finish
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.study import Study
 from tasktransfer.stats.cells import NO_SEED, Key, Scored, cells, gathered, of_tallies
-from tasktransfer.tables.store import frame_of, read_frame, shaped, write_frame
+from tasktransfer.tables.store import build_frame, cast_columns, read_frame, write_frame
 
 CELL = ["setting", "method", "measure", "pool"]
 PERPLEXITY, LOG_PERPLEXITY = "perplexity", "log perplexity"
@@ -70,10 +70,10 @@ def statistics(rows: pd.DataFrame, once: Collection[Key] = ()) -> dict[str, pd.D
     differences["comparable"] = ~differences["method"].isin(NOT_COMPARABLE)
     own = estimated[estimated["against"] == ""].rename(columns={"clusters": "dialogues"})
     return {
-        "summary": shaped(own, columns.SUMMARY),
-        "differences": shaped(differences, columns.DIFFERENCES),
-        "by_emotion": frame_of(_compute_by_emotion(rows), columns.BY_EMOTION),
-        "pools_chosen": frame_of(_count_pools(rows), columns.POOLS_CHOSEN),
+        "summary": cast_columns(own, columns.SUMMARY),
+        "differences": cast_columns(differences, columns.DIFFERENCES),
+        "by_emotion": build_frame(_compute_by_emotion(rows), columns.BY_EMOTION),
+        "pools_chosen": build_frame(_count_pools(rows), columns.POOLS_CHOSEN),
     }
 
 

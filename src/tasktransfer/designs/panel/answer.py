@@ -14,7 +14,7 @@ import pandas as pd
 from tasktransfer.designs.panel.names import COMPARED_WITH, CONTROLS, FANS, OWN_MINUS_OTHERS
 from tasktransfer.present.view import View
 from tasktransfer.stats.false_discovery import false_discovery
-from tasktransfer.tables.numbers import interval, number
+from tasktransfer.tables.numbers import format_interval, format_number
 
 LEVEL = 0.05
 ONCE = "; one run per method, so variation between training runs is not covered"
@@ -52,11 +52,11 @@ def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
     once = ONCE if row["seeds"] < 2 else ""
     what = (
         f"Averaged over {_format_sets(int(row['sets']))}, {rater} has a Spearman correlation "
-        f"(× 100) of {number(row['value'], '.1f')} with human ratings"
+        f"(× 100) of {format_number(row['value'], '.1f')} with human ratings"
     )
     if row["low"] > 0 or row["high"] < 0:
-        return f"{what} (95 % interval {interval(row['low'], row['high'], '.1f')}{once})."
-    ends = interval(row["low"], row["high"], ".1f")
+        return f"{what} (95 % interval {format_interval(row['low'], row['high'], '.1f')}{once})."
+    ends = format_interval(row["low"], row["high"], ".1f")
     return f"{what}, which does not differ significantly from 0 (95 % interval {ends}{once})."
 
 

@@ -9,7 +9,7 @@ from tasktransfer.core.ancestors import with_ancestors
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.panel.names import CONTROLS, FANS, OWN_MINUS_OTHERS
-from tasktransfer.tables.numbers import absent
+from tasktransfer.tables.numbers import is_missing
 
 
 def of_raters(row: Mapping[str, Any], run: Run) -> bool:
@@ -54,7 +54,7 @@ def of_transfer(row: Mapping[str, Any], run: Run) -> bool:
     Before transfer, only the run of the first seed contributes.
     """
     if row["percent"] == 0:
-        first = absent(row["seed"]) or run.seed == int(row["seed"])
+        first = is_missing(row["seed"]) or run.seed == int(row["seed"])
         return run.method == row["method"] and run.about.get("domain") == "" and first
     about = run.about
     return (

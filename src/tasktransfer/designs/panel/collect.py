@@ -23,7 +23,7 @@ from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.costs import hardware_of, hours_of
 from tasktransfer.results.records import chosen_round
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import earlier_rows, metadata_of, write_collected
+from tasktransfer.tables.collected import build_metadata, read_earlier_rows, write_collected
 from tasktransfer.tables.metadata import Metadata
 
 Values = tuple[Any, ...]
@@ -74,7 +74,7 @@ def _make_metadata(collected: Collected, pairs: list[Values]) -> Metadata:
         "set": list(config.rated),
         "domain": list(config.domains),
     }
-    return metadata_of(collected, order=order, facts=facts, stand_ins=named)
+    return build_metadata(collected, order=order, facts=facts, stand_ins=named)
 
 
 def _list_columns(table: str) -> list[str]:
@@ -106,7 +106,7 @@ def _make_item_rows(collected: Collected) -> list[Values]:
     try:
         items = read_instances(study.cache(data), data.settings["task"], "test")
     except DataError:
-        return earlier_rows(study, "items", ITEMS)
+        return read_earlier_rows(study, "items", ITEMS)
     rows = []
     for item in items:
         response = item.query["response"]

@@ -41,7 +41,7 @@ from tasktransfer.present.kit.style import (
     series_look,
 )
 from tasktransfer.present.view import View
-from tasktransfer.tables.numbers import number
+from tasktransfer.tables.numbers import format_number
 
 SPEARMAN = "Spearman's correlation × 100"
 
@@ -75,7 +75,7 @@ def correlations(view: View) -> Figure | None:
         controls = own[(own["set"] == name) & own["method"].isin(CONTROLS)]
         if len(controls):
             best = controls.sort_values("value").to_dict("records")[-1]
-            label = f"{best['method']} {number(best['value'], '.0f')}"
+            label = f"{best['method']} {format_number(best['value'], '.0f')}"
             upright_line(panel, best["value"], label, below=True)
         if np.isfinite(ceilings.get(name, np.nan)):
             upright_line(panel, ceilings[name], "ceiling", style=":")
@@ -192,7 +192,9 @@ def _draw_matrix(
     matrix.fill(axes, corners, colours)
     matrix.frame(axes, [c for c, v in zip(corners, values, strict=True) if _is_own_domain(v)])
     for corner, value, shade in zip(corners, values, colours, strict=True):
-        text = number(value["value"], "+.0f" if value["expert"] == OWN_MINUS_OTHERS else ".0f")
+        text = format_number(
+            value["value"], "+.0f" if value["expert"] == OWN_MINUS_OTHERS else ".0f"
+        )
         matrix.write(axes, corner, text, LABEL_POINTS, readable_on(shade))
     axes.set_xlim(0, len(sets))
     axes.set_ylim(last + 1 if compared else len(rows), 0)

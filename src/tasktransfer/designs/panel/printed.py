@@ -33,7 +33,7 @@ from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.stats.false_discovery import false_discovery
-from tasktransfer.tables.collected import common_columns, read_tables
+from tasktransfer.tables.collected import build_common_columns, read_tables
 from tasktransfer.tables.metadata import Metadata
 
 PrintedRow = dict[str, Any]
@@ -47,7 +47,7 @@ def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
     """Read the collected tables and the statistics, except tables of single ratings."""
     common = {
         name: described
-        for name, described in common_columns(columns.ABOUT).items()
+        for name, described in build_common_columns(columns.ABOUT).items()
         if name in ("resources", "missing", "problems")
     }
     own = {**columns.TABLES, **columns.STATISTICS}

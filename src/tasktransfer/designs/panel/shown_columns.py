@@ -10,7 +10,7 @@ from tasktransfer.present.declared import late
 from tasktransfer.results.study import Study
 from tasktransfer.tables import numbers
 from tasktransfer.tables.columns import Column, Head, Row
-from tasktransfer.tables.numbers import DASH, absent
+from tasktransfer.tables.numbers import DASH, is_missing
 
 UNSURE = "°"
 """Mark of a correlation or a difference that is not significant."""
@@ -23,7 +23,7 @@ def unless_sure(column: Column) -> Column:
     def show(row: Row) -> str:
         q: Any = row.get("q")
         text = column.show(row)
-        if not absent(q):
+        if not is_missing(q):
             return text + (UNSURE if q > 0.05 else "")
         return f"{text} (one run)" if text != DASH and _is_one_run(row) else text
 
@@ -37,7 +37,7 @@ def _is_one_run(row: Row) -> bool:
     """
     if row.get("method") in CONTROLS:
         return False
-    return bool(row["seeds"] == 1) if "seeds" in row else not absent(row.get("p"))
+    return bool(row["seeds"] == 1) if "seeds" in row else not is_missing(row.get("p"))
 
 
 def published(form: str = ".2f") -> Column:
@@ -54,7 +54,7 @@ def by_measure(key: str) -> Column:
 
     def show(row: Row) -> str:
         whole = row["measure"] in ("instances", "contexts")
-        return numbers.number(row[key], ",.0f" if whole else ".1f")
+        return numbers.format_number(row[key], ",.0f" if whole else ".1f")
 
     return Column(Head("", "number"), show)
 
@@ -69,8 +69,10 @@ def with_paper_name(method: str) -> str:
 
 
 def with_spread(row: Row) -> str:
-    value = numbers.number(row["value"], ".1f")
-    return value if absent(row["sd"]) else f"{value} ({numbers.number(row['sd'], '.1f')})"
+    value = numbers.format_number(row["value"], ".1f")
+    return (
+        value if is_missing(row["sd"]) else f"{value} ({numbers.format_number(row['sd'], '.1f')})"
+    )
 
 
 # --- conditions on the plan -----------------------------------------------------------------------

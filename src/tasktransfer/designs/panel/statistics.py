@@ -50,7 +50,7 @@ from tasktransfer.stats.clustered import (
 from tasktransfer.stats.draws import Units, dialogues, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.stats.shares import wilson
-from tasktransfer.tables.store import frame_of, read_frame, shaped, write_frame
+from tasktransfer.tables.store import build_frame, cast_columns, read_frame, write_frame
 
 Line = tuple[Any, ...]
 
@@ -145,7 +145,7 @@ def statistics(
         "ceilings": _compute_ceilings(items, rated),
     }
     return {
-        **{name: frame_of(some, columns.STATISTICS[name]) for name, some in rows.items()},
+        **{name: build_frame(some, columns.STATISTICS[name]) for name, some in rows.items()},
         "tests": _compute_tests(table, by_name),
         "experts": _compute_experts(rated),
         "averages": _compute_averages(rated, estimated),
@@ -227,7 +227,7 @@ def _compute_experts(sets: list[Rated]) -> pd.DataFrame:
     table["own"] = table["expert"] == table["set"].map(domain_of)
     compared = table["against"] == OTHERS
     table["expert"] = table["expert"].mask(compared, OWN_MINUS_OTHERS)
-    return shaped(table[table["own"] | ~compared], columns.EXPERTS)
+    return cast_columns(table[table["own"] | ~compared], columns.EXPERTS)
 
 
 # --- tests --------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def _compute_tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFra
     by = compared.groupby(["method", "against"], sort=False)
     pairs: Iterable[Any] = (pair for _, some in by for pair in some.itertuples())
     rows = [row for pair in pairs for row in _test_pair(sets[pair.set], pair)]
-    frame = frame_of(rows, columns.TESTS)
+    frame = build_frame(rows, columns.TESTS)
     names = ["method", "against", "set"]
     seeds = frame[names].merge(compared[[*names, "seeds"]], on=names, how="left")["seeds"]
     several = (frame["seed"] == "mean") & (seeds > 1)
@@ -291,7 +291,7 @@ def _compute_averages(sets: list[Rated], estimated: Mapping[Key, Cell]) -> pd.Da
     means = {key: mean for key, mean in means.items() if mean.trainings.seeds}
     table = cells(means, ["method", "over"], {})
     table["sets"] = table["over"].map({group: len(names) for group, names in by.items()})
-    return shaped(table, columns.AVERAGES)
+    return cast_columns(table, columns.AVERAGES)
 
 
 # --- transfer, choices, ceilings ----------------------------------------------------------------

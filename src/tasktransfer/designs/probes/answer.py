@@ -17,7 +17,7 @@ from tasktransfer.present.sentences import (
 )
 from tasktransfer.present.view import View
 from tasktransfer.results.probe_rows import PRIOR
-from tasktransfer.tables.numbers import absent
+from tasktransfer.tables.numbers import is_missing
 
 Cell = tuple[str, str, str, str]
 """Corpus, model, probe and snapshot."""
@@ -102,7 +102,7 @@ def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
     rows = claims[(claims["probe"] == "all") & (claims["over"] == "trained")]
     # One interval per corpus, over models, so there is no family of tests to correct for.
     for row in rows.to_dict("records"):
-        if absent(row["rho"]):
+        if is_missing(row["rho"]):
             yield f"On {row['corpus']}, too few epochs were probed to correlate BLEU-2 with F1."
             continue
         rho = with_interval(row["rho"], row["low"], row["high"], ".2f")

@@ -28,9 +28,9 @@ from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import chosen_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import earlier_rows, metadata_of, write_collected
+from tasktransfer.tables.collected import build_metadata, read_earlier_rows, write_collected
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import Columns, frame_of, read_frame
+from tasktransfer.tables.store import Columns, build_frame, read_frame
 from tasktransfer.tasks.card import SPLITS
 
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
@@ -118,7 +118,9 @@ def collect(study: Study, complete: bool) -> None:
         ],
         "labels": _make_label_rows(collected),
     }
-    tables["projections"] = list(_make_projection_rows(study, frame_of(tables["probed"], PROBED)))
+    tables["projections"] = list(
+        _make_projection_rows(study, build_frame(tables["probed"], PROBED))
+    )
     write_collected(collected, tables, TABLES, _make_metadata(collected), ABOUT)
 
 
@@ -136,7 +138,7 @@ def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
 def _make_metadata(collected: Collected) -> Metadata:
     config = probes_config(collected.study)
     generated = frozenset(name for name, synthetic in collected.synthetic.items() if synthetic)
-    return metadata_of(
+    return build_metadata(
         collected,
         order={
             "model": [model.name for model in config.models],
@@ -260,7 +262,7 @@ def _make_label_rows(collected: Collected) -> list[tuple[Any, ...]]:
             for instances in [read_instances(study.cache(data), task, split)]
         ]
     except DataError:
-        return earlier_rows(study, "labels", LABELS)
+        return read_earlier_rows(study, "labels", LABELS)
 
 
 def _make_label_row(probe: Probe, split: str, targets: list[tuple[str, ...]]) -> tuple[Any, ...]:

@@ -34,7 +34,7 @@ from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.stats.cells import NO_SEED, Scored, cells, gathered, of_tallies
 from tasktransfer.stats.collapsed import answers_once
-from tasktransfer.tables.store import Columns, frame_of, read_frame, shaped, write_frame
+from tasktransfer.tables.store import Columns, build_frame, cast_columns, read_frame, write_frame
 
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
 
@@ -98,8 +98,8 @@ def write_statistics(study: Study) -> None:
     frames = {
         "intervals": with_constant(intervals(scored, scores), scores, constant),
         "replies": _compute_replies(study),
-        "claims": frame_of(bleu_and_probes(scores, rounds), CLAIMS),
-        "agreement": frame_of(agreement_of_rankings(scores), AGREEMENT),
+        "claims": build_frame(bleu_and_probes(scores, rounds), CLAIMS),
+        "agreement": build_frame(agreement_of_rankings(scores), AGREEMENT),
     }
     for name, columns in TABLES.items():
         write_frame(Path(study.tables, f"{name}.parquet"), frames[name], columns, metadata)
@@ -136,7 +136,7 @@ def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) 
     own = table["against"] == ""
     table["compared_with"] = table["against"].mask(own, "nothing")
     table["p"] = table["p"].mask(own)
-    return shaped(table.assign(constant=0), INTERVALS)
+    return cast_columns(table.assign(constant=0), INTERVALS)
 
 
 def _choose_seed(names: Sequence[str], seed: int) -> int:
@@ -168,7 +168,7 @@ def with_constant(
     )
     counts = own.groupby(CELL, sort=False)["constant"].sum()
     keys = pd.MultiIndex.from_frame(table[CELL])
-    return shaped(table.assign(constant=counts.reindex(keys).to_numpy()), INTERVALS)
+    return cast_columns(table.assign(constant=counts.reindex(keys).to_numpy()), INTERVALS)
 
 
 def _read_rows(study: Study, where: str) -> pa.Table:
@@ -204,7 +204,7 @@ def _compute_replies(study: Study) -> pd.DataFrame:
         for training in stages
     )
     table = cells(gathered(runs), ["corpus", "model"], {})
-    return shaped(table.rename(columns={"value": "bleu2"}), REPLIES)
+    return cast_columns(table.rename(columns={"value": "bleu2"}), REPLIES)
 
 
 def _score_replies(study: Study, stage: Stage) -> Scored:

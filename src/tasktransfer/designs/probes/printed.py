@@ -21,7 +21,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.present.published import Published, beside
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import common_columns, read_tables
+from tasktransfer.tables.collected import build_common_columns, read_tables
 from tasktransfer.tables.metadata import Metadata
 
 SNAPSHOTS = {"untrained": "Untrained", "last": "LastEpoch", "best": "BestBLEU"}
@@ -36,7 +36,7 @@ _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
 
 def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
     """Read every table of the study."""
-    return read_tables(study, {**common_columns(ABOUT), **COLLECTED, **STATISTICS})
+    return read_tables(study, {**build_common_columns(ABOUT), **COLLECTED, **STATISTICS})
 
 
 # --- the paper's tables -------------------------------------------------------------------------

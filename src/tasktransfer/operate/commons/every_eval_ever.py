@@ -38,7 +38,7 @@ from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
-from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.numbers import format_quantity
 
 SCHEMA_VERSION = "0.3.0"
 _HIGHEST = 100.0 - 1e-6
@@ -98,16 +98,16 @@ def export(
 def as_text(seen: Mapping[str, Any]) -> str:
     """Format the result of an export."""
     lines = [
-        f"{seen['folder']}: {counted(seen['runs'], 'run')}, "
-        f"{counted(seen['instances'], 'test instance')}, schema {SCHEMA_VERSION}"
+        f"{seen['folder']}: {format_quantity(seen['runs'], 'run')}, "
+        f"{format_quantity(seen['instances'], 'test instance')}, schema {SCHEMA_VERSION}"
     ]
     if seen["without_instances"]:
         lines.append(
-            f"{counted(seen['without_instances'], 'run')} without instances: the answers are free "
-            "text, which may quote a dialogue; if you may share it, add --with-text"
+            f"{format_quantity(seen['without_instances'], 'run')} without instances: the answers "
+            "are free text, which may quote a dialogue; if you may share it, add --with-text"
         )
     if seen["lacking"]:
-        lines.append(f"left out: {counted(seen['lacking'], 'unfinished run')}")
+        lines.append(f"left out: {format_quantity(seen['lacking'], 'unfinished run')}")
     return "\n".join(lines) + "\n"
 
 

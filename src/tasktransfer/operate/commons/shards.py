@@ -31,7 +31,7 @@ from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.revisions import UNKNOWN, remember_revisions
 from tasktransfer.results.study import Study
-from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.numbers import format_quantity
 
 NOBODY = "unnamed"
 """Placeholder for the author of records whose pack names none."""
@@ -238,8 +238,8 @@ def failure(seen: Mapping[str, Any]) -> RecordError | None:
         return None
     named = f"{', '.join(damaged)}: not copied; " if damaged else ""
     return RecordError(
-        f"{named}{counted(lost, 'record')} refused or in conflict with your numbers; everything "
-        "else was copied, and your records are unchanged"
+        f"{named}{format_quantity(lost, 'record')} refused or in conflict with your numbers; "
+        "everything else was copied, and your records are unchanged"
     )
 
 
@@ -247,20 +247,22 @@ def as_text(seen: Mapping[str, Any]) -> str:
     """Format the result of an import, and the contributions of each lab."""
     mark = " (dry run: nothing is copied)" * seen["dry_run"]
     commit = f", commit {seen['commit'][:SHORT]}" * bool(seen["commit"])
-    lines = [f"{counted(len(seen['shards']), 'shard')}{commit} -> {seen['results']}{mark}"]
+    lines = [f"{format_quantity(len(seen['shards']), 'shard')}{commit} -> {seen['results']}{mark}"]
     for shard in seen["shards"]:
         lines += _format_shard(shard)
     lines.append("contributions to this study:")
     for by, lab in seen["by"].items():
         names = {"stage": "training", "data": "derived dataset"}
-        nodes = [counted(count, names.get(kind, kind)) for kind, count in lab["nodes"].items()]
+        nodes = [
+            format_quantity(count, names.get(kind, kind)) for kind, count in lab["nodes"].items()
+        ]
         of = [f"models {', '.join(lab['models'])}"] * bool(lab["models"])
         of += [f"seeds {', '.join(map(str, lab['seeds']))}"] * bool(lab["seeds"])
         lines.append(f"  {by}: {'; '.join([', '.join(nodes), *of])}")
     if not seen["by"]:
         lines.append("  none: no shard contains a node of it")
     if seen["lacking"]:
-        lines.append(f"  still missing: {counted(seen['lacking'], 'node')}")
+        lines.append(f"  still missing: {format_quantity(seen['lacking'], 'node')}")
     return "".join(f"{escape_line(line)}\n" for line in lines)
 
 

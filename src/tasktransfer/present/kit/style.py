@@ -19,7 +19,7 @@ from tasktransfer.files import replace_file
 from tasktransfer.present.marks import badges, marks_of, notes
 from tasktransfer.stats.best_fit import best_fit
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.numbers import format_quantity
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -214,7 +214,7 @@ def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
     """
     study = f"study {metadata.study}"
     if seeds is not None:
-        study += f", {counted(seeds, 'seed')}"
+        study += f", {format_quantity(seeds, 'seed')}"
     marks = badges(marks_of(metadata))
     return [what, " · ".join(part for part in (study, marks) if part)]
 

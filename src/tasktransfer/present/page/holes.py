@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from tasktransfer.tables.columns import Column, long_text, number, text
-from tasktransfer.tables.html import HtmlTable, build
-from tasktransfer.tables.metadata import in_order
+from tasktransfer.tables.html import HtmlTable, build_table
+from tasktransfer.tables.metadata import order_names
 
 FOLD = 40
 """Number of rows above which a list is collapsed."""
@@ -40,7 +40,7 @@ def troubles(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = "") -> 
         names = [str(name) for name in missing if name not in NOT_NAMES and name != "sources"]
         runs = missing.drop_duplicates([*names, "seed"])
         counts = runs["state"].value_counts()
-        parts = [f"{counts[state]:,} {state}" for state in in_order(counts.index, [*STATES])]
+        parts = [f"{counts[state]:,} {state}" for state in order_names(counts.index, [*STATES])]
         what = "run has" if len(runs) == 1 else "runs have"
         lines.append(f"{len(runs):,} planned {what} no number: {', '.join(parts)}.")
     if nodes:
@@ -75,7 +75,7 @@ def holes(
         keys: number of the first columns that name a run.
     """
     lists = [
-        build(
+        build_table(
             f"missing-{state.replace(' ', '-')}",
             state.capitalize(),
             STATES.get(state, ""),
@@ -84,14 +84,14 @@ def holes(
             keys=keys,
             folded=len(rows) > FOLD,
         )
-        for state in in_order(missing["state"], [*STATES])
+        for state in order_names(missing["state"], [*STATES])
         if len(rows := missing[missing["state"] == state])
     ]
     return [*lists, *([_build_problems(problems)] if len(problems) else [])]
 
 
 def _build_problems(frame: pd.DataFrame) -> HtmlTable:
-    return build(
+    return build_table(
         "problems",
         "Excluded records",
         "Damaged or contradictory records. None of their numbers is used.",

@@ -11,7 +11,7 @@ from tasktransfer.present.marks import MARK, stand_ins_of
 from tasktransfer.present.view import View
 from tasktransfer.tables.collected import MISSING
 from tasktransfer.tables.columns import number, text
-from tasktransfer.tables.html import HtmlTable, build
+from tasktransfer.tables.html import HtmlTable, build_table
 
 ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
 NOTHING_MISSING = "nothing: every planned node has a record"
@@ -31,7 +31,7 @@ def cost(resources: pd.DataFrame) -> HtmlTable:
         gpu=("peak_gpu_memory_mb", "max"),
         trained=("trained_parameters", "max"),
     ).replace({"": None})
-    return build(
+    return build_table(
         "cost",
         "Time and memory",
         f"Wall time of {len(resources):,} records, {resources['hours'].sum():,.2f} hours in total.",

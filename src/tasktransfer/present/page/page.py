@@ -19,7 +19,7 @@ from tasktransfer.present.page.text import HERE, hash_of, own_text
 from tasktransfer.present.tables import Left, html_of, printed_tables
 from tasktransfer.present.view import View, caption_of
 from tasktransfer.tables.collected import MISSING
-from tasktransfer.tables.html import HtmlTable, environment
+from tasktransfer.tables.html import HtmlTable, create_environment
 
 STYLES = ("page.css",)
 SCRIPTS = ("explain.js",)
@@ -80,7 +80,7 @@ def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
     script = "\n".join(map(own_text, (*shown.scripts, *SCRIPTS)))
     metadata = view.metadata
     return (
-        environment(HERE)
+        create_environment(HERE)
         .get_template("page.html.j2")
         .render(
             title=("SYNTHETIC: " if metadata.synthetic else "") + metadata.study,

@@ -23,7 +23,7 @@ from tasktransfer.designs.transfer.challenge.leaderboard import (
 from tasktransfer.files import replace_file
 from tasktransfer.tables import numbers
 from tasktransfer.tables.csv_text import to_csv
-from tasktransfer.tables.html import environment
+from tasktransfer.tables.html import create_environment
 
 SAME = "not distinguishable from the entry above"
 NO_INTERVAL = "no interval: the test instances of a task are all of one dialogue"
@@ -108,7 +108,7 @@ def as_markdown(leaderboard: Leaderboard) -> str:
 
 def as_html(leaderboard: Leaderboard) -> str:
     """Return the leaderboard as a self-contained HTML page."""
-    template = environment(Path(__file__).parent).get_template("leaderboard.html.j2")
+    template = create_environment(Path(__file__).parent).get_template("leaderboard.html.j2")
     return template.render(sections=_build_sections(leaderboard))
 
 
@@ -121,7 +121,11 @@ def _build_sections(leaderboard: Leaderboard) -> list[_Section]:
                 mark="",
                 caption="Not scored and in no table above.",
                 rows=[
-                    {"archive": i.entry, "errors": numbers.count(i.errors), "first error": i.error}
+                    {
+                        "archive": i.entry,
+                        "errors": numbers.format_count(i.errors),
+                        "first error": i.error,
+                    }
                     for i in leaderboard.invalid
                 ],
             )
@@ -156,13 +160,17 @@ def _format_cells(entry: Entry) -> dict[str, str]:
     return {
         "rank": str(entry.rank),
         "entry": entry.name,
-        "submission score": numbers.score(scores.submission),
-        "95 % interval": numbers.interval(*entry.interval("submission_score"), ".2f"),
-        "score delta": numbers.delta(scores.delta),
-        "95 % interval of the delta": numbers.interval(*entry.interval("score_delta"), ".2f"),
-        "baseline score": numbers.score(scores.baseline),
-        "transfer score": numbers.score(scores.transfer),
-        "q to the entry above": "" if entry.q_above is None else numbers.p_value(entry.q_above),
+        "submission score": numbers.format_score(scores.submission),
+        "95 % interval": numbers.format_interval(*entry.interval("submission_score"), ".2f"),
+        "score delta": numbers.format_delta(scores.delta),
+        "95 % interval of the delta": numbers.format_interval(
+            *entry.interval("score_delta"), ".2f"
+        ),
+        "baseline score": numbers.format_score(scores.baseline),
+        "transfer score": numbers.format_score(scores.transfer),
+        "q to the entry above": ""
+        if entry.q_above is None
+        else numbers.format_p_value(entry.q_above),
         "note": "; ".join(notes),
     }
 

@@ -23,7 +23,7 @@ from tasktransfer.designs.transfer.challenge.read import ID_MISMATCHES, Submissi
 from tasktransfer.errors import SubmissionError, escape_line
 from tasktransfer.files import replace_file
 from tasktransfer.metrics import Sums
-from tasktransfer.tables.text import text_table
+from tasktransfer.tables.text import format_table
 
 REPORT_VERSION = 1
 BASELINE_SHARE = 0.1
@@ -228,7 +228,7 @@ def as_text(report: Report) -> str:
         f"{escape_line(submission.name)}: {submission.dataset}, {len(report.tasks)} tasks, "
         f"{instances:,} instances, fidelity {report.fidelity}",
         "",
-        *text_table(rows, left=("task", "metric")),
+        *format_table(rows, left=("task", "metric")),
         "",
         f"baseline score    BS  {scores.baseline:9.4f}",
         f"transfer score    TS  {scores.transfer:9.4f}",

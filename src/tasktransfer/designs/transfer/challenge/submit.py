@@ -30,7 +30,7 @@ from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.rows import read_rows, rows_of
 from tasktransfer.results.study import Study
-from tasktransfer.tables.text import text_table
+from tasktransfer.tables.text import format_table
 from tasktransfer.tasks.card import Task
 
 
@@ -289,7 +289,7 @@ def _format_table(wish: Wish, chosen: Chosen) -> str:
         }
         for task, (baseline, transfer) in chosen.tasks.items()
     ]
-    return "\n".join(text_table(rows))
+    return "\n".join(format_table(rows))
 
 
 def _format_seeds(candidate: Candidate) -> str:

@@ -23,7 +23,7 @@ from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, is_control, is_transfer
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing, gather
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import metadata_of, write_collected
+from tasktransfer.tables.collected import build_metadata, write_collected
 from tasktransfer.tables.metadata import Metadata
 
 ABOUT = ("dataset", "sources", "target")
@@ -151,7 +151,7 @@ def metadata_in(collected: Collected) -> Metadata:
         SOURCES_CHOSEN_BY: {"off": "", "named": "config", "auto": asked.choose_by}[asked.mode],
         MORE_BASELINE_SEEDS: " ".join(map(str, config.more_baseline_seeds)),
     }
-    return metadata_of(
+    return build_metadata(
         collected,
         order=_order(collected.planned),
         facts={key: value for key, value in facts.items() if value},

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.designs.transfer import outputs
-from tasktransfer.tables.store import Column, Columns, frame_of
+from tasktransfer.tables.store import Column, Columns, build_frame
 
 KEYS = ("dataset", "model", "algorithm", "source", "target", "seed")
 """Columns that identify a run in every table. ``source`` joins the sources by ``+``; empty for a
@@ -354,4 +354,4 @@ def names(table: str) -> list[str]:
 
 def frame(table: str, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
     """Return rows as a frame with the table's types, also if there are none."""
-    return frame_of(rows, ALL[table])
+    return build_frame(rows, ALL[table])

@@ -7,8 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasktransfer.operate.explain_text import about, made_with, name, pairs, section
-from tasktransfer.tables.numbers import DASH, counted, delta, interval, number, p_equals, score
-from tasktransfer.tables.text import text_table
+from tasktransfer.tables.numbers import (
+    DASH,
+    format_delta,
+    format_interval,
+    format_named_p,
+    format_number,
+    format_quantity,
+    format_score,
+)
+from tasktransfer.tables.text import format_table
 
 Facts = Mapping[str, Any]
 
@@ -56,14 +64,14 @@ def _format_number(facts: Facts) -> list[str]:
     seeds = number["seeds"]
     of = f"mean of {len(seeds)} of {number['of_seeds']} seeds"
     if not facts["sources"]:
-        return pairs([("score", f"{score(number['score'])} ({of})")])
+        return pairs([("score", f"{format_score(number['score'])} ({of})")])
     if number["delta"] is None:
         return [f"none: no seed has both the run and its baseline (of {number['of_seeds']})"]
     improvement = number["improvement"]
     rows = {
-        "score": f"{score(number['score'])} ({of})",
-        "baseline": f"{score(number['baseline_score'])} (mean of {number['baselines']})",
-        "delta": f"{delta(number['delta'])} points",
+        "score": f"{format_score(number['score'])} ({of})",
+        "baseline": f"{format_score(number['baseline_score'])} (mean of {number['baselines']})",
+        "delta": f"{format_delta(number['delta'])} points",
         "improvement": "none: the baseline is 0"
         if improvement is None
         else _format_percent(improvement),
@@ -76,12 +84,12 @@ def _format_certainty(statistics: Facts | None) -> list[tuple[str, str]]:
         return [("interval", "not computed"), ("test", "not computed")]
     old = "" if statistics["up_to_date"] else "  (outdated, see notes)"
     seeds = len(statistics["seeds"])
-    over = f"{counted(seeds, 'seed')} {_describe_resampling(statistics)}"
+    over = f"{format_quantity(seeds, 'seed')} {_describe_resampling(statistics)}"
     over += ": variation between seeds unknown" if seeds == 1 else ""
     low, high = statistics["low"], statistics["high"]
     ends = f"not available: {statistics['no_interval']}"
     if low is not None:
-        ends = interval(low, high, "+.2f")
+        ends = format_interval(low, high, "+.2f")
     return [("interval", f"{ends} (95 %, over {over}){old}"), ("test", _test(statistics) + old)]
 
 
@@ -91,7 +99,7 @@ def _describe_resampling(statistics: Facts) -> str:
     if not instances:
         return "alone: no predictions"
     if statistics["resampled_by"] == "dialogue":
-        return f"and {counted(dialogues, 'dialogue')} ({instances} test instances)"
+        return f"and {format_quantity(dialogues, 'dialogue')} ({instances} test instances)"
     return f"and {instances} test instances, whose dialogues are unknown"
 
 
@@ -101,11 +109,13 @@ def _test(statistics: Facts) -> str:
         return "none"
     level = f"q <= {statistics['level']}"
     if statistics["q"] is None:
-        return f"{p_equals('p', statistics['p'])}: one run only, variation between seeds unknown"
+        return (
+            f"{format_named_p('p', statistics['p'])}: one run only, variation between seeds unknown"
+        )
     verdict = f"{'' if statistics['significant'] else 'not '}significant at {level}"
     return (
-        f"{p_equals('p', statistics['p'])}, {p_equals('q', statistics['q'])}: {verdict}\n"
-        f"{'':16}(Benjamini-Hochberg over {family['tests']} {family['what']}; "
+        f"{format_named_p('p', statistics['p'])}, {format_named_p('q', statistics['q'])}: "
+        f"{verdict}\n{'':16}(Benjamini-Hochberg over {family['tests']} {family['what']}; "
         f"{level} in {family['significant']})"
     )
 
@@ -113,21 +123,21 @@ def _test(statistics: Facts) -> str:
 def _format_seeds(facts: Facts) -> list[str]:
     rows = []
     for seed in facts["seeds"]:
-        row = {"seed": str(seed["seed"]), "score": score(seed["score"])}
+        row = {"seed": str(seed["seed"]), "score": format_score(seed["score"])}
         state = _describe_state(seed, "")
         if facts["sources"]:
             row |= {
-                "baseline": score(seed["baseline_score"]),
-                "delta": delta(seed["delta"]),
+                "baseline": format_score(seed["baseline_score"]),
+                "delta": format_delta(seed["delta"]),
                 "improvement": _format_percent(seed["improvement"]),
             }
             state += _describe_state(seed, "baseline_")
         rows.append(row | {"": state})
-    return text_table(rows, left=("seed", ""))
+    return format_table(rows, left=("seed", ""))
 
 
 def _format_percent(value: float | None) -> str:
-    return DASH if value is None else f"{number(value, '+.1f')} %"
+    return DASH if value is None else f"{format_number(value, '+.1f')} %"
 
 
 def _describe_state(seed: Facts, which: str) -> str:

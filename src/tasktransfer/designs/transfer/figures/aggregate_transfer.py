@@ -32,7 +32,7 @@ from tasktransfer.present.kit.style import (
     readable_on,
     signed,
 )
-from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.numbers import format_quantity
 
 _CELL = 0.52
 """Width and height of a cell, inches."""
@@ -110,8 +110,8 @@ def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
     legend_below(figure, entries, _NOTE)
     models, algorithms = cells["model"].nunique(), cells["algorithm"].nunique()
     what = (
-        f"{dataset}: mean score delta over {counted(models, 'model')} "
-        f"and {counted(algorithms, 'algorithm')}"
+        f"{dataset}: mean score delta over {format_quantity(models, 'model')} "
+        f"and {format_quantity(algorithms, 'algorithm')}"
     )
     entitle(figure, what, seeds_of(cells), results.metadata)
     fit_panels(figure, np.array([[axes]]), side, side)

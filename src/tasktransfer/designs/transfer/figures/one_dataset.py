@@ -11,7 +11,7 @@ import pandas as pd
 from tasktransfer.datasets import as_seen_from
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.results import Results, Statistics, Tables
-from tasktransfer.tables.metadata import in_order
+from tasktransfer.tables.metadata import order_names
 
 LENGTHS, ASKED = "lengths", "prompted"
 _Frames = TypeVar("_Frames", Tables, Statistics)
@@ -29,7 +29,7 @@ def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES)
     tasks = _list_tasks(results, dataset)
     order = dict(metadata.order)
     order["dataset"] = [dataset]
-    order["task"] = in_order(tasks, [task for task in order.get("task", ()) if task in tasks])
+    order["task"] = order_names(tasks, [task for task in order.get("task", ()) if task in tasks])
     tables = _reduce_frames(results.tables, dataset, frames)
     if "sizes" in frames:
         tables = replace(tables, sizes=_select_sizes(results, dataset))

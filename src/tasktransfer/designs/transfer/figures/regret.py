@@ -13,7 +13,7 @@ from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.present.kit.style import INK, LABEL_POINTS, bare_axes, entitle, series_look
 from tasktransfer.present.view import View
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.numbers import format_quantity
 from tasktransfer.tables.regret import LEADING, RANDOM
 
 LEAST_SECONDS = 0.1
@@ -50,7 +50,7 @@ def regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
         place.set_ylabel(f"{model}\n{algorithm_label(algorithm)}\nregret@1, points", fontsize=8)
     axes[-1].set_xlabel("seconds per target (log scale)", fontsize=LABEL_POINTS)
     targets, seeds = int(rows["n_targets"].max()), int(rows["n_seeds"].max())
-    what = f"Regret of selectors over their cost, {counted(targets, 'target')}"
+    what = f"Regret of selectors over their cost, {format_quantity(targets, 'target')}"
     entitle(figure, what, seeds, metadata)
     return figure
 

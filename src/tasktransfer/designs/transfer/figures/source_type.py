@@ -26,7 +26,7 @@ from tasktransfer.present.kit.style import (
     series_look,
 )
 from tasktransfer.stats.best_fit import mean_interval
-from tasktransfer.tables.numbers import counted
+from tasktransfer.tables.numbers import format_quantity
 
 _GROUP = 0.84
 """Fraction of the axis unit that the algorithms of one type take."""
@@ -56,7 +56,8 @@ def source_type(results: Results, dataset: str) -> Figure | None:
         axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
     sources = cells.drop_duplicates("source")["type"].value_counts()
     labels = [
-        f"{name.replace(' ', chr(10))}\n({counted(int(sources[name]), 'task')})" for name in types
+        f"{name.replace(' ', chr(10))}\n({format_quantity(int(sources[name]), 'task')})"
+        for name in types
     ]
     panels[-1].set_xticks(range(len(types)), labels, fontsize=LABEL_POINTS)
     panels[-1].set_xlim(-0.5, len(types) - 0.5)

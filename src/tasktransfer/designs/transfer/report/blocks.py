@@ -31,7 +31,7 @@ from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import RESOURCES
 from tasktransfer.tables.columns import Column, long_text, number, text
-from tasktransfer.tables.html import environment
+from tasktransfer.tables.html import create_environment
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.regret import COLUMNS as REGRET
 from tasktransfer.tables.store import read_frame
@@ -69,7 +69,7 @@ def blocks(view: View) -> Mapping[str, Sequence[Block]]:
     results = results_of(view)
     arguments = view.study.arguments()
     explain = " ".join(part for part in ("tasktransfer explain", arguments) if part)
-    heatmap = environment(HERE).get_template("heatmap.html.j2")
+    heatmap = create_environment(HERE).get_template("heatmap.html.j2")
     raced = bool((results.statistics.cells["no_interval"] == NO_INTERVAL).any())
     html = heatmap.render(labels=LABELS, raced=raced, data=embedded_json(payload(results, explain)))
     tables = [*statistics_tables(results.statistics), *control_tables(results)]

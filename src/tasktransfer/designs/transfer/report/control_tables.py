@@ -11,7 +11,7 @@ from tasktransfer.designs.transfer.statistics.controls import VERDICTS
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.designs.transfer.tables.reference import LABELS
 from tasktransfer.tables.columns import interval, number, text
-from tasktransfer.tables.html import HtmlTable, build
+from tasktransfer.tables.html import HtmlTable, build_table
 
 MOST_CELLS = 200
 """Maximum number of printed rows of the table of cells; the Parquet file has all rows."""
@@ -51,7 +51,7 @@ def _build_reference_table(results: Results) -> HtmlTable:
     renamed = {model: f"baseline {model}" for model in models}
     rows = wide[names].join(means.rename(columns=renamed)).reset_index()
     shown = {**{name: LABELS[name] for name in names}, **{key: key for key in renamed.values()}}
-    return build(
+    return build_table(
         "reference",
         "Reference scores",
         "Scores of simple predictors, 0-100: the most frequent training answer; answers sampled "
@@ -68,7 +68,7 @@ def _build_reference_table(results: Results) -> HtmlTable:
 
 
 def _build_top1_table(frame: pd.DataFrame) -> HtmlTable:
-    return build(
+    return build_table(
         "top1",
         "The best source of each target",
         "Mean over targets, points. Top-1 follows the paper: the largest mean Δ of a target's "
@@ -96,7 +96,7 @@ def _build_verdict_table(frame: pd.DataFrame) -> HtmlTable:
     cells = frame.drop_duplicates(_PLACE)
     counts = cells.groupby(_PLACE[:3], sort=False)["verdict"].value_counts().unstack(fill_value=0)
     rows = counts.reindex(columns=[*VERDICTS], fill_value=0).reset_index()
-    return build(
+    return build_table(
         "control-verdicts",
         "Does the source explain the gain?",
         "Counts of single-source cells by the outcome of their controls. Beats all controls: above "
@@ -122,7 +122,7 @@ def _build_cell_table(frame: pd.DataFrame) -> HtmlTable:
     ranks = wide["verdict"].map({verdict: rank for rank, verdict in enumerate(VERDICTS)})
     wide = wide.assign(rank=ranks).sort_values("rank", kind="stable")
     top = wide.head(MOST_CELLS)
-    return build(
+    return build_table(
         "controls",
         "Cells and their controls",
         "Δ over each control in points, with q: p adjusted for all single-source cells of the "
@@ -153,7 +153,7 @@ def _build_cell_table(frame: pd.DataFrame) -> HtmlTable:
 def _build_collapsed_table(frame: pd.DataFrame) -> HtmlTable:
     listed = frame[frame["n_collapsed"] > 0]
     spelled = listed["seeds"].map(lambda seeds: ", ".join(map(str, seeds)))
-    return build(
+    return build_table(
         "collapsed",
         "Collapsed runs",
         "Runs that give the same answer to at least 99 % of the test set. Every number on this "

@@ -10,7 +10,7 @@ from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.present.page.origin import NOTHING_MISSING, SHORT, commits, versions
 from tasktransfer.present.view import View
 from tasktransfer.tables.collected import MISSING
-from tasktransfer.tables.metadata import Metadata, synthetic_mark
+from tasktransfer.tables.metadata import Metadata, format_synthetic_mark
 
 
 def facts(view: View) -> list[tuple[str, str]]:
@@ -47,7 +47,7 @@ def _describe_all_seeds(runs: pd.DataFrame) -> str:
 
 
 def _describe_data(metadata: Metadata) -> str:
-    mark = synthetic_mark(metadata.real).rstrip(". ") if metadata.synthetic else ""
+    mark = format_synthetic_mark(metadata.real).rstrip(". ") if metadata.synthetic else ""
     data = mark.replace("SYNTHETIC", "synthetic") or "a release of the benchmark"
     return f"{data}, subsampled ({metadata.cuts})" if metadata.cuts else data
 

@@ -16,7 +16,7 @@ from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label
-from tasktransfer.tables.numbers import p_equals
+from tasktransfer.tables.numbers import format_named_p
 
 LEVEL = 0.05
 FEW_TARGETS = 2
@@ -75,7 +75,7 @@ def _describe_best_source(
     if is_collapsed:
         told += f"; {is_collapsed}"
     if best["delta"] > 0 and _is_significant(best):
-        return f"train on {named} first ({how}): {told}, {p_equals('q', best['q'])}."
+        return f"train on {named} first ({how}): {told}, {format_named_p('q', best['q'])}."
     count = group["source"].nunique()
     if best["n_seeds"] < 2:
         of = f"best of {count} sources" if count > 1 else "only source"

@@ -27,7 +27,7 @@ from tasktransfer.present.kit.style import (
     readable_on,
     signed,
 )
-from tasktransfer.tables.html import records
+from tasktransfer.tables.html import to_records
 
 WITHOUT_PERCENTAGE = "#f7f7f7"
 """Fill of cells with a baseline of 0. They show points, because a percentage is undefined."""
@@ -140,7 +140,7 @@ def _build_cells(
     gaps = _group_gaps(missing)
     pairs = _index_pairs(deltas, places)
     whole = cells[cells["delta"].notna()]
-    shown = [_build_transfer_cell(row, pairs, gaps, limit) for row in records(whole)]
+    shown = [_build_transfer_cell(row, pairs, gaps, limit) for row in to_records(whole)]
     shown += _build_baseline_cells(runs, places, gaps)
     there = {(c["model"], c["algorithm"] or BASELINE, c["source"], c["target"]) for c in shown}
     return shown + [
@@ -157,7 +157,7 @@ def _build_key(row: Mapping[str, Any]) -> Key:
 def _group_gaps(missing: pd.DataFrame) -> dict[Key, list[str]]:
     """Return, for each cell, one line per missing planned run."""
     gaps: dict[Key, list[str]] = {}
-    for row in records(missing):
+    for row in to_records(missing):
         gaps.setdefault(_build_key(row), []).append(f"seed {row['seed']}: {reason(row)}")
     return gaps
 
@@ -172,7 +172,7 @@ def _index_pairs(
 ) -> dict[Key, list[list[int | None]]]:
     """Return, for each cell, its runs and their baselines as indices in ``runs``, by seed."""
     pairs: dict[Key, list[list[int | None]]] = {}
-    for row in records(deltas.sort_values("seed", kind="stable")):
+    for row in to_records(deltas.sort_values("seed", kind="stable")):
         run, baseline = ((row[key], row["target"]) for key in ("digest", "baseline_digest"))
         pairs.setdefault(_build_key(row), []).append([places[run], places.get(baseline)])
     return pairs

@@ -10,7 +10,7 @@ import pandas as pd
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.present.view import View
-from tasktransfer.tables.regret import GROUP, LEADING, sentence
+from tasktransfer.tables.regret import GROUP, LEADING, describe_significance
 
 
 def leading(view: View) -> pd.DataFrame:
@@ -22,7 +22,7 @@ def leading(view: View) -> pd.DataFrame:
 def sentences(regret: pd.DataFrame) -> list[str]:
     """Return what the intervals support, one sentence per dataset, model and algorithm."""
     return [
-        f"{', '.join(filter(None, map(str, names)))}: {sentence(group)}"
+        f"{', '.join(filter(None, map(str, names)))}: {describe_significance(group)}"
         for names, group in regret.groupby(list(GROUP), sort=False)
     ]
 

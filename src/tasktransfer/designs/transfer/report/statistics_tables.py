@@ -8,8 +8,8 @@ from tasktransfer.designs.transfer.collect.results import Statistics
 from tasktransfer.designs.transfer.statistics.agreement import agreement_overall
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.tables.columns import Row, interval, number, probability, text
-from tasktransfer.tables.html import HtmlTable, build, records
-from tasktransfer.tables.numbers import counted, score
+from tasktransfer.tables.html import HtmlTable, build_table, to_records
+from tasktransfer.tables.numbers import format_quantity, format_score
 
 TOP = 20
 """Maximum number of printed rows of long tables; the Parquet files have all rows."""
@@ -44,21 +44,21 @@ def agreement_lines(agreement: pd.DataFrame) -> list[str]:
 
     There is one sentence per dataset for models, and one for algorithms.
     """
-    return [_describe_agreement(row) for row in records(agreement_overall(agreement))]
+    return [_describe_agreement(row) for row in to_records(agreement_overall(agreement))]
 
 
 def _describe_agreement(row: Row) -> str:
-    mean, low, high = (score(row[key]) for key in ("correlation", "lowest", "highest"))
+    mean, low, high = (format_score(row[key]) for key in ("correlation", "lowest", "highest"))
     count, agreeing = row["comparisons"], row["agreeing"]
     return (
         f"{row['dataset']}: the transfer matrices of two {row['between']}s have a mean rank "
-        f"correlation of {mean} ({counted(count, 'comparison')}, {low} to "
+        f"correlation of {mean} ({format_quantity(count, 'comparison')}, {low} to "
         f"{high}; {agreeing} above 0 with p ≤ 0.05)."
     )
 
 
 def _build_summary_table(frame: pd.DataFrame) -> HtmlTable:
-    return build(
+    return build_table(
         "summary",
         "Comparison of the algorithms",
         "Over all single-source cells of a dataset. A cell is a source, target, model and "
@@ -96,7 +96,7 @@ def _build_variance_table(frame: pd.DataFrame) -> HtmlTable:
     for component in components:
         part = frame[frame["component"] == component].set_index(keys)["share"]
         wide = wide.join(part.rename(component), on=keys)
-    return build(
+    return build_table(
         "variance",
         "Variance components of delta",
         "Fractions of the variance of the delta: between sources, between targets, between pairs "
@@ -110,7 +110,7 @@ def _build_variance_table(frame: pd.DataFrame) -> HtmlTable:
 
 
 def _build_overall_agreement_table(frame: pd.DataFrame) -> HtmlTable:
-    return build(
+    return build_table(
         "agreement-overall",
         "Agreement of models and of algorithms",
         "Mean over the comparisons of Spearman's rank correlation of two transfer matrices: 1 "
@@ -134,7 +134,7 @@ def _build_overall_agreement_table(frame: pd.DataFrame) -> HtmlTable:
 
 
 def _build_agreement_table(frame: pd.DataFrame) -> HtmlTable:
-    return build(
+    return build_table(
         "agreement",
         "Agreement by pair of models or algorithms",
         "Spearman's rank correlation of their transfer matrices, with a 95 % interval (bootstrap "
@@ -163,7 +163,7 @@ def _build_asymmetry_table(frame: pd.DataFrame) -> HtmlTable:
     size = frame["difference"].abs()
     compared = frame[size.notna()].assign(size=size[size.notna()])
     top = compared.sort_values("size", ascending=False, kind="stable").head(TOP)
-    return build(
+    return build_table(
         "asymmetry",
         "Asymmetric pairs of tasks",
         "Pairs of tasks whose two directions differ most, in points. q: p adjusted for all pairs "
@@ -186,7 +186,7 @@ def _build_asymmetry_table(frame: pd.DataFrame) -> HtmlTable:
 
 
 def _build_overlap_effect_table(frame: pd.DataFrame) -> HtmlTable:
-    return build(
+    return build_table(
         "overlap-effect",
         "Does shared data explain transfer?",
         "Spearman's rank correlation, over pairs of tasks, of the amount of shared data and the "
@@ -208,7 +208,7 @@ def _build_overlap_effect_table(frame: pd.DataFrame) -> HtmlTable:
 
 def _build_overlap_table(frame: pd.DataFrame) -> HtmlTable:
     top = frame.sort_values("share", ascending=False, kind="stable").head(TOP)
-    return build(
+    return build_table(
         "overlap",
         "Data shared by tasks",
         "Amount of the target's data that the source also contains.",

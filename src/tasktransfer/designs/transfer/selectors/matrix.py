@@ -26,7 +26,7 @@ from tasktransfer.stats.resampling import Floats
 from tasktransfer.stats.selector_judgement import RANDOM, SOURCE_MEAN, Judged, Mean, judged
 from tasktransfer.stats.selectors import KS
 from tasktransfer.tables.regret import COLUMNS, GROUP
-from tasktransfer.tables.store import frame_of
+from tasktransfer.tables.store import build_frame
 
 MAX_ROWS = 500_000
 NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})
@@ -77,7 +77,7 @@ def regret_of_file(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, 
 def regret_table(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
     """Compute the columns of ``tables.regret.COLUMNS``, matrix by matrix."""
     every = show_progress(matrices, "judging selectors")
-    return frame_of([row for matrix in every for row in _build_rows(matrix, ks)], COLUMNS)
+    return build_frame([row for matrix in every for row in _build_rows(matrix, ks)], COLUMNS)
 
 
 def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:

@@ -36,7 +36,7 @@ from tasktransfer.results.study import Study
 from tasktransfer.stats.expected_gain import Expected, learnt
 from tasktransfer.tables.regret import LEADING, LEVEL
 from tasktransfer.tables.store import read_statistic_frame
-from tasktransfer.tables.text import text_table
+from tasktransfer.tables.text import format_table
 
 CHEAPEST_FIRST = (
     *("source_mean", "kind", "size", "tfidf", "roe", "embedding", "gradient"),
@@ -323,7 +323,7 @@ def as_text(told: Mapping[str, Any]) -> str:
         better = "significantly better than random"
         how = better if sure else f"not {better} in any available matrix"
         lines += [f"ranked by {told['ranked_by']}, {how}", ""]
-        lines += text_table([_format_row(one) for one in told["sources"]], left=("source",))
+        lines += format_table([_format_row(one) for one in told["sources"]], left=("source",))
     learnt_from = told["learnt_from"]
     if learnt_from is not None:
         lines += [

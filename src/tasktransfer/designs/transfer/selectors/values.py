@@ -38,7 +38,7 @@ from tasktransfer.stats.resampling import Floats
 from tasktransfer.stats.selector_judgement import source_means
 from tasktransfer.stats.selectors import KS
 from tasktransfer.tables.regret import COLUMNS as REGRET
-from tasktransfer.tables.store import Columns, frame_of, write_frame
+from tasktransfer.tables.store import Columns, build_frame, write_frame
 
 NOT_THERE = "not computed yet: run snakemake"
 NO_NUMBER = "the selector gave none"
@@ -156,7 +156,7 @@ def values_of(
             value, cost, reason = found
             reason = None if np.isfinite(value) else reason
             rows.append((*key, source, target, seed, value, reason, *cost))
-    return frame_of(rows, VALUES)
+    return build_frame(rows, VALUES)
 
 
 def groups_of(tables: Tables) -> Iterator[Group]:

@@ -14,7 +14,7 @@ from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.collect import gather
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import Columns, frame_of, write_frame
+from tasktransfer.tables.store import Columns, build_frame, write_frame
 
 MIXING: Columns = (
     ("dataset", pa.string(), "dataset"),
@@ -36,7 +36,7 @@ def mixes(run: Run) -> bool:
 def write_mixing(study: Study, metadata: Metadata) -> None:
     """Write ``tables/mixing.parquet`` from the records."""
     runs = [run for run in transfer_runs(study.plan) if mixes(run)]
-    frame = frame_of(_collect_weights(study, runs), MIXING)
+    frame = build_frame(_collect_weights(study, runs), MIXING)
     write_frame(Path(study.tables, "mixing.parquet"), frame, MIXING, metadata)
 
 

@@ -32,7 +32,7 @@ from tasktransfer.stats.cells import (
     mean_over_test_sets,
     of_answers,
 )
-from tasktransfer.tables.store import frame_of, write_frame
+from tasktransfer.tables.store import build_frame, write_frame
 from tasktransfer.tasks.asking import chosen_from
 
 Key = tuple[str, str, int, str]
@@ -93,7 +93,7 @@ def prompted_table(collected: Collected) -> pd.DataFrame:
         seeds = [set(target.cell.trainings.seeds) for target in there]
         mean = _average_targets(there) if there and set.intersection(*seeds) else None
         rows.append((*group, MEAN, *_build_row(mean, len(there), len(keys)), *end))
-    return frame_of(rows, PROMPTED)
+    return build_frame(rows, PROMPTED)
 
 
 def _build_key(run: Run) -> Key:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.racing import NAMES, NO_INTERVAL, Cell, Race, go_on
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
-from tasktransfer.tables.store import Columns, frame_of
+from tasktransfer.tables.store import Columns, build_frame
 
 RACE: Columns = (
     ("dataset", pa.string(), "dataset"),
@@ -66,7 +66,7 @@ def race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
             for some in (chosen, fresh)
         ]
         rows.append((*cell, left, list(chosen), list(fresh), *means))
-    return frame_of(rows, RACE)
+    return build_frame(rows, RACE)
 
 
 def of_fresh_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasktransfer.stats.resampling import Floats
-from tasktransfer.tables.metadata import Order, in_order
+from tasktransfer.tables.metadata import Order, order_names
 
 GROUP = ["dataset", "model", "algorithm"]
 
@@ -26,7 +26,7 @@ def single_source(frame: pd.DataFrame) -> pd.DataFrame:
 
 def distinct(values: pd.Series, key: str, order: Order | None) -> list[str]:
     """Return the distinct names of a column in the study's order, then others alphabetically."""
-    return in_order(sorted(values.unique()), (order or {}).get(key, ()))
+    return order_names(sorted(values.unique()), (order or {}).get(key, ()))
 
 
 def by_dataset(

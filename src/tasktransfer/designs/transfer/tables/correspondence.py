@@ -17,7 +17,7 @@ import pandas as pd
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.present.published import Published, beside, notes_of
-from tasktransfer.tables.html import records
+from tasktransfer.tables.html import to_records
 from tasktransfer.tables.metadata import Metadata
 
 _BY_HUB_NAME = {
@@ -143,7 +143,7 @@ def with_published(
     if joined is frame:
         return frame
     for name in also:
-        rows = zip(records(frame), joined[f"differs_{measures[0]}"], strict=True)
+        rows = zip(to_records(frame), joined[f"differs_{measures[0]}"], strict=True)
         shown = Published(values, name, names)
         joined[f"published_{name}"] = [None if why else shown.of(row) for row, why in rows]
     added = compared_columns(measures, "", dict.fromkeys(also, ""))

@@ -24,8 +24,8 @@ from tasktransfer.data.stats import (
 )
 from tasktransfer.files import replace_file
 from tasktransfer.tables.csv_text import to_csv
-from tasktransfer.tables.metadata import synthetic_mark
-from tasktransfer.tables.text import text_table
+from tasktransfer.tables.metadata import format_synthetic_mark
+from tasktransfer.tables.text import format_table
 
 
 def as_text(folders: Sequence[Path]) -> str:
@@ -36,9 +36,9 @@ def as_text(folders: Sequence[Path]) -> str:
     """
     generated = _read_synthetic_flags(folders)
     real = [dataset for dataset, synthetic in generated.items() if not synthetic]
-    mark = synthetic_mark(real) if any(generated.values()) else ""
-    samples = text_table(task_table(split_statistics(folders)))
-    lengths = text_table(_summarise_lengths(length_distributions(folders)))
+    mark = format_synthetic_mark(real) if any(generated.values()) else ""
+    samples = format_table(task_table(split_statistics(folders)))
+    lengths = format_table(_summarise_lengths(length_distributions(folders)))
     lines = [f"{mark}Samples per task and split", "", *samples, "", f"{mark}Lengths", "", *lengths]
     return "\n".join(lines) + "\n"
 

@@ -23,8 +23,8 @@ from tasktransfer.designs.transfer.tables.correspondence import (
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names, shorts
 from tasktransfer.tables.metadata import Metadata, sort_rows
-from tasktransfer.tables.numbers import DASH, INCOMPLETE, OTHERWISE, counted, delta
-from tasktransfer.tables.printed import Layout, Line, blocks_of
+from tasktransfer.tables.numbers import DASH, INCOMPLETE, OTHERWISE, format_delta, format_quantity
+from tasktransfer.tables.printed import Layout, Line, group_blocks
 
 _KEYS = ["dataset", "target", "model", "algorithm"]
 _SORTED_BY = {
@@ -190,7 +190,7 @@ def _list_remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -
             )
         others = int((agreement == "other").sum())
         if others:
-            rows = counted(others, "row")
+            rows = format_quantity(others, "row")
             told.append(
                 f"{OTHERWISE} alone: {rows} with sources other than the paper's; not compared."
             )
@@ -239,7 +239,7 @@ def _build_layout(
         for row in frame.to_dict("records")
     ]
     head = (*_HEAD, *(title for titles in measures.values() for title in titles), *_TAIL)
-    return Layout(head, len(_HEAD), blocks_of(entries))
+    return Layout(head, len(_HEAD), group_blocks(entries))
 
 
 def _format_line(
@@ -248,7 +248,7 @@ def _format_line(
     mark = "" if row["complete"] else INCOMPLETE
     numbers: list[str] = []
     for measure in measures:
-        numbers.append(delta(row[measure]))
+        numbers.append(format_delta(row[measure]))
         if f"published_{measure}" in row:
             numbers += _format_published(row, measure)
     return (
@@ -273,8 +273,8 @@ def _format_published(row: Mapping[Hashable, Any], measure: str) -> list[str]:
     value, difference = row[f"published_{measure}"], row.get(f"difference_{measure}", math.nan)
     note = "" if pd.isna(row.get("published_note")) else "*"
     if f"difference_{measure}" not in row:
-        return [delta(value) + note + (OTHERWISE if partly and not pd.isna(value) else "")]
+        return [format_delta(value) + note + (OTHERWISE if partly and not pd.isna(value) else "")]
     return [
-        delta(value) + note,
-        delta(difference) + (OTHERWISE if partly and not pd.isna(difference) else ""),
+        format_delta(value) + note,
+        format_delta(difference) + (OTHERWISE if partly and not pd.isna(difference) else ""),
     ]

@@ -31,7 +31,7 @@ from tasktransfer.designs.transfer.tables.table1 import table1
 from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.present.view import View
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.printed import Layout, plain_layout
+from tasktransfer.tables.printed import Layout, build_plain_layout
 
 __all__ = ["table1", "table2", "table3", "table6"]
 
@@ -54,7 +54,7 @@ _TABLES = {
     "published_check": _Table(
         lambda results: published.consistency(),
         lambda frame, metadata, comparable: (),
-        lambda frame, metadata: plain_layout(frame),
+        lambda frame, metadata: build_plain_layout(frame),
         published.CONSISTENCY,
     ),
 }

@@ -20,8 +20,8 @@ from tasktransfer.designs.transfer.tables.correspondence import (
 )
 from tasktransfer.designs.transfer.tables.names import short_names, shorts
 from tasktransfer.tables.metadata import Metadata, sort_rows
-from tasktransfer.tables.numbers import DASH, count
-from tasktransfer.tables.printed import Entry, Layout, blocks_of
+from tasktransfer.tables.numbers import DASH, format_count
+from tasktransfer.tables.printed import Entry, Layout, group_blocks
 
 SPLITS = ("train", "dev", "test")
 COLUMNS = {
@@ -122,7 +122,7 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
 def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """Lay out one line per task; below it, if available, the paper's line and the difference."""
     entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
-    whole = Layout(_HEAD, 6, blocks_of(entries))
+    whole = Layout(_HEAD, 6, group_blocks(entries))
     return whole if compared(frame) else whole.without(_HEAD.index(""), _HEAD.index("Original"))
 
 
@@ -134,7 +134,7 @@ def _build_entry(row: Mapping[Hashable, Any]) -> Entry:
         row["task_type"] if isinstance(row["task_type"], str) else DASH,
         _format_metrics(row["metrics"]),
     )
-    ours = (*first, "ours", "", *(count(row[split]) for split in SPLITS))
+    ours = (*first, "ours", "", *(format_count(row[split]) for split in SPLITS))
     if pd.isna(row.get("published_test")):
         return (ours,)
     paper = (
@@ -142,12 +142,12 @@ def _build_entry(row: Mapping[Hashable, Any]) -> Entry:
         row["published_task_type"],
         _format_metrics(row["published_metrics"]),
         "published",
-        count(row["published_original_samples"]),
-        *(count(row[f"published_{split}"]) for split in SPLITS),
+        format_count(row["published_original_samples"]),
+        *(format_count(row[f"published_{split}"]) for split in SPLITS),
     )
     if f"difference_{SPLITS[0]}" not in row:
         return ours, paper
-    off = (count(row[f"difference_{split}"], signed=True) for split in SPLITS)
+    off = (format_count(row[f"difference_{split}"], signed=True) for split in SPLITS)
     return ours, paper, (*("",) * 5, "difference", "", *off)
 
 

@@ -23,8 +23,8 @@ from tasktransfer.designs.transfer.tables.correspondence import (
 )
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, delta, score, with_sigma
-from tasktransfer.tables.printed import Entry, Layout, blocks_of
+from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, add_sigma, format_delta, format_score
+from tasktransfer.tables.printed import Entry, Layout, group_blocks
 
 MEASURES = ("average_score", "average_delta", "top1_score", "top1_delta")
 """Measures that the paper prints as well."""
@@ -163,7 +163,7 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
 def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """Lay out one line per row; below it, if available, the paper's line and the difference."""
     entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
-    whole = Layout(_HEAD, 4, blocks_of(entries))
+    whole = Layout(_HEAD, 4, group_blocks(entries))
     beside = any(len(entry) > 1 for _, entry in entries)
     return whole if beside else whole.without(_HEAD.index(""))
 
@@ -173,10 +173,10 @@ def _build_entry(row: Mapping[Hashable, Any]) -> Entry:
     if not pd.isna(row.get("seen")):
         unread = f", {row['unreadable']:.0f} % unreadable" if row["unreadable"] > NOTED else ""
         how = f"{row['algorithm']} (seen: {row['seen']}{unread}){mark}"
-        interval = f"[{score(row['average_low'])}, {score(row['average_high'])}]"
-        told = f"{score(row['average_score'])} {interval} ±{score(row['spread'] / 2)}"
+        interval = f"[{format_score(row['average_low'])}, {format_score(row['average_high'])}]"
+        told = f"{format_score(row['average_score'])} {interval} ±{format_score(row['spread'] / 2)}"
         if pd.isna(row["average_score"]):
-            told = score(row["average_score"])
+            told = format_score(row["average_score"])
         cells = f"{row['n_cells']}/{row['n_expected']}{mark}"
         named = (str(row["dataset"]), str(row["model"]), how, "ours")
         return ((*named, told, *[""] * 5, cells),)
@@ -185,12 +185,12 @@ def _build_entry(row: Mapping[Hashable, Any]) -> Entry:
         str(row["model"]),
         algorithm_label(str(row["algorithm"])) + mark,
         "ours",
-        with_sigma(score(row["average_score"]), row["average_sigma"]),
-        with_sigma(delta(row["average_delta"]), row["average_delta_sigma"]),
-        score(row["top1_score"]),
-        delta(row["top1_delta"]),
-        score(row["bottom1_score"]),
-        delta(row["bottom1_delta"]),
+        add_sigma(format_score(row["average_score"]), row["average_sigma"]),
+        add_sigma(format_delta(row["average_delta"]), row["average_delta_sigma"]),
+        format_score(row["top1_score"]),
+        format_delta(row["top1_delta"]),
+        format_score(row["bottom1_score"]),
+        format_delta(row["bottom1_delta"]),
         f"{row['n_cells']}/{row['n_expected']}{mark}",
     )
     if row.get("differs_average_score"):
@@ -199,14 +199,16 @@ def _build_entry(row: Mapping[Hashable, Any]) -> Entry:
         return (ours,)
     paper = (
         *("", "", "", "published"),
-        with_sigma(score(row["published_average_score"]), row["published_average_sigma"]),
-        delta(row["published_average_delta"]),
-        score(row["published_top1_score"]),
-        delta(row["published_top1_delta"]),
-        "" if pd.isna(row["published_bottom1_score"]) else score(row["published_bottom1_score"]),
+        add_sigma(format_score(row["published_average_score"]), row["published_average_sigma"]),
+        format_delta(row["published_average_delta"]),
+        format_score(row["published_top1_score"]),
+        format_delta(row["published_top1_delta"]),
+        ""
+        if pd.isna(row["published_bottom1_score"])
+        else format_score(row["published_bottom1_score"]),
         *("", ""),
     )
     if f"difference_{MEASURES[0]}" not in row:
         return ours, paper
-    off = (delta(row[f"difference_{measure}"]) for measure in MEASURES)
+    off = (format_delta(row[f"difference_{measure}"]) for measure in MEASURES)
     return ours, paper, ("", "", "", "difference", *off, "", "", "")
