@@ -208,9 +208,9 @@ DAMAGES: dict[str, Damage] = {
     "extra file": extra(
         "question_answering/notes.txt",
         "extra-file",
-        "none of baseline_predictions.csv and predictions.csv",
+        "neither baseline_predictions.csv nor predictions.csv",
     ),
-    "file at the top": extra("README.md", "extra-file", "leave it out"),
+    "file at the top": extra("README.md", "extra-file", "remove it"),
     # encodings
     "Latin-1": row(QA, 2, b"d_Who,Ren\xe9e", "encoding", "0xe9, which is not UTF-8"),
     "UTF-16": content(QA, lambda d: d.decode().encode("utf-16"), 1, "encoding", "UTF-16"),
@@ -249,11 +249,11 @@ DAMAGES: dict[str, Damage] = {
     # values
     "out of range": row(EER, 1, b"d_t2,7", "out-of-range", "from 0 to 6"),
     "negative": row(EER, 1, b"d_t2,-2", "out-of-range", "'-2'"),
-    "huge": row(EER, 1, b"d_t2," + b"9" * 5000, "wrong-type", "no integer"),
-    "fraction": row(EER, 1, b"d_t2,1.5", "wrong-type", "'1.5' is no integer"),
+    "huge": row(EER, 1, b"d_t2," + b"9" * 5000, "wrong-type", "not an integer"),
+    "fraction": row(EER, 1, b"d_t2,1.5", "wrong-type", "'1.5' is not an integer"),
     "no prediction": row(EER, 1, b"d_t2,", "wrong-type", "has no prediction"),
     "a label's name": row(EER, 1, b"d_t2,joyful", "wrong-type", "here 0"),
-    "not a number": row(EER, 1, b"d_t2,nan", "wrong-type", "'nan' is no integer"),
+    "not a number": row(EER, 1, b"d_t2,nan", "wrong-type", "'nan' is not an integer"),
     "trait": row(PD, 1, b"d_Ross-Geller_aggreeable,2", "out-of-range", "from 0 to 1"),
     "short list": row(RE, 2, RE_ROW + b"[0 1 0]", "list-length", "3 entries"),
     "other numbers": row(

@@ -225,7 +225,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], strings
     assert row.split() == [
         *("question_answering", "pretrain_finetune", "RE", "0,1", "40.50", "0,1", "40.50", "7"),
     ]
-    assert "not checked, because no file says it: whether a checkpoint has seen the test" in told
+    assert "not checked, because no file records it: whether a checkpoint has seen the test" in told
     path = Path(study.config.results) / "submissions" / "Friends-tiny-bert.zip"
     assert "[1.0 0.0" in str(members(path)) or strings == "csv"
     assert main(["submit", *arguments, "--policy", "best-test"]) == 2

@@ -78,7 +78,7 @@ def test_best_dev_is_the_best_mean_over_seeds_and_then_the_best_seed(study: Stud
 
 
 def test_a_selector_names_the_source_and_dev_the_algorithm(study: Study) -> None:
-    with pytest.raises(RecordError, match="name selectors in the config and run snakemake"):
+    with pytest.raises(RecordError, match="add selectors to the config and run snakemake"):
         picked(study, parse_policy("selector:size", "Friends", None))
     rows = [
         ("Friends", "tiny-bert", "", "size", source, target, seed, float(source == QA), None, 0, 0)
@@ -270,7 +270,7 @@ def test_policies_that_are_none(policy: str, told: str) -> None:
 
 
 def test_a_file_of_runs_with_another_policy(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--runs is for named"):
+    with pytest.raises(ConfigError, match="--runs applies only to --policy named"):
         parse_policy("best-dev", "Friends", runs_file(tmp_path))
 
 
@@ -290,14 +290,14 @@ def test_everything_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
     told = {line.split(":")[0].strip(): line for line in lines[1:]}
     assert set(told) == set(TASKS)
     assert "is not in the study" in told["personality_detection"]
-    assert f"  {QA}: nothing is transferred to it" in str(caught.value)
+    assert f"  {QA}: the plan has no transfer to it" in str(caught.value)
     assert "  reading_comprehension: its baseline is not finished" in str(caught.value)
     assert f"  {RE}: its baseline is not finished" in str(caught.value)
 
 
 def test_fixed_algorithms_that_the_study_lacks(study: Study) -> None:
     policy = parse_policy("fixed:multitask_finetune", "Friends", None)
-    with pytest.raises(ConfigError, match=r"nothing is transferred to it by multitask_finetune"):
+    with pytest.raises(ConfigError, match=r"no transfer to it with multitask_finetune"):
         picked(study, policy)
 
 
@@ -314,7 +314,9 @@ def test_a_combination_takes_part_with_all_its_seeds_only(tmp_path: Path) -> Non
     assert {(r.method, r.about["sources"], r.about["target"]) for r in chosen.left_out} == {
         lacking[:3]
     }
-    assert "note: 2 planned runs took no part" in make(study, Wish("Friends", "tiny-bert")).text
+    assert (
+        "note: 2 planned runs were not considered" in make(study, Wish("Friends", "tiny-bert")).text
+    )
 
 
 def test_no_transfer_run_is_finished(tmp_path: Path) -> None:
@@ -342,7 +344,7 @@ def test_a_free_study_cannot_be_submitted(tmp_path: Path) -> None:
     ("wish", "told"),
     [
         (Wish("friends", "tiny-bert"), "did you mean 'Friends'"),
-        (Wish("DailyDialog", "tiny-bert"), "'DailyDialog' is no dataset of this study"),
+        (Wish("DailyDialog", "tiny-bert"), "'DailyDialog' is not a dataset of this study"),
         (Wish("Friends", "bert"), "no model is named 'bert'; give one of: tiny-bert"),
     ],
 )
@@ -354,7 +356,7 @@ def test_names_that_the_study_does_not_have(study: Study, wish: Wish, told: str)
 
 def test_records_that_cannot_be_found(tmp_path: Path) -> None:
     study = make_study(tmp_path, data={"release": str(tmp_path / "nowhere")})
-    with pytest.raises(ConfigError, match="the place of its records is not known"):
+    with pytest.raises(ConfigError, match="the location of its records is unknown"):
         make(study, Wish("Friends", "tiny-bert"))
 
 

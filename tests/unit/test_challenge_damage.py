@@ -99,5 +99,5 @@ def test_another_stages_record_is_noticed(own: tuple[Study, dict[str, Path]]) ->
     study, folders = own
     text = (folders[OTHER] / "metrics.json").read_text()
     (folders[QA] / "metrics.json").write_text(text)
-    with pytest.raises(RecordError, match=r"it is the record of stage .* belongs here"):
+    with pytest.raises(RecordError, match=r"is the record of stage .* instead of"):
         make(study, Wish("Friends", "tiny-bert"))

@@ -183,7 +183,7 @@ def test_a_test_set_of_one_dialogue_has_no_interval_and_says_why(
     assert not entry.told_from_above
     alone = replace(leaderboard, boards=[replace(board, entries=[board.entries[0], entry])])
     text = as_markdown(alone)
-    assert "no interval: the test instances of a task are all of one dialogue" in text
+    assert "no interval: all test instances of a task are from one dialogue" in text
     assert text.count("no interval") == 1
 
 
@@ -285,7 +285,7 @@ def test_the_command(
 
 
 def test_a_folder_without_archives(tmp_path: Path, data: Path) -> None:
-    with pytest.raises(SubmissionError, match=r"holds no \.zip"):
+    with pytest.raises(SubmissionError, match=r"contains no \.zip"):
         make_leaderboard(tmp_path, data)
     with pytest.raises(SubmissionError, match="cannot be listed"):
         make_leaderboard(tmp_path / "absent", data)

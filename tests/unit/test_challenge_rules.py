@@ -282,7 +282,7 @@ def test_runs_of_forbidden_sources(tmp_path: Path, sources: tuple[str, ...], rea
 def test_records_of_foreign_tasks_or_without_predictions(tmp_path: Path) -> None:
     run, record = finished_run(tmp_path)
     record["node"]["train_tasks"] = ["emotion_recognition", "question_answering"]
-    assert reasons(run, record) == ["it was trained on emotion_recognition, no task of Friends"]
+    assert reasons(run, record) == ["it was trained on emotion_recognition, not a task of Friends"]
     record["rows"] = None
     assert reasons(run, record) == ["it has no predictions of a test set"]
 

@@ -140,7 +140,7 @@ def test_ids_of_another_version_are_errors_or_left_out(
     assert (task.scored, task.instances, task.baseline.score) == (3, 4, 100.0)
     command = ["score", str(archive), "--data", str(data)]
     assert main(command) == 9
-    assert "--shared-ids scores" in capsys.readouterr().err
+    assert "use --shared-ids" in capsys.readouterr().err
     assert main([*command, "--shared-ids"]) == 0
     shown = capsys.readouterr()
     assert "only 3 of 4 instances" in shown.out

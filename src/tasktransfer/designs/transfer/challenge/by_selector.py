@@ -21,13 +21,13 @@ def first_sources(study: Study, dataset: str, model: str, selector: str) -> dict
         RecordError: their table is absent or damaged.
     """
     path = Path(study.tables, "selectors.parquet")
-    values, _ = read_frame(path, VALUES, "name selectors in the config and run snakemake")
+    values, _ = read_frame(path, VALUES, "add selectors to the config and run snakemake")
     rows = values[(values["dataset"] == dataset) & (values["model"] == model)]
     rows = rows[(rows["selector"] == selector) & rows["value"].notna()]
     if rows.empty:
         raise ConfigError(
             f"--policy selector:{selector}: {path} has no value of {selector} for {model} on "
-            f"{dataset}: add it to selectors in the config and run snakemake"
+            f"{dataset}; add it to selectors in the config and run snakemake"
         )
     of_pairs = ranks(rows)
     targets = of_pairs.index.get_level_values("target").unique()

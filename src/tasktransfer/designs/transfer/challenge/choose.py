@@ -135,7 +135,7 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
     if missing:
         raise ConfigError(
             f"{study.config_file}: a submission for {dataset} needs a baseline and a transfer run "
-            f"of every task, and {model} lacks {len(missing)}:\n  " + "\n  ".join(missing)
+            f"for every task; {len(missing)} problems with {model}:\n  " + "\n  ".join(missing)
         )
     left_out = [run for group, runs in planned.items() if group not in candidates for run in runs]
     return Chosen(tasks, tuple(left_out))
@@ -153,14 +153,14 @@ def finished(study: Study, run: Run) -> Finished | None:
     record = as_prepared(read_record(Path(path)), Path(study.config.results))
     if record["node"]["digest"] != run.stages[-1].digest:
         raise RecordError(
-            f"{path}: it is the record of stage {record['node']['digest'][:12]}, and "
-            f"{run.stages[-1].digest[:12]} belongs here; delete its folder and run the stage again"
+            f"{path}: is the record of stage {record['node']['digest'][:12]} instead of "
+            f"{run.stages[-1].digest[:12]}; delete its folder and run the stage again"
         )
     if without_selection(run.stages[-1], record):
         return None
     reasons = ineligible(run.about["dataset"], run.about["sources"], run.about["target"], record)
     if reasons:
-        raise RecordError(f"{path}: it may not be submitted: {'; '.join(reasons)}")
+        raise RecordError(f"{path}: may not be submitted: {'; '.join(reasons)}")
     predictions = record["rows"]
     assert predictions is not None, "checked by ineligible"
     return Finished(
@@ -203,7 +203,7 @@ def _collect_candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[G
             candidates[group] = Candidate(group[1], group[2], tuple(done))
     if problems := [*dict.fromkeys(problems)]:  # several runs may end with one stage
         raise RecordError(
-            f"{len(problems)} records cannot be used; run their stages again, or leave them out of "
+            f"{len(problems)} records cannot be used; run their stages again, or remove them from "
             "the config:\n  " + "\n  ".join(problems)
         )
     return candidates
@@ -247,25 +247,26 @@ def _describe_gaps(
     """Return lines on what is missing for a task, why, and the remedy."""
     runs = [run for group, of_group in planned.items() if group[0] == task for run in of_group]
     if not runs:
-        return [f"{task}: it is not in the study: add it to datasets, and a source for it"]
+        return [f"{task}: is not in the study; add it and a source for it to datasets"]
     reasons = []
     if baseline is None:
-        reasons.append("its baseline is not finished for all seeds: run snakemake first")
+        reasons.append("its baseline is not finished for all seeds; run snakemake first")
     count = sum(run.method != "baseline" for run in runs)
     named = policy.named.get(task)
     if transfers:
         pass
     elif count:
         reasons.append(
-            f"of {count} planned transfer runs none is finished for all seeds: run snakemake first"
+            f"none of the {count} planned transfer runs is finished for all seeds; run snakemake "
+            "first"
         )
     elif named is not None:
         run = f"{named.algorithm} from {' + '.join(sorted(named.sources))}"
-        reasons.append(f"the plan has no {run}: add it to the config, or name another run")
+        reasons.append(f"the plan has no {run}; add it to the config, or name another run")
     else:
-        how = policy.algorithm or (policy.selector and f"a source that {policy.selector} ranks")
-        by = f" by {how}" if how else ""
+        how = f" with {policy.algorithm}" if policy.algorithm else ""
+        how += f" from a source that {policy.selector} ranks" if policy.selector else ""
         reasons.append(
-            f"nothing is transferred to it{by}: add a pair or an algorithm to the config"
+            f"the plan has no transfer to it{how}; add a pair or an algorithm to the config"
         )
     return [f"{task}: {reason}" for reason in reasons]

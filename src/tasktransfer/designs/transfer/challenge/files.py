@@ -81,7 +81,7 @@ def read_files(path: Path, findings: Findings) -> Files:
             None,
             "junk",
             f"{len(junk)} files of the operating system are ignored, the first is "
-            f"{excerpt(junk[0])}; leave them out of the archive",
+            f"{excerpt(junk[0])}; remove them from the archive",
         )
     return files
 
@@ -111,9 +111,9 @@ def _read_folder(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]
         if _is_junk(name) or entry.is_file(follow_symlinks=False):
             yield name, budget.counted(name, _read_chunks(Path(entry.path)))
         elif entry.is_symlink():
-            findings.error(name, None, "link", "is a symbolic link; put the file itself there")
+            findings.error(name, None, "link", "is a symbolic link; replace it with the file")
         elif not entry.is_dir():
-            findings.error(name, None, "not-a-file", "is not a regular file; leave it out")
+            findings.error(name, None, "not-a-file", "is not a regular file; remove it")
 
 
 def _read_chunks(file: Path) -> Chunks:

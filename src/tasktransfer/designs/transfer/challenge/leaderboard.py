@@ -181,7 +181,7 @@ def _list_archives(folder: Path) -> list[Path]:
             f"{folder}: cannot be listed ({error.strerror}); give a folder with submissions"
         ) from error
     if not paths:
-        raise SubmissionError(f"{folder}: holds no .zip; put the submissions there")
+        raise SubmissionError(f"{folder}: contains no .zip; put the submissions there")
     return paths
 
 

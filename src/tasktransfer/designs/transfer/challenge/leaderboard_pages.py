@@ -26,7 +26,7 @@ from tasktransfer.tables.csv_text import to_csv
 from tasktransfer.tables.html import create_environment
 
 SAME = "not distinguishable from the entry above"
-NO_INTERVAL = "no interval: the test instances of a task are all of one dialogue"
+NO_INTERVAL = "no interval: all test instances of a task are from one dialogue"
 
 _SCORES = ("submission_score", "score_delta", "baseline_score", "transfer_score")
 _ENTRY_COLUMNS = [
@@ -138,9 +138,9 @@ def _build_board_section(board: Board, fidelity: str) -> _Section:
     caption = (
         f"{len(board.entries)} entries, {len(any_entry.task_deltas)} tasks, release "
         f"{any_entry.data_revision}, fidelity {fidelity}. Ranked by submission score, SD + 0.1 BS. "
-        "Intervals and tests come from a bootstrap over whole dialogues, the same draws for every "
-        "entry; q is the p of the difference adjusted for all pairs (Benjamini-Hochberg), "
-        f"{SAME} at {ALPHA:.2f} or more."
+        "Intervals and tests come from a bootstrap over whole dialogues, with the same resamples "
+        "for every entry. q is the p of a difference adjusted over all pairs (Benjamini-Hochberg); "
+        f"at {ALPHA:.2f} or more, the note says: {SAME}."
     )
     return _Section(
         title=board.dataset,

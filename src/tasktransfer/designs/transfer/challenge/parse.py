@@ -49,9 +49,7 @@ def has_decimal_point(task: Task, text: str) -> bool:
 
 def _parse_string(text: str) -> Prediction | Fault:
     if len(text) > MAX_TEXT:
-        return Fault(
-            "too-long", f"is a text of {len(text):,} characters; at most {MAX_TEXT:,} are read"
-        )
+        return Fault("too-long", f"has {len(text):,} characters; at most {MAX_TEXT:,} are allowed")
     return (text,)
 
 
@@ -66,7 +64,7 @@ def _parse_integer(task: Task, text: str) -> Prediction | Fault:
             return Fault(
                 "wrong-type", f"{excerpt(text)} is a label's name; {expected}, here {number}"
             )
-        return Fault("wrong-type", f"{excerpt(text)} is no integer; {expected}")
+        return Fault("wrong-type", f"{excerpt(text)} is not an integer; {expected}")
     number = int(integer[1])
     if number == NO_ANSWER:
         return (INVALID,)

@@ -24,8 +24,8 @@ BEST_DEV, FIXED, BY_SELECTOR, NAMED = "best-dev", "fixed:", "selector:", "named"
 class NamedRun(Section):
     """A run that the user names for a task, in the file of the ``named`` policy."""
 
-    algorithm: TransferName = Field(description="how it transfers")
-    sources: TaskNames = Field(description="its source tasks")
+    algorithm: TransferName = Field(description="transfer algorithm")
+    sources: TaskNames = Field(description="source tasks")
     seed: Seed | None = Field(
         default=None, description="seed; if omitted, the one with the best dev score"
     )
@@ -56,9 +56,9 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
             problems in the file (reports all at once).
     """
     if text == NAMED and runs is None:
-        raise ConfigError(f"--policy {text}: name the runs in a file: --runs FILE")
+        raise ConfigError(f"--policy {text}: needs a file with the runs; add --runs FILE")
     if text != NAMED and runs is not None:
-        raise ConfigError(f"--policy {text}: --runs is for named")
+        raise ConfigError(f"--policy {text}: --runs applies only to --policy {NAMED}; remove it")
     if runs is not None:
         return Policy(text, named=_read_runs(runs, dataset))
     if text == BEST_DEV:
@@ -87,5 +87,5 @@ def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
     runs: dict[str, NamedRun] = config.checked(document, adapter, {"dataset": dataset})
     missing = [task for task in tasks if task not in runs]
     if missing:
-        raise document.error(Problem(task, "is missing: name its run") for task in missing)
+        raise document.error(Problem(task, "is missing; add its run") for task in missing)
     return runs

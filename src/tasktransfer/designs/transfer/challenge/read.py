@@ -95,11 +95,11 @@ def read_submission(
     files = read_files(path, findings)
     if not files.names:
         if not findings.errors:
-            findings.error("", None, "empty-archive", "holds no file")
+            findings.error("", None, "empty-archive", "contains no files")
         return submission
     top = _find_top_folder(files.names)
     if top:
-        text = "holds the task folders; they belong at the top: pack from inside this folder"
+        text = "contains the task folders, which belong at the top; pack from inside this folder"
         findings.error(top, None, "nested-folder", text)
     submission.dataset = dataset or _find_dataset(files.names, top, findings)
     if submission.dataset:
@@ -140,12 +140,12 @@ def _find_dataset(names: list[str], top: str, findings: Findings) -> str:
             "",
             None,
             "no-tasks",
-            "has no folder that is named after a task; a submission has one for each task, for "
-            f"example {next(iter(DATASETS[best].tasks))}/{BASELINE_FILE}",
+            "has no folder named after a task; a submission needs one for each task, for example "
+            f"with {next(iter(DATASETS[best].tasks))}/{BASELINE_FILE}",
         )
         return ""
     if any(counts[other] == counts[best] for other in others):
-        text = f"has folders of {' and '.join(counts)}; submit each alone"
+        text = f"has folders of {' and '.join(counts)}; submit each dataset separately"
         findings.error("", None, "mixed-datasets", text)
         return ""
     return best
@@ -160,20 +160,20 @@ def _check_names(files: Files, top: str, golds: Golds, findings: Findings) -> No
             inside.setdefault(folder, []).append(file)
         else:
             note = findings.warn if files.from_folder else findings.error
-            note(name, None, "extra-file", "is in no task folder; leave it out")
+            note(name, None, "extra-file", "is outside the task folders; remove it")
     for folder in inside:
         if folder not in golds.tasks:
             findings.error(top + folder, None, "extra-task", _describe_extra_task(folder, golds))
     for task in golds.tasks:
         if task not in inside:
-            findings.error(top + task, None, "missing-task", "is missing; it needs a folder")
+            findings.error(top + task, None, "missing-task", "is missing; add its folder")
             continue
         for file in FILES:
             if file not in inside[task]:
                 findings.error(f"{top}{task}/{file}", None, "missing-file", "is missing; add it")
         for file in inside[task]:
             if file not in FILES:
-                text = f"is none of {' and '.join(FILES)}; leave it out, or rename it"
+                text = f"is neither {' nor '.join(FILES)}; remove it, or rename it"
                 findings.error(f"{top}{task}/{file}", None, "extra-file", text)
 
 
@@ -227,7 +227,7 @@ class _FileReader:
             is_header |= not any(character.isdigit() for character in value)
         if not is_header:
             return rows
-        text = f"{excerpt(f'{name},{value}')} is a header; the files have none"
+        text = f"{excerpt(f'{name},{value}')} is a header; remove this line"
         self.findings.error(self.file, rows.lines[0], "header", text)
         return Rows(rows.ids[1:], rows.values[1:], rows.lines[1:])
 
@@ -280,15 +280,15 @@ class _FileReader:
                 self.file,
                 line,
                 "unknown-id",
-                f"{len(unknown):,} rows have an id that this release's test split lacks, and are "
-                f"ignored; the first is {excerpt(name)}",
+                f"{len(unknown):,} rows are ignored because their ids are not in this release's "
+                f"test split; the first is {excerpt(name)}",
             )
             return
         card = self.task.task
         for name, line in unknown:
-            text = f"{excerpt(name)} is no id of the test split of {card.name}"
+            text = f"{excerpt(name)} is not an id of the test split of {card.name}"
             if card.outputs and f"{name}_{card.outputs[0]}" in self.task.places:
-                text += f"; there is a row for each trait, {name}_{card.outputs[0]} and so on"
+                text += f"; write one row per trait, {name}_{card.outputs[0]} and so on"
             self.findings.error(self.file, line, "unknown-id", text)
 
     def _note_missing(self, lines_of: dict[str, list[int]]) -> None:
@@ -302,8 +302,8 @@ class _FileReader:
                 self.file,
                 None,
                 "missing-id",
-                f"{sum(missing.values()):,} of {len(self.task.row_ids):,} rows are missing, and "
-                f"their instances not scored; the first is {excerpt(next(iter(missing)))}",
+                f"{sum(missing.values()):,} of {len(self.task.row_ids):,} rows are missing, so their "
+                f"instances are not scored; the first is {excerpt(next(iter(missing)))}",
             )
             return
         for name, count in missing.items():
@@ -317,7 +317,7 @@ def _describe_duplicate(name: str, first: int, allowed: int) -> str:
     text = f"{excerpt(name)} is a duplicate id, first in line {first}; "
     if allowed == 1:
         return f"{text}keep one row"
-    return f"{text}the test split has {allowed} instances with it: keep {allowed} rows"
+    return f"{text}the test split has {allowed} instances with this id; keep {allowed} rows"
 
 
 def _group_by_instance(rows: Sequence[Prediction | None], each: int) -> Predictions:

@@ -6,8 +6,8 @@ Accepted, so that the toolkit's own files can be read:
 - columns in quotes or not; quotes inside a text that does not begin with one
 - commas in a text or list that is not in quotes: all after the first comma is the prediction
   (a warning for texts, since other CSV readers see more columns)
-- a text that begins with a quote and never ends it (a warning): taken as it stands. A quoted text
-  may go on over several lines; a line that begins with an id of the task always begins a row.
+- a text that begins with a quote and never ends it (a warning): kept unchanged. A quoted text may
+  continue over several lines; a line that begins with an id of the task always begins a row.
 - a UTF-8 byte order mark, and spaces around an id (warnings)
 
 Not accepted: other encodings, NUL bytes, a header, separators other than the comma.
@@ -39,8 +39,8 @@ _DIALECT = Dialect(",", has_quotes=True, has_blanks=True)
 _BOM = b"\xef\xbb\xbf"
 _PECULIARITIES = {
     "empty-line": "empty lines are ignored",
-    "unquoted-comma": "texts hold a comma outside quotes: all after the id is taken; other CSV "
-    "readers may not",
+    "unquoted-comma": "texts have a comma outside quotes: everything after the id is read as the "
+    "text, but other CSV readers may split it",
     "stray-quote": "texts begin with a quote that does not end them properly",
     "id-spaces": "ids have spaces around them",
 }
@@ -97,7 +97,9 @@ def _decode(data: bytes, file: str, findings: Findings) -> str | None:
             findings.error(file, 1, "encoding", f"is {name}; save it as UTF-8")
             return None
     if data.count(b"\0") > len(data) // 4:
-        findings.error(file, 1, "encoding", "is no text in UTF-8 (UTF-16 or binary?)")
+        findings.error(
+            file, 1, "encoding", "is not UTF-8 text (UTF-16 or binary?); save it as UTF-8"
+        )
         return None
     if data.startswith(_BOM):
         findings.warn(file, 1, "bom", "begins with a byte order mark; save it as plain UTF-8")
@@ -179,7 +181,7 @@ class _LineReader:
             count = f"{len(columns)} columns"
             if len(columns) == 1:
                 count = f"one column, {excerpt(columns[0])}"
-            text = f"has {count}; there are two, id,prediction"
+            text = f"has {count}; expected two, id,prediction"
             self.findings.error(self.file, number, "columns", text)
             return None
         if self.kind == "string":
@@ -201,9 +203,9 @@ def _find_bad_characters(line: str) -> str | None:
     if surrogate:
         byte = ord(surrogate.group()) - 0xDC00
         return (
-            f"holds the byte 0x{byte:02x}, which is not UTF-8 (in Latin-1 it is "
+            f"contains the byte 0x{byte:02x}, which is not UTF-8 (in Latin-1 it is "
             f"{excerpt(chr(byte))}); save the file as UTF-8"
         )
     if "\0" in line:
-        return "holds a NUL byte; the file is damaged or no text in UTF-8"
+        return "contains a NUL byte: the file is damaged or not UTF-8 text; save it as UTF-8"
     return None

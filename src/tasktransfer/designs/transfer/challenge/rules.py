@@ -34,7 +34,7 @@ MEANING = {
 """Text of each rule by its name in messages (the challenge's page, section Rules)."""
 
 OUT_OF_SCOPE = (
-    "not checked, because no file says it: whether a checkpoint has seen the test data; a model "
+    "not checked, because no file records it: whether a checkpoint has seen the test data; a model "
     "that is known to be trained on it may not be submitted"
 )
 
@@ -91,7 +91,7 @@ def ineligible(
     if record["rows"] is None:
         return ["it has no predictions of a test set"]
     if dataset not in DATASETS:
-        return [f"{dataset} is no dataset of the challenge"]
+        return [f"{dataset} is not a dataset of the challenge"]
     stage = record["node"]
     rules = broken(
         dataset,
@@ -103,12 +103,12 @@ def ineligible(
     reasons = [str(rule) for rule in rules]
     if record["provenance"].get("rules") == "free":
         reasons.append(
-            "it was made by a study under `rules: free`; delete it and run the study under "
-            "`rules: challenge`, which trains it again"
+            "it comes from a study with `rules: free`; delete it and run the study with "
+            "`rules: challenge`, which repeats the training"
         )
     foreign = [task for task in stage["train_tasks"] if task not in DATASETS[dataset].tasks]
     if foreign:
-        reasons.append(f"it was trained on {', '.join(foreign)}, no task of {dataset}")
+        reasons.append(f"it was trained on {', '.join(foreign)}, not a task of {dataset}")
     return reasons
 
 
@@ -176,7 +176,7 @@ def _find_refusals(study: Any) -> Iterator[Refusal]:
             studied = _get(study, "datasets", dataset) is not None
             if studied and isinstance(count, int) and count >= len(DATASETS[dataset].tasks):
                 what = _report_excess_sources(dataset, "a target", count)
-                yield "multi_source.sources_per_target", what, "ask for fewer"
+                yield "multi_source.sources_per_target", what, "reduce it"
 
 
 def _find_named_refusals(path: str, item: Any) -> Iterator[Refusal]:
@@ -185,7 +185,11 @@ def _find_named_refusals(path: str, item: Any) -> Iterator[Refusal]:
     if not isinstance(dataset, str) or dataset not in DATASETS:
         return
     if len(sources) >= len(DATASETS[dataset].tasks):
-        yield f"{path}.sources", _report_excess_sources(dataset, target, len(sources)), "name fewer"
+        yield (
+            f"{path}.sources",
+            _report_excess_sources(dataset, target, len(sources)),
+            "remove some",
+        )
     yield from _find_foreign_refusals(dataset, target, f"{path}.target")
     for index, source in enumerate(sources):
         yield from _find_foreign_refusals(dataset, source, f"{path}.sources[{index}]")

@@ -272,7 +272,7 @@ def refuse_invalid(report: Report, *, hint: bool = True) -> None:
     lines += listed(errors)
     if hint and all(error.kind in ID_MISMATCHES for error in errors):
         lines.append(
-            "Only ids do not fit: if it was made with another version of the release, --shared-ids "
-            "scores the instances that both have"
+            "Only the ids differ; if the submission was made with another version of the release, "
+            "use --shared-ids to score the instances that both have"
         )
     raise SubmissionError("\n".join(lines))

@@ -86,18 +86,18 @@ def _refuse_impossible(study: Study, wish: Wish) -> None:
     if rules != "challenge":
         raise ConfigError(
             f"{file}: rules: {rules}: the records of a free study cannot be submitted; set "
-            "rules: challenge and run it again, which trains what was trained without the rules"
+            "rules: challenge and run it again, which repeats trainings from before the rules"
         )
     datasets = list(study.config.dataset_names)
     if wish.dataset not in datasets:
         raise ConfigError(
-            f"{file}: {wish.dataset!r} is no dataset of this study"
+            f"{file}: {wish.dataset!r} is not a dataset of this study"
             f"{nearest(wish.dataset, datasets)}; it has {', '.join(datasets)}"
         )
     study.model(wish.model)
     if study.unknown:
         raise ConfigError(
-            f"{file}: the place of its records is not known: {'; '.join(study.absent)}"
+            f"{file}: the location of its records is unknown: {'; '.join(study.absent)}"
         )
 
 
@@ -109,8 +109,8 @@ def _refuse_named_seeds(policy: Policy) -> None:
     ]
     if seeded:
         raise ConfigError(
-            f"--runs names a seed for {', '.join(seeded)}, and --ensemble takes all seeds: leave "
-            "one of the two out"
+            f"--runs names a seed for {', '.join(seeded)}, but --ensemble uses all seeds; remove "
+            "one of the two"
         )
 
 
@@ -134,8 +134,8 @@ def _build_members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[s
             invalid = sum(value == NO_ANSWER for _, value in rows)
             if invalid:
                 notes.append(
-                    f"{name}: {invalid:,} of {len(rows):,} answers are no label, written as "
-                    f"{NO_ANSWER}: they count as wrong"
+                    f"{name}: {invalid:,} of {len(rows):,} answers are not labels; they are written "
+                    f"as {NO_ANSWER} and count as wrong"
                 )
     if problems:
         raise RecordError(
@@ -168,7 +168,7 @@ def _read_run_rows(task: Task, one: Finished) -> list[SubmittedRow]:
     # Read only these two columns: neither gold answers nor scores are used.
     table = rows_of(read_rows(path, one.predictions), task.name)
     if not table.num_rows:
-        raise RecordError(f"{path}: no prediction of {task.name}; run its stage again")
+        raise RecordError(f"{path}: has no predictions for {task.name}; run its stage again")
     ids, answers = table["instance_id"].to_pylist(), table["prediction"].to_pylist()
     rows: list[SubmittedRow] = []
     for instance, answer in zip(ids, answers, strict=True):
@@ -249,14 +249,14 @@ def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: lis
     notes = list(notes)
     if chosen.left_out:
         notes.append(
-            f"{len(chosen.left_out):,} planned runs took no part, since not all of their seeds are "
-            "finished"
+            f"{len(chosen.left_out):,} planned runs were not considered, because not all of their "
+            "seeds are finished"
         )
-    unsaid = sum(submitted.rules is None for submitted in chosen.submitted)
-    if unsaid:
+    without_rules = sum(submitted.rules is None for submitted in chosen.submitted)
+    if without_rules:
         notes.append(
-            f"{unsaid} of the records are from before records said under which rules they were "
-            "made; by what they say of their training they keep the rules"
+            f"{without_rules} of the records come from a version that did not record its study's "
+            "rules; their training data and settings satisfy the rules"
         )
     fidelity = transfer_config(study).training_for(wish.dataset).fidelity.scoring
     option = "" if fidelity == "default" else f" --fidelity {fidelity}"
