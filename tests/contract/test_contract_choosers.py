@@ -124,7 +124,7 @@ def test_an_incomplete_selector_does_not_choose(
 @pytest.mark.parametrize(
     ("by", "problem"),
     [
-        ("random", "ranks no source before another"),
+        ("random", "does not rank sources"),
         ("warmup_drop", "defined for the families decoder, encoder_decoder"),
     ],
 )

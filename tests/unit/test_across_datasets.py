@@ -209,7 +209,7 @@ def test_selectors_rank_sources_of_other_datasets() -> None:
         ({"pairs": "all", "algorithms": ["multitask"]}, "multitask trains source and target tog"),
         (
             {"pairs": "all", "multi_source": {"mode": "auto"}},
-            "multi_source.mode: found 'auto', and some of the pairs are of two datasets",
+            "multi_source.mode: found 'auto', but some pairs combine two datasets",
         ),
         ({"targets": ["Tickets/intent"], "sources": ["Tickets/intent"]}, "leave no source"),
         ({"rules": "challenge", "pairs": "all"}, "Friends"),

@@ -160,7 +160,7 @@ def test_a_choice_does_not_wait_for_controls() -> None:
     [
         ({"controls": ["shuffled"]}, "shuffled_source"),
         ({"controls": ["self_transfer", "self_transfer"]}, "duplicates"),
-        ({"seeds": 3, "baseline_seeds": [0, 1]}, "lacks 2 of seeds"),
+        ({"seeds": 3, "baseline_seeds": [0, 1]}, "does not contain 2 of seeds"),
     ],
 )
 def test_what_cannot_be_is_refused(keys: dict[str, Any], said: str) -> None:

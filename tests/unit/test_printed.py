@@ -127,7 +127,7 @@ def test_a_table_of_one_s_own_is_written_and_read_back(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), path)
     with pytest.raises(RecordError, match=r"scores\.parquet: not a table of tasktransfer"):
         read_frame(path, columns)
-    with pytest.raises(RecordError, match=r"none\.parquet: cannot be read.*make it again"):
+    with pytest.raises(RecordError, match=r"none\.parquet: cannot be read.*; run `tasktransfer"):
         read_frame(tmp_path / "none.parquet", columns)
 
 

@@ -102,8 +102,8 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
     ("entry", "said"),
     [
         ({"model": "nobody"}, "prompted[0].model: unknown model 'nobody'"),
-        ({"model": "tiny-bert"}, "is an encoder, which writes nothing"),
-        ({"model": "gpt", "endpoint": "http://h/v1"}, "is one of models too"),
+        ({"model": "tiny-bert"}, "is an encoder, which cannot be prompted"),
+        ({"model": "gpt", "endpoint": "http://h/v1"}, "is also in models"),
         ({"model": "gpt", "shots": -1}, "prompted[0].shots"),
         ({"model": "gpt", "shots": [1, 1]}, "duplicates"),
         ({"model": "gpt", "limit_test": 0}, "prompted[0].limit_test"),
@@ -121,7 +121,7 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
         ({"model": "far", "endpoint": "http://[::1/v1"}, "has no host"),
         ({"model": "far", "endpoint": "http:///v1"}, "has no host"),
         ({"model": "far", "endpoint": "http://bücher/v1"}, "prompted[0].endpoint"),
-        ({"model": "gpt", "thinking_tokens": 9}, "runs here"),
+        ({"model": "gpt", "thinking_tokens": 9}, "runs on this machine"),
         ({"model": "far", "endpoint": "http://h/v1", "thinking_tokens": -1}, "thinking_tokens"),
     ],
 )
@@ -131,7 +131,7 @@ def test_slips_are_told_with_key_and_remedy(entry: dict[str, Any], said: str) ->
 
 def test_two_entries_by_one_name_ask_the_same_model() -> None:
     twice = [{"model": "gpt", "shots": 1}, {"model": "gpt", "shots": [2, 1]}]
-    assert "asked with 1 shots by prompted[0] too" in refusal({**ASKED, "prompted": twice})
+    assert "with 1 shots is also in prompted[0]" in refusal({**ASKED, "prompted": twice})
     other = [{"model": "gpt", "shots": 1}, {"model": "gpt", "shots": 2, "chat": "no"}]
     assert "another endpoint" in refusal({**ASKED, "prompted": other})
     assert "none is trained" in refusal({**ASKED, "prompted": [], "models": [GPT]})

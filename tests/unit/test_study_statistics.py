@@ -166,7 +166,7 @@ def test_damaged_input_is_named(tables: Path) -> None:
         compute(tables, tables.parent)
     (tables / "overlap_data.parquet").unlink()
     (tables / "deltas.parquet").write_bytes(b"PAR1")
-    with pytest.raises(RecordError, match=r"deltas\.parquet: cannot be read.*collect again"):
+    with pytest.raises(RecordError, match=r"deltas\.parquet: cannot be read.*collect` again"):
         compute(tables, tables.parent)
 
 
@@ -182,4 +182,4 @@ def test_the_command_prints_a_line_per_table(
     assert printed.rstrip().endswith("seconds")
     (tables / "runs.parquet").unlink()
     assert main(["statistics", "--config", str(config)]) == RecordError.exit_code
-    assert "collect again" in capsys.readouterr().err
+    assert "run `tasktransfer collect` again" in capsys.readouterr().err

@@ -280,8 +280,11 @@ def read_tables(
         RecordError: a table is missing or damaged.
     """
     frames: dict[str, pd.DataFrame] = {}
+    steps = (f"`tasktransfer {step} {study.arguments()}`" for step in ("collect", "statistics"))
+    remedy = f"run {' and '.join(steps)} again"
     for name, described in columns.items():
-        frames[name], metadata = read_frame(Path(study.tables, f"{name}.parquet"), described)
+        path = Path(study.tables, f"{name}.parquet")
+        frames[name], metadata = read_frame(path, described, remedy)
     return frames, metadata
 
 

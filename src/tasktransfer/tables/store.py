@@ -31,6 +31,9 @@ Column = tuple[str, pa.DataType, str]
 """Name, type, meaning."""
 Columns = Sequence[Column]
 
+REMEDY = "run `tasktransfer collect` and `tasktransfer statistics` again"
+"""Remedy for a table that cannot be read, unless a caller gives its own."""
+
 _FOOTER_KEY = b"tasktransfer"
 
 
@@ -83,9 +86,7 @@ def write_arrow(path: Path, table: pa.Table, metadata: Metadata | None) -> None:
         pq.write_table(table.replace_schema_metadata(footer), part, compression="zstd")
 
 
-def read_frame(
-    path: Path, columns: Columns, remedy: str = "make it again"
-) -> tuple[pd.DataFrame, Metadata]:
+def read_frame(path: Path, columns: Columns, remedy: str = REMEDY) -> tuple[pd.DataFrame, Metadata]:
     """Read a table that ``write_frame`` wrote.
 
     Raises:
@@ -107,7 +108,7 @@ def read_frame(
         raise RecordError(f"{path}: its footer is damaged: {error}; {remedy}") from error
 
 
-def read_statistic_frame(path: Path, remedy: str = "make it again") -> pd.DataFrame:
+def read_statistic_frame(path: Path, remedy: str = REMEDY) -> pd.DataFrame:
     """Read a table whose columns depend on the study.
 
     Raises:

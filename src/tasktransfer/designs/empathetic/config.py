@@ -124,7 +124,7 @@ class EmpatheticModel(ModelConfig):
         if checkpoint is not None and (checkpoint == BUILT) != (architecture is not None):
             wanted = "give one" if architecture is None else "remove it, or write checkpoint: built"
             raise ValueError(
-                f"goes with checkpoint: built, and the checkpoint is {checkpoint!r}: {wanted}"
+                f"belongs to checkpoint: built, but the checkpoint is {checkpoint!r}: {wanted}"
             )
         return architecture
 

@@ -41,8 +41,9 @@ FINISHED: dict[str, Callable[[Sums], Sums]] = {
 def make_statistics(study: Study) -> None:
     """Compute the statistics from the collected tables, and write them."""
     folder = Path(study.tables)
-    rows, metadata = read_frame(folder / "rows.parquet", columns.ROWS, "collect again")
-    scores, _ = read_frame(folder / "measured.parquet", columns.MEASURED, "collect again")
+    remedy = f"run `tasktransfer collect {study.arguments()}` again"
+    rows, metadata = read_frame(folder / "rows.parquet", columns.ROWS, remedy)
+    scores, _ = read_frame(folder / "measured.parquet", columns.MEASURED, remedy)
     frames = statistics(rows, judged_once(scores))
     for name, frame in frames.items():
         write_frame(folder / f"{name}.parquet", frame, columns.STATISTICS[name], metadata)

@@ -102,11 +102,11 @@ class Rated:
 def make_statistics(study: Study) -> None:
     """Compute the statistics from the collected tables, and write them."""
     folder = Path(study.tables)
+    remedy = f"run `tasktransfer collect {study.arguments()}` again"
     frames = {}
     for name in ("ratings", "items", "few_shot", "choices"):
-        frames[name], metadata = read_frame(
-            folder / f"{name}.parquet", columns.TABLES[name], "collect again"
-        )
+        path = folder / f"{name}.parquet"
+        frames[name], metadata = read_frame(path, columns.TABLES[name], remedy)
     sets, domains = (metadata.order.get(kind, ()) for kind in ("set", "domain"))
     for name, frame in statistics(**frames, sets=sets, domains=domains).items():
         write_frame(folder / f"{name}.parquet", frame, columns.STATISTICS[name], metadata)

@@ -132,7 +132,8 @@ def fit_of(run: Run) -> Fit:
 
 def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
     """Read a table that ``collect`` wrote."""
-    return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name])
+    remedy = f"run `tasktransfer collect {study.arguments()}` again"
+    return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name], remedy)
 
 
 def _make_metadata(collected: Collected) -> Metadata:

@@ -107,7 +107,8 @@ def write_statistics(study: Study) -> None:
 
 def read_statistics(study: Study, name: str) -> pd.DataFrame:
     """Read a table that ``write_statistics`` wrote."""
-    return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name])[0]
+    remedy = f"run `tasktransfer statistics {study.arguments()}` again"
+    return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name], remedy)[0]
 
 
 # --- intervals ----------------------------------------------------------------------------------

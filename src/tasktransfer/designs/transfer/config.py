@@ -87,7 +87,7 @@ def _order_algorithms(names: tuple[str, ...]) -> tuple[str, ...]:
 class TransferConfig(CommonConfig):
     """A validated transfer study."""
 
-    data: TransferData = Field(default=TransferData(), description="which dialogues are studied")
+    data: TransferData = Field(default=TransferData(), description="dialogues of the study")
     training: TransferTraining = Field(
         default=TransferTraining(), description="hyperparameters (paper, Appendix B)"
     )
@@ -158,11 +158,9 @@ class TransferConfig(CommonConfig):
         "null: within each dataset, unless sources or targets are given",
     )
     sources: Patterns | None = Field(
-        default=None, description="tasks of any datasets that are transferred from, as Dataset/*"
+        default=None, description="source tasks from any datasets, as Dataset/*"
     )
-    targets: Patterns | None = Field(
-        default=None, description="tasks of any datasets that are transferred to"
-    )
+    targets: Patterns | None = Field(default=None, description="target tasks from any datasets")
     allow_leaks: Annotated[tuple[Leak, ...], LIST, DISTINCT] = Field(
         default=(),
         description="'Source > Target': pairs of datasets in which the source may train on test "
@@ -328,7 +326,7 @@ class TransferConfig(CommonConfig):
 def _find_idle_study(models: Sequence[TransferModel]) -> Iterator[Problem]:
     """Yield a problem if the study neither trains nor prompts a model."""
     if not any(model.trained for model in models):
-        message = "none is trained, and prompted asks none: leave out trained: false, or ask one"
+        message = "none is trained or prompted: remove trained: false, or add one to prompted"
         yield Problem("models", message)
 
 
@@ -338,7 +336,7 @@ def _find_missing_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Problem
             yield Problem(
                 f"datasets.{dataset.name}",
                 "has no pair of a source and another task as its target: name two tasks or more, "
-                "or ask for algorithms: [baseline] only",
+                "or set algorithms: [baseline]",
             )
 
 
@@ -351,13 +349,13 @@ def _find_race_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
         )
     if parts.get("controls"):
         yield Problem(
-            "racing", "cannot be combined with controls, which every pair has: name none of them"
+            "racing", "cannot be combined with controls, which run for every pair: remove one"
         )
     if "multi_source" in parts and parts["multi_source"].mode == "auto":
         yield Problem(
             "racing",
-            "cannot be combined with multi_source.mode: auto, which chooses from all pairs: name "
-            "the sources, or race without",
+            "cannot be combined with multi_source.mode: auto, which chooses from all pairs: set "
+            "mode to named or off, or remove racing",
         )
 
 
@@ -368,8 +366,8 @@ def _find_missing_baseline_seeds(
     if missing:
         yield Problem(
             "baseline_seeds",
-            f"lacks {', '.join(missing)} of seeds: add it, since transfers start from the "
-            "baselines of their own seeds",
+            f"does not contain {', '.join(missing)} of seeds: add it, because transfers start from "
+            "the baselines of their own seeds",
         )
 
 
@@ -380,7 +378,7 @@ def _find_budget_problems(
     if training.recipe and switches_of(training.fidelity)[0] != "default":
         yield Problem(
             "training.recipe",
-            "cannot be combined with fidelity: paper or tlidb, which train as they did: remove one",
+            "cannot be combined with fidelity: paper or tlidb, which have their own: remove one",
         )
     if training.updates is not None:
         for key in ("epochs", "min_updates"):
@@ -408,7 +406,7 @@ def _rate_without_heads(
     ):
         yield Problem(
             "training.head_learning_rate",
-            "changes nothing, as no encoder is trained, and other families answer in text: "
+            "has no effect, because no encoder is trained and other families have no heads: "
             "remove it",
         )
 

@@ -132,7 +132,8 @@ class TransferModel(ModelConfig):
         family = info.data.get("family", "encoder")
         if family != "encoder" and reads != "pooler":
             raise ValueError(
-                f"found {reads!r}, and the family is {family}, which answers in text: remove it"
+                f"found {reads!r}, but the family is {family}, and only encoders have heads: "
+                "remove it"
             )
         return reads
 

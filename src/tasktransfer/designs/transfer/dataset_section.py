@@ -20,7 +20,7 @@ from tasktransfer.designs.names import AnyTaskName, AnyTaskNames, TaskNames, tas
 class Pair(Section):
     """A source and its target."""
 
-    source: AnyTaskName = Field(description="the task that is trained first or jointly")
+    source: AnyTaskName = Field(description="task to train on first or jointly")
     target: AnyTaskName = Field(description="the evaluated task")
 
 
@@ -34,7 +34,7 @@ class PairsSection(Section):
         default=ALL, description="target tasks, or all: every task in tasks"
     )
     pairs: Annotated[tuple[Pair, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
-        default=None, description="instead of sources x targets"
+        default=None, description="source and target pairs, instead of all sources with all targets"
     )
 
 
@@ -96,7 +96,7 @@ def _list_dataset_problems(name: str, value: Any) -> list[tuple[str, str]]:
     It is either a declaration that cannot be read, or not a declaration.
     """
     if not is_declaration(value):
-        hint = nearest(name, DATASETS) or " (give files, and it is a dataset of your own)"
+        hint = nearest(name, DATASETS) or " (for a dataset of your own, give its files)"
         listed = ", ".join(DATASETS)
         return [(f".{name}", f"unknown dataset {show(name)}{hint}; expected one of {listed}")]
     declared = {key: of for key, of in value.items() if key not in PairsSection.model_fields}

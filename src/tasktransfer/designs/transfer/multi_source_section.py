@@ -100,7 +100,7 @@ def multi_source_problems(
         yield from _check_named_target(item, datasets, at("multi_source.named", index))
     if section.mode == "named" and not section.named:
         yield Problem(
-            "multi_source.named", "is empty though mode is named: name a target, or use off"
+            "multi_source.named", "is empty though mode is named: add a target, or set mode to off"
         )
     if section.mode != "off" and algorithms and not section.transfers(algorithms):
         yield Problem(
@@ -131,16 +131,16 @@ def chooser_problems(
         return
     problem = None
     if name == "random":
-        problem = "which ranks no source before another: name another selector"
+        problem = "which does not rank sources: name another selector"
     elif name not in selectors:
-        problem = "which selectors does not name: add it there"
+        problem = "which is not in selectors: add it there"
     elif families.isdisjoint(SELECTORS[name].families):
         problem = (
-            f"which is defined for the families {', '.join(SELECTORS[name].families)}, and no "
-            "model of these is trained: name another selector"
+            f"which is defined for the families {', '.join(SELECTORS[name].families)}, but the "
+            "study trains no model of these: name another selector"
         )
     if problem:
-        yield Problem("multi_source.choose_by", f"found {show(name)}, {problem}, or choose by dev")
+        yield Problem("multi_source.choose_by", f"found {show(name)}, {problem}, or use dev")
 
 
 def _check_named_target(
@@ -175,11 +175,11 @@ def _check_requested_counts(
         yield Problem(
             "multi_source.targets_per_dataset",
             f"found {section.targets_per_dataset}, but {dataset.name} has {len(targets)} targets: "
-            "ask for fewer",
+            "give a smaller number",
         )
     if section.sources_per_target > most:
         yield Problem(
             "multi_source.sources_per_target",
-            f"found {section.sources_per_target}, but a target of {dataset.name} has {most} "
-            "sources at most: ask for fewer",
+            f"found {section.sources_per_target}, but a target of {dataset.name} has at most "
+            f"{most} sources: give a smaller number",
         )

@@ -110,13 +110,13 @@ def refused_together(
     if joint := [name for name in algorithms if name in JOINT]:
         yield Problem(
             "algorithms",
-            f"{', '.join(joint)} trains source and target together, and some of the pairs are of "
-            "two datasets: use [baseline, pretrain_finetune], or sources of the target's dataset",
+            f"{', '.join(joint)} trains source and target together, but some pairs combine two "
+            "datasets: use [baseline, pretrain_finetune], or sources of the target's dataset",
         )
     if mode != "off":
         yield Problem(
             "multi_source.mode",
-            f"found {show(mode)}, and some of the pairs are of two datasets: use off",
+            f"found {show(mode)}, but some pairs combine two datasets: set it to off",
         )
 
 

@@ -112,24 +112,24 @@ def prompted_problems(
         path = at("prompted", index)
         known = named.get(entry.model)
         if entry.endpoint is None and known is None:
-            hint = "name it in models, with trained: false if it is only asked, or give an endpoint"
+            hint = "add it to models, with trained: false to only prompt it, or give an endpoint"
             yield Problem(at(path, "model"), unknown("model", entry.model, tuple(named), hint))
         if entry.endpoint is not None and known is not None:
             yield Problem(
                 at(path, "model"),
-                f"{entry.model!r} is one of models too, which run here: give what the endpoint "
-                "serves another name, and `served` for the endpoint's own",
+                f"{entry.model!r} is also in models, which run on this machine: give the "
+                "endpoint's model another name here, and its name at the endpoint as `served`",
             )
         if entry.endpoint is None and known is not None and known.family == "encoder":
             yield Problem(
                 at(path, "model"),
-                f"{entry.model!r} is an encoder, which writes nothing and cannot be asked: name a "
-                "decoder or encoder_decoder",
+                f"{entry.model!r} is an encoder, which cannot be prompted: name a decoder or "
+                "encoder_decoder",
             )
         if entry.endpoint is None and entry.thinking_tokens is not None:
             yield Problem(
                 at(path, "thinking_tokens"),
-                f"{entry.model!r} runs here, where no thoughts are read: remove it",
+                f"{entry.model!r} runs on this machine, and only endpoints support it: remove it",
             )
         same = (
             *(entry.endpoint, entry.served, entry.max_length),
@@ -146,5 +146,5 @@ def prompted_problems(
         for shots in entry.shots:
             earlier = asked.setdefault((entry.model, shots), index)
             if earlier != index:
-                message = f"{entry.model!r} is asked with {shots} shots by prompted[{earlier}] too"
+                message = f"{entry.model!r} with {shots} shots is also in prompted[{earlier}]"
                 yield Problem(path, f"{message}: remove one of the two")

@@ -302,8 +302,8 @@ class _FileReader:
                 self.file,
                 None,
                 "missing-id",
-                f"{sum(missing.values()):,} of {len(self.task.row_ids):,} rows are missing, so their "
-                f"instances are not scored; the first is {excerpt(next(iter(missing)))}",
+                f"{sum(missing.values()):,} of {len(self.task.row_ids):,} rows are missing, so "
+                f"their instances are not scored; the first is {excerpt(next(iter(missing)))}",
             )
             return
         for name, count in missing.items():

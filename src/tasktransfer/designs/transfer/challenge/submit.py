@@ -134,8 +134,8 @@ def _build_members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[s
             invalid = sum(value == NO_ANSWER for _, value in rows)
             if invalid:
                 notes.append(
-                    f"{name}: {invalid:,} of {len(rows):,} answers are not labels; they are written "
-                    f"as {NO_ANSWER} and count as wrong"
+                    f"{name}: {invalid:,} of {len(rows):,} answers are not labels; they are "
+                    f"written as {NO_ANSWER} and count as wrong"
                 )
     if problems:
         raise RecordError(

@@ -142,7 +142,7 @@ def read_tables(folder: Path) -> tuple[Tables, Metadata]:
     collections: list[Metadata] = []
     for name, described in columns.TABLES.items():
         frames[name], metadata = read_frame(
-            folder / f"{name}.parquet", described, remedy="collect again"
+            folder / f"{name}.parquet", described, remedy="run `tasktransfer collect` again"
         )
         collections.append(metadata)
     if any(other != collections[0] for other in collections):

@@ -50,7 +50,8 @@ LABELS = {
 def read(study: Study) -> tuple[Mapping[str, pd.DataFrame], Metadata]:
     """Read every table of the study."""
     results = read_results(study.tables)
-    resources, _ = read_frame(Path(study.tables, "resources.parquet"), RESOURCES, "collect again")
+    remedy = f"run `tasktransfer collect {study.arguments()}` again"
+    resources, _ = read_frame(Path(study.tables, "resources.parquet"), RESOURCES, remedy)
     frames = {**frames_in(results), "resources": resources}
     config = transfer_config(study)
     more = {
