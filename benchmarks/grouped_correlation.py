@@ -15,8 +15,8 @@ import numpy as np
 from tasktransfer.stats.grouped_correlation import (
     Model,
     Over,
-    correlation_over,
-    grouped_correlation,
+    compute_correlation,
+    compute_grouped_correlation,
 )
 from tasktransfer.stats.resampling import Floats
 
@@ -61,8 +61,8 @@ def main() -> None:
             studies = [drawn(random, size, correlations) for _ in range(asked.studies)]
             worlds = [drawn(random, (MANY, *size[1:]), correlations) for _ in range(3)]
             for over in OVERS:
-                truth = float(np.mean([correlation_over(world, over) for world in worlds]))
-                told = [grouped_correlation(study, over) for study in studies]
+                truth = float(np.mean([compute_correlation(world, over) for world in worlds]))
+                told = [compute_grouped_correlation(study, over) for study in studies]
                 held = np.mean([one.low <= truth <= one.high for one in told])
                 row = (", ".join(map(str, size)), *correlations, over, round(truth, 2))
                 print("|", " | ".join(map(str, row)), f"| {100 * held:.0f} |", flush=True)

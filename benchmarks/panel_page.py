@@ -17,7 +17,7 @@ import pandas as pd
 
 from tasktransfer.designs.panel.statistics import rated_sets
 from tasktransfer.metrics.measures import spearman
-from tasktransfer.stats.clustered import spearman_draws
+from tasktransfer.stats.clustered import resample_spearman
 
 METHODS = ("panel", "panel-mean", "single", "twin", "single-leaky", "twin-leaky", "untrained")
 LOOKED_AT = {"Persona_Zhao", "DailyDialog_Gupta"}
@@ -95,7 +95,7 @@ def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
         for (method, domain), given in one.given.items():
             if not domain:
                 values = next(iter(given.values()))
-                told = spearman(values, one.gold), spearman_draws(values, one.gold, one.weights)
+                told = spearman(values, one.gold), resample_spearman(values, one.gold, one.weights)
                 moved.setdefault(method, {})[one.name] = told
     print(
         "\nmeans over sets, differences [95 % interval over contexts]: all; without those two sets"

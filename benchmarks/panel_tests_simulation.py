@@ -5,7 +5,7 @@
 Responses to one context share a part of their ratings, for human raters and for models. For several
 numbers of contexts and responses, prints the fraction of studies with p <= 0.05 although there is
 no difference (target: 5 %). The tests are Williams' test, which treats all items as independent,
-and resampling of contexts (``stats.clustered.paired_difference``). The default takes about three
+and resampling of contexts (``stats.clustered.compare_raters``). The default takes about three
 minutes on one core.
 """
 
@@ -16,8 +16,8 @@ import sys
 import numpy as np
 
 from tasktransfer.metrics.measures import spearman
-from tasktransfer.stats.clustered import paired_difference, williams
-from tasktransfer.stats.draws import unit_weights
+from tasktransfer.stats.clustered import compare_raters, compute_williams_test
+from tasktransfer.stats.draws import sample_unit_weights
 
 SIZES = ((60, 5), (147, 2), (100, 5))
 SHARED = 0.5
@@ -31,13 +31,13 @@ def main(studies: int = 2000) -> None:
     for contexts, responses in SIZES:
         random = np.random.default_rng([7, contexts, responses])
         of_item = np.repeat(np.arange(contexts), responses)
-        weights = unit_weights("simulated", f"{contexts}", contexts)[:, of_item]
+        weights = sample_unit_weights("simulated", f"{contexts}", contexts)[:, of_item]
         found = np.zeros(2)
         for _ in range(studies):
             people, one, other = study(random, contexts, responses)
             r = spearman(one, people), spearman(other, people), spearman(one, other)
-            p = paired_difference(one, other, people, weights, contexts)[3]
-            found += (williams(*r, len(people))[1] <= 0.05, p <= 0.05)
+            p = compare_raters(one, other, people, weights, contexts)[3]
+            found += (compute_williams_test(*r, len(people))[1] <= 0.05, p <= 0.05)
         rates = 100 * found / studies
         print(f"{contexts:4} contexts x {responses}: {rates[0]:5.1f} {rates[1]:5.1f}", flush=True)
 

@@ -20,7 +20,7 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from simulated_studies import Matrix, no_trend
-from tasktransfer.stats.best_fit import best_fit
+from tasktransfer.stats.best_fit import fit_line
 
 SPREADS = {
     "targets differ": {"of_targets": 2.0, "of_sources": 0.3, "of_cells": 0.7},
@@ -50,10 +50,10 @@ def _independent(cells: Matrix, role: str) -> bool:
 
 
 def _by_task(cells: Matrix, role: str) -> bool:
-    fit = best_fit(cells.logarithm(role), cells.deltas, *cells.names)
+    fit = fit_line(cells.logarithm(role), cells.deltas, *cells.names)
     if fit is None:
         return False
-    low, high = fit.slope_interval()
+    low, high = fit.compute_slope_interval()
     return not low <= 0 <= high
 
 

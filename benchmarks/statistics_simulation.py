@@ -50,9 +50,14 @@ from simulated_studies import (
 )
 from tasktransfer.designs.transfer.statistics.cells import MARKED
 from tasktransfer.designs.transfer.statistics.controls import BEATS, EXPLAINED
-from tasktransfer.stats.bootstrap import Confidence, Estimate, confidence_of_mean, confidences
-from tasktransfer.stats.chosen import half_width, heldout
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.bootstrap import (
+    Confidence,
+    Estimate,
+    compute_confidences,
+    compute_mean_confidence,
+)
+from tasktransfer.stats.chosen import compute_heldout, simulate_half_width
+from tasktransfer.stats.false_discovery import compute_q_values
 
 TASKS = 10
 SOURCES = 6
@@ -94,7 +99,7 @@ def _both_draws(
         if place < old:
             estimates[0].append(by_instance(study))
         estimates[1].append(by_dialogue(study))
-    return confidences(estimates[0]), confidences(estimates[1])
+    return compute_confidences(estimates[0]), compute_confidences(estimates[1])
 
 
 def rules(count: int = 20_000) -> None:
@@ -115,7 +120,7 @@ def rules(count: int = 20_000) -> None:
         planted = [judge(study) for study in studies(regime, some, chance)]
         without = studies(replace(regime, gain=0.0), some, chance)
         nothing = [judge(study) for study in without]
-        for name, rule in (("w^1.5", confidences), ("Welch", welch_satterthwaite)):
+        for name, rule in (("w^1.5", compute_confidences), ("Welch", welch_satterthwaite)):
             sure, null = rule(planted), rule(nothing)
             width = np.median([one.high - one.low for one in sure])
             small = ", ".join(f"{_below(null, level):.2f}" for level in (0.05, 0.01, 0.001))
@@ -143,12 +148,12 @@ def few(count: int = 600) -> None:
         scores, deltas = [], []
         for study in studies(sized, count, chance):
             alone = judge.trained(study.test, study.baseline)
-            scores.append(confidence_of_mean(alone, judge.units(study.test)))
+            scores.append(compute_mean_confidence(alone, judge.units(study.test)))
             deltas.append(judge(study))
         print(
             f"{number} | {'skewed' if skewed else '1 to 60'} | {regime.correlation:g} | "
             f"{100 * level:g} | {regime.name} | {_covered(scores, 100 * level):.1f} | "
-            f"{_covered(confidences(deltas), 100 * regime.gain):.1f}   ({count} studies)",
+            f"{_covered(compute_confidences(deltas), 100 * regime.gain):.1f}   ({count} studies)",
             flush=True,
         )
 
@@ -179,9 +184,11 @@ def baselines(count: int = 2000) -> None:
             judge, sure, null = Judge(sized), {}, {}
             for number in (5, 20):
                 more = replace(sized, baselines=number)
-                sure[number] = confidences([judge(one) for one in studies(more, count, chance)])
+                sure[number] = compute_confidences(
+                    [judge(one) for one in studies(more, count, chance)]
+                )
                 without = studies(replace(more, gain=0.0), count, chance)
-                null[number] = confidences([judge(one) for one in without])
+                null[number] = compute_confidences([judge(one) for one in without])
             widths = {
                 number: np.median([one.high - one.low for one in those])
                 for number, those in sure.items()
@@ -203,7 +210,7 @@ def heatmaps(count: int = 200) -> None:
             began = time.perf_counter()
             chance = np.random.default_rng([5, place, helpful])
             p = [heatmap(regime, TASKS, chance, helpful=helpful) for _ in range(count)]
-            q = np.array([false_discovery(one.ravel()).reshape(one.shape) for one in p])
+            q = np.array([compute_q_values(one.ravel()).reshape(one.shape) for one in p])
             marked, wrong = q <= MARKED, (q <= MARKED)[:, :, helpful:]
             share = wrong.sum(axis=(1, 2)) / np.maximum(1, marked.sum(axis=(1, 2)))
             print(
@@ -255,8 +262,8 @@ def top1(count: int = 1500) -> None:
             means, held = [], []
             for _ in range(count):
                 study = [top1_target(sources, seeds, luck, chance) for _ in range(targets)]
-                means.append(np.mean([heldout(one.halves).mean() for one in study]))
-                held.append(abs(means[-1]) <= half_width(study, chance, 400))
+                means.append(np.mean([compute_heldout(one.halves).mean() for one in study]))
+                held.append(abs(means[-1]) <= simulate_half_width(study, chance, 400))
             print(
                 f"{sources}, {targets}, {seeds} | {luck:g} | {np.mean(means):+.3f}, "
                 f"{np.std(means) / count**0.5:.3f} | {100 * np.mean(held):.1f}   ({count} studies)",

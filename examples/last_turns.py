@@ -157,12 +157,14 @@ def order_of(study: Study) -> Mapping[str, Sequence[str]]:
 
 
 def statistics(study: Study) -> None:
-    from tasktransfer.stats.cells import cells, gathered
+    from tasktransfer.stats.cells import build_cell_table, gather_cells
 
     _, metadata = read_tables(study, build_common_columns(ABOUT))
-    told = gathered(scored_runs(study))
+    told = gather_cells(scored_runs(study))
     names = ["task", "model", "turns"]
-    table = cells(told, names, {WHOLE: {"turns": WHOLE}}, lambda _, against: against or None)
+    table = build_cell_table(
+        told, names, {WHOLE: {"turns": WHOLE}}, lambda _, against: against or None
+    )
     table["p"] = table["p"].where(table["against"] != "")
     write_frame(Path(study.tables, "cells.parquet"), cast_columns(table, CELLS), CELLS, metadata)
 
@@ -170,13 +172,13 @@ def statistics(study: Study) -> None:
 def scored_runs(study: Study) -> Iterator[tuple[tuple[str, ...], int, Scored]]:
     """Yield the cell, the seed and the test scores of every finished run."""
     from tasktransfer.results.rows import rows_beside, rows_of
-    from tasktransfer.stats.cells import of_answers
+    from tasktransfer.stats.cells import score_answers
 
     for run in study.plan.runs:
         stage, task = run.stages[-1], get_task(run.about["dataset"], run.about["task"])
         if is_whole(study, stage):
             rows = rows_of(rows_beside(Path(study.record(stage))), task.name)
-            yield (task.name, run.model, run.about["turns"]), run.seed, of_answers(rows, task)
+            yield (task.name, run.model, run.about["turns"]), run.seed, score_answers(rows, task)
 
 
 # --- what is shown ------------------------------------------------------------------------------

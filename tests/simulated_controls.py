@@ -15,7 +15,7 @@ from simulated_studies import Judge, Regime, draw_instances, trainings
 from tasktransfer.designs.transfer.statistics.controls import Over, verdict
 from tasktransfer.stats import bootstrap
 from tasktransfer.stats.bootstrap import Estimate
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.false_discovery import compute_q_values
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def verdicts(
             for place, other in enumerate((baseline, *of_target, shuffled)):
                 found = bootstrap.estimate(transfer, other, judge.units(test))
                 over[place].append(found)
-    sure = [bootstrap.confidences(estimates) for estimates in over]
-    q = [false_discovery([one.p for one in some]) for some in sure]
+    sure = [bootstrap.compute_confidences(estimates) for estimates in over]
+    q = [compute_q_values([one.p for one in some]) for some in sure]
     return [
         (
             kind,

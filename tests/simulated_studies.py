@@ -31,7 +31,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.metrics import Coded
 from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
-from tasktransfer.stats.chosen import Target, halved
+from tasktransfer.stats.chosen import Target, split_dialogues
 from tasktransfer.stats.draws import Units
 from tasktransfer.tasks.card import Task
 
@@ -220,7 +220,7 @@ class Judge:
 
     def units(self, test: Instances) -> Units:
         """Return the units that are resampled."""
-        return draws.single_instances(test.units.instances) if self.by_instance else test.units
+        return draws.make_instance_units(test.units.instances) if self.by_instance else test.units
 
     def trained(self, test: Instances, tallies: metrics.Sums) -> Trainings:
         """Return the scores of trainings, including those on resampled test sets."""
@@ -228,7 +228,9 @@ class Judge:
         return Trainings(
             tuple(range(len(tallies))),
             np.array([score(task, tally) for tally in tallies]),
-            draws.jackknifed_scores(units.summed(tallies), partial(metrics.score_of_sums, task)),
+            draws.compute_jackknife_scores(
+                units.sum_tally(tallies), partial(metrics.score_of_sums, task)
+            ),
         )
 
 
@@ -267,7 +269,7 @@ def heatmap(
             own = regime if source < helpful else without
             transfer = judge.trained(test, trainings(own, of_source, True, chance))
             estimates.append(bootstrap.estimate(transfer, baseline, judge.units(test)))
-    p = np.array([sure.p for sure in bootstrap.confidences(estimates)])
+    p = np.array([sure.p for sure in bootstrap.compute_confidences(estimates)])
     return p.reshape(tasks, tasks - 1)
 
 
@@ -292,7 +294,7 @@ def top1_target(
     scores = of_seed + dialogues**0.5 * (of_dialogue + of_both)
     deltas = scores[1:] - scores[0]
     deltas[0] += effect
-    firsts = halved(dialogues, chance)
+    firsts = split_dialogues(dialogues, chance)
     halves = np.stack(
         [deltas @ half.T / half.sum(axis=1) for half in (1.0 * firsts, 1.0 * ~firsts)]
     )

@@ -25,7 +25,7 @@ from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, REAL
 from tasktransfer.metrics.measures import spearman
 from tasktransfer.models.adapters import AdapterBank
 from tasktransfer.models.parts import lay_over
-from tasktransfer.stats.clustered import spearman_draws, williams
+from tasktransfer.stats.clustered import compute_williams_test, resample_spearman
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.ratings import share_of
 
@@ -176,7 +176,7 @@ def test_dialogues_left_by_the_leak_filter(rated: Mapping[str, list[Instance]]) 
 
 
 def test_williams_example() -> None:
-    t, p = williams(0.4, 0.5, 0.1, 103)
+    t, p = compute_williams_test(0.4, 0.5, 0.1, 103)
     assert t == pytest.approx(-0.891, abs=0.0005)
     assert p == pytest.approx(2 * stats.t.sf(0.891, 100), abs=0.001)
 
@@ -188,7 +188,7 @@ def test_williams_holds_its_level() -> None:
     common = random.normal(size=gold.shape)
     one, other = (gold + common + 1.5 * random.normal(size=gold.shape) for _ in range(2))
     ps = [
-        williams(spearman(a, g), spearman(b, g), spearman(a, b), 100)[1]
+        compute_williams_test(spearman(a, g), spearman(b, g), spearman(a, b), 100)[1]
         for g, a, b in zip(gold, one, other, strict=True)
     ]
     assert 0.035 <= np.mean(np.array(ps) < 0.05) <= 0.065
@@ -202,7 +202,7 @@ def test_spearman_equals_scipys_on_tied_data() -> None:
         assert spearman(x, y) == pytest.approx(wanted, abs=1e-12)
         drawn = random.integers(50, size=(20, 50))
         weights = np.stack([np.bincount(one, minlength=50) for one in drawn]).astype(np.float32)
-        for value, places in zip(spearman_draws(x, y, weights), drawn, strict=True):
+        for value, places in zip(resample_spearman(x, y, weights), drawn, strict=True):
             assert value == pytest.approx(stats.spearmanr(x[places], y[places]).statistic)
 
 

@@ -25,13 +25,13 @@ from simulated_studies import (
 from tasktransfer.stats.bootstrap import (
     Estimate,
     Trainings,
-    confidence,
-    confidence_of_mean,
-    confidences,
+    compute_confidence,
+    compute_confidences,
+    compute_mean_confidence,
     estimate,
 )
-from tasktransfer.stats.draws import Units, single_instances
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.draws import Units, make_instance_units
+from tasktransfer.stats.false_discovery import compute_q_values
 
 T_1, T_4 = 12.706204736432095, 2.7764451051977934
 """97.5 % quantiles of t with 1 and 4 degrees of freedom."""
@@ -51,14 +51,14 @@ def deltas(values: Sequence[float], drawn: Any = None, instances: int = 0) -> Es
     nothing = None if drawn is None else np.zeros_like(np.array(drawn))
     baseline = runs([0.0] * len(values), nothing)
     return estimate(
-        runs(values, drawn), baseline, single_instances(instances) if instances else None
+        runs(values, drawn), baseline, make_instance_units(instances) if instances else None
     )
 
 
 def test_seeds_alone_are_a_t_test() -> None:
     found = deltas([1.0, 3.0])
     assert (found.delta, found.standard_error) == (2.0, 1.0)
-    sure = confidence(found)
+    sure = compute_confidence(found)
     assert (sure.low, sure.high) == pytest.approx((2 - T_1, 2 + T_1))
     assert sure.p == pytest.approx(stats.ttest_1samp([1.0, 3.0], 0).pvalue)
     assert sure.degrees == pytest.approx(1)
@@ -78,9 +78,9 @@ def test_a_method_that_equals_its_baseline_differs_by_nothing_whichever_runs_are
     chance = np.random.default_rng(2)
     scores = [31.0, 12.0, 48.0, 52.0, 45.0]
     drawn = np.array(scores)[:, None] + chance.standard_normal((5, 200))
-    units = single_instances(40)
+    units = make_instance_units(40)
     found = estimate(runs(scores[:2], drawn[:2]), runs(scores, drawn), units)
-    sure = confidence(found)
+    sure = compute_confidence(found)
     assert (found.delta, found.seeds) == (0.0, 2)
     assert sure.p > 0.99
     # The other way round nothing changes but the sign.
@@ -89,7 +89,7 @@ def test_a_method_that_equals_its_baseline_differs_by_nothing_whichever_runs_are
 
 
 def test_without_a_shared_seed_there_is_no_difference() -> None:
-    for drawn, units in ((None, None), ([[1.0, 3.0], [2.0, 5.0]], single_instances(9))):
+    for drawn, units in ((None, None), ([[1.0, 3.0], [2.0, 5.0]], make_instance_units(9))):
         for more in (False, True):
             found = estimate(
                 runs([50.0, 54.0], drawn),
@@ -97,7 +97,7 @@ def test_without_a_shared_seed_there_is_no_difference() -> None:
                 units,
                 more_baselines=more,
             )
-            sure = confidence(found)
+            sure = compute_confidence(found)
             assert found.seeds == 0
             told = (found.delta, found.standard_error, sure.low, sure.high, sure.p, sure.degrees)
             assert all(math.isnan(value) for value in told)
@@ -121,7 +121,7 @@ def test_more_baselines_than_runs() -> None:
 def test_one_run_and_many_baselines_are_one_seed() -> None:
     found = estimate(runs([9.0]), runs([1.0, 2.0, 3.0]), more_baselines=True)
     assert found.seeds == 1
-    assert math.isnan(confidence(found).low)
+    assert math.isnan(compute_confidence(found).low)
 
 
 @pytest.mark.parametrize("pairing", [0.0, 0.8])
@@ -164,7 +164,7 @@ def test_the_bias_of_resampling_is_no_variance() -> None:
 def test_one_seed_speaks_of_its_test_set_alone() -> None:
     found = deltas([2.0], [[1.0, 3.0]], instances=10)
     assert found.parts == ((2.0, 9.0),)
-    assert confidence(found).degrees == pytest.approx(9)
+    assert compute_confidence(found).degrees == pytest.approx(9)
 
 
 def test_degrees_of_freedom_count_dialogues() -> None:
@@ -181,7 +181,7 @@ def test_seeds_that_agree_do_so_by_rounding() -> None:
 
 
 def test_one_seed_without_predictions_says_nothing() -> None:
-    sure = confidence(deltas([2.0]))
+    sure = compute_confidence(deltas([2.0]))
     assert all(math.isnan(value) for value in (sure.low, sure.high, sure.p, sure.degrees))
 
 
@@ -189,14 +189,14 @@ def test_one_seed_without_predictions_says_nothing() -> None:
 
 
 def test_one_part_is_a_plain_t_interval() -> None:
-    sure = confidence(Estimate(2.0, ((1.0, 4.0), (0.0, 99.0)), 5))
+    sure = compute_confidence(Estimate(2.0, ((1.0, 4.0), (0.0, 99.0)), 5))
     assert (sure.low, sure.high) == pytest.approx((2 - T_4, 2 + T_4))
     assert sure.p == pytest.approx(2 * stats.t.sf(2, 4))
     assert sure.degrees == pytest.approx(4)
 
 
 def test_few_seeds_widen_the_interval_by_their_share() -> None:
-    sure = confidence(Estimate(3.0, ((0.5, 4.0), (0.5, 1e9)), 5))
+    sure = compute_confidence(Estimate(3.0, ((0.5, 4.0), (0.5, 1e9)), 5))
     share, z = 0.5**1.5, 1.959963984540054
     reach = math.sqrt(z**2 + share * (T_4**2 - z**2))
     assert (sure.low, sure.high) == pytest.approx((3 - reach, 3 + reach))
@@ -207,27 +207,29 @@ def test_few_seeds_widen_the_interval_by_their_share() -> None:
 
 def test_p_and_interval_agree() -> None:
     found = [Estimate(delta, ((0.3, 4.0), (0.2, 50.0)), 5) for delta in np.linspace(-3, 3, 61)]
-    for sure in confidences(found):
+    for sure in compute_confidences(found):
         assert (sure.low <= 0 <= sure.high) == (sure.p >= 0.05)
 
 
 def test_tiny_p_are_found() -> None:
-    sure = confidence(Estimate(20.0, ((1.0, 2000.0),), 1))
+    sure = compute_confidence(Estimate(20.0, ((1.0, 2000.0),), 1))
     assert sure.p == pytest.approx(2 * stats.t.sf(20, 2000), rel=1e-6)
-    assert 0 < confidence(Estimate(90.0, ((1e-6, 1.0), (1e-6, 9.0)), 2)).p < 1e-4
+    assert 0 < compute_confidence(Estimate(90.0, ((1e-6, 1.0), (1e-6, 9.0)), 2)).p < 1e-4
 
 
 def test_no_variation_is_no_certainty() -> None:
-    equal, alike = confidences([Estimate(0.0, ((0.0, 4.0),), 5), Estimate(5.0, ((1e-30, 4.0),), 5)])
+    equal, alike = compute_confidences(
+        [Estimate(0.0, ((0.0, 4.0),), 5), Estimate(5.0, ((1e-30, 4.0),), 5)]
+    )
     assert (equal.low, equal.high, equal.p) == (0.0, 0.0, 1.0)
     assert math.isnan(alike.low)
     assert alike.p == 2 / 2**5
 
 
 def test_false_discovery_worked() -> None:
-    q = false_discovery([0.01, np.nan, 0.02, 0.03, 0.5])
+    q = compute_q_values([0.01, np.nan, 0.02, 0.03, 0.5])
     assert q == pytest.approx([0.04, np.nan, 0.04, 0.04, 0.5], nan_ok=True)
-    assert np.isnan(false_discovery([np.nan])).all()
+    assert np.isnan(compute_q_values([np.nan])).all()
 
 
 def test_welch_and_satterthwaite_are_the_two_sample_test() -> None:
@@ -252,7 +254,9 @@ SMALL = {regime.name: regime for regime in REGIMES}
 def test_a_planted_effect_is_covered(name: str) -> None:
     regime = replace(SMALL[name], dialogues=150)
     judge = Judge(regime)
-    sure = confidences([judge(one) for one in studies(regime, 400, np.random.default_rng(3))])
+    sure = compute_confidences(
+        [judge(one) for one in studies(regime, 400, np.random.default_rng(3))]
+    )
     true = 100 * regime.gain
     covered = np.mean([one.low <= true <= one.high for one in sure])
     # 400 studies: 95 % is off by 1.1 points; an interval of 90 % or 99 % fails.
@@ -262,7 +266,9 @@ def test_a_planted_effect_is_covered(name: str) -> None:
 @pytest.mark.parametrize("regime", DIALOGUES[4:], ids=lambda one: f"{one.name} {one.correlation}")
 def test_a_planted_effect_is_covered_where_dialogues_correlate(regime: Regime) -> None:
     judge = Judge(regime)
-    sure = confidences([judge(one) for one in studies(regime, 400, np.random.default_rng(8))])
+    sure = compute_confidences(
+        [judge(one) for one in studies(regime, 400, np.random.default_rng(8))]
+    )
     covered = np.mean([one.low <= 100 * regime.gain <= one.high for one in sure])
     assert 0.92 <= covered <= 0.98
 
@@ -291,7 +297,7 @@ def test_no_effect_is_rarely_marked() -> None:
     regime = Regime("none", 0.1, 1.0, gain=0.0, dialogues=100)
     chance = np.random.default_rng(4)
     p = np.array([heatmap(regime, 5, chance).ravel() for _ in range(15)])
-    q = np.array([false_discovery(row) for row in p])
+    q = np.array([compute_q_values(row) for row in p])
     assert np.mean(q <= 0.05) <= 0.05
     # The test has to be able to say no: about as many p below 0.05 as there should be.
     assert 0.01 <= np.mean(p <= 0.05) <= 0.08
@@ -300,28 +306,28 @@ def test_no_effect_is_rarely_marked() -> None:
 def test_a_large_effect_is_marked() -> None:
     regime = Regime("large", 0.05, 0.5, gain=0.25, dialogues=100)
     p = heatmap(regime, 4, np.random.default_rng(5), helpful=3)
-    assert (false_discovery(p.ravel()) <= 0.05).mean() > 0.8
+    assert (compute_q_values(p.ravel()) <= 0.05).mean() > 0.8
 
 
 def test_the_interval_of_a_mean_ends_where_its_scale_does() -> None:
     far = runs([10.0, 60.0])
-    sure = confidence_of_mean(far, None)
+    sure = compute_mean_confidence(far, None)
     assert 0 < sure.low < 1
     assert 99 < sure.high < 100
-    wide = confidence_of_mean(far, None, most=np.inf)
+    wide = compute_mean_confidence(far, None, most=np.inf)
     assert (wide.low, wide.high) == (0.0, pytest.approx(35 + T_1 * 25))
     assert sure.p == wide.p
 
 
 def test_the_interval_of_a_mean_is_of_its_logit() -> None:
     """Worked by hand: 80 of 100 is a logit of log 4, which moves by 1/16 a point."""
-    sure = confidence_of_mean(runs([79.0, 81.0]), None)
+    sure = compute_mean_confidence(runs([79.0, 81.0]), None)
     low, high = (1 / (1 + math.exp(-(math.log(4) + side * T_1 / 16))) for side in (-1, 1))
     assert (sure.low, sure.high) == pytest.approx((100 * low, 100 * high))
 
 
 def test_the_interval_of_a_correlation_is_of_fishers_z() -> None:
-    sure = confidence_of_mean(runs([55.0, 65.0]), None, least=-100)
+    sure = compute_mean_confidence(runs([55.0, 65.0]), None, least=-100)
     error = 0.05 / (1 - 0.6**2)
     low, high = (math.tanh(math.atanh(0.6) + side * T_1 * error) for side in (-1, 1))
     assert (sure.low, sure.high) == pytest.approx((100 * low, 100 * high))
@@ -329,8 +335,8 @@ def test_the_interval_of_a_correlation_is_of_fishers_z() -> None:
 
 
 def test_a_mean_at_the_end_of_its_scale_has_the_plain_interval() -> None:
-    units = single_instances(9)
-    sure = confidence_of_mean(runs([100.0, 100.0], np.full((2, 9), 100.0)), units)
+    units = make_instance_units(9)
+    sure = compute_mean_confidence(runs([100.0, 100.0], np.full((2, 9), 100.0)), units)
     assert math.isnan(sure.low)
-    below = confidence_of_mean(runs([0.0, 0.0]), None)
+    below = compute_mean_confidence(runs([0.0, 0.0]), None)
     assert (below.low, below.high) == (0.0, 0.0)

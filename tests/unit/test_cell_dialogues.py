@@ -22,7 +22,7 @@ from old_records import make_old
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.results.study import Study
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.false_discovery import compute_q_values
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_one_seed_is_never_significant(study: Study) -> None:
     assert alone["q"].isna().all()
     assert not alone["significant"].any()
     rest = found[(found["n_seeds"] == 3) & (found["n_sources"] == 1)]
-    assert rest["q"].tolist() == pytest.approx(false_discovery(rest["p"]).tolist())
+    assert rest["q"].tolist() == pytest.approx(compute_q_values(rest["p"]).tolist())
 
 
 def test_runs_are_compared_with_the_baselines_of_their_seeds_and_those_trained_beside(

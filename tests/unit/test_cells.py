@@ -36,7 +36,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.results.rows import rows_of
 from tasktransfer.results.study import Study
 from tasktransfer.stats import bootstrap, draws
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.false_discovery import compute_q_values
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_several_sources_are_adjusted_among_themselves(study: Study) -> None:
     found = cells(gather(study), RESULTS)
     for several in (True, False):
         family = found[(found["n_sources"] > 1) == several]
-        assert family["q"].tolist() == pytest.approx(false_discovery(family["p"]).tolist())
+        assert family["q"].tolist() == pytest.approx(compute_q_values(family["p"]).tolist())
     assert (found["significant"] == (found["q"] <= 0.05)).all()
     assert found["significant"].any()
     assert not found["significant"].all()

@@ -19,15 +19,15 @@ from tasktransfer.stats.cells import (
     Cell,
     Key,
     Scored,
-    cells,
-    gathered,
-    mean_of,
-    mean_over_test_sets,
-    of_rank_correlation,
-    of_tallies,
+    build_cell_table,
+    compute_mean,
+    compute_mean_over_test_sets,
+    gather_cells,
+    score_rank_correlation,
+    score_tallies,
 )
-from tasktransfer.stats.draws import dialogues, unit_weights
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.draws import make_dialogue_units, sample_unit_weights
+from tasktransfer.stats.false_discovery import compute_q_values
 
 DIALOGUES = [f"d{place}" for place in range(40)]
 ACCURACY = MEASURES["accuracy"]
@@ -42,7 +42,7 @@ def answered(
     right: Sequence[float], clusters: Sequence[str] = DIALOGUES, measure: Measure = ACCURACY
 ) -> Scored:
     """A run on one instance a dialogue."""
-    return of_tallies(np.stack([right, np.ones(len(right))], axis=1), clusters, percent, measure)
+    return score_tallies(np.stack([right, np.ones(len(right))], axis=1), clusters, percent, measure)
 
 
 def noise(of: str, share: float = 0.5) -> Sequence[float]:
@@ -52,7 +52,7 @@ def noise(of: str, share: float = 0.5) -> Sequence[float]:
 
 def studied(shares: Mapping[str, float], seeds: int = 3) -> dict[Key, Cell]:
     """Methods with so many right answers, which ones differs by seed."""
-    return gathered(
+    return gather_cells(
         ((method,), seed, answered(noise(f"{method}{seed}", share)))
         for method, share in shares.items()
         for seed in range(seeds)
@@ -68,8 +68,8 @@ def row(table: pd.DataFrame, method: str, against: str = "") -> pd.Series:
 def test_one_seed_has_the_textbook_interval_of_paired_dialogues() -> None:
     """Of a difference of two shares of right answers, with nothing drawn at random."""
     one, other = noise("one", 0.7), noise("other")
-    told = gathered([(("new",), 0, answered(one)), (("base",), 0, answered(other))])
-    table = cells(told, ["method"], BASE)
+    told = gather_cells([(("new",), 0, answered(one)), (("base",), 0, answered(other))])
+    table = build_cell_table(told, ["method"], BASE)
     assert list(table.columns) == ["method", *COLUMNS]
     assert table["against"].tolist() == ["", "", "base"]  # and base not with itself
     test = stats.ttest_rel(one, other)
@@ -85,7 +85,7 @@ def test_one_seed_has_the_textbook_interval_of_paired_dialogues() -> None:
 def test_a_difference_is_of_the_seeds_that_both_have() -> None:
     told = studied({"base": 0.4, "new": 0.8}, seeds=4)
     told["new",] = replace(told["new",], trainings=told["new",].trainings.of([3, 1]))
-    table = cells(told, ["method"], BASE)
+    table = build_cell_table(told, ["method"], BASE)
     found = row(table, "new", "base")
     base = told["base",].trainings
     assert found["seeds"] == 2
@@ -95,7 +95,7 @@ def test_a_difference_is_of_the_seeds_that_both_have() -> None:
     assert row(table, "base")["seeds"] == 4
     assert row(table, "base")["sd"] == pytest.approx(base.scores.std(ddof=1))
     told["new",] = replace(told["new",], trainings=replace(told["new",].trainings, seeds=(8, 9)))
-    apart = row(cells(told, ["method"], BASE), "new", "base")
+    apart = row(build_cell_table(told, ["method"], BASE), "new", "base")
     assert apart["seeds"] == 0
     assert apart[["value", "low", "high", "p"]].isna().all()
 
@@ -107,8 +107,8 @@ def test_the_order_of_instances_tells_nothing() -> None:
     other = answered([right[at] for at in order], [clusters[at] for at in order])
     assert other.score == one.score
     assert other.resampled == pytest.approx(one.resampled)
-    told = gathered([(("base",), 0, one), (("new",), 0, other)])
-    found = row(cells(told, ["method"], BASE), "new", "base")
+    told = gather_cells([(("base",), 0, one), (("new",), 0, other)])
+    found = row(build_cell_table(told, ["method"], BASE), "new", "base")
     assert (found["low"], found["high"], found["p"]) == (0, 0, 1)
     assert found["clusters"] == 14
 
@@ -117,38 +117,38 @@ def test_other_dialogues_are_no_pairs_and_seeds_alone_say_how_sure_it_is() -> No
     told = studied({"base": 0.4, "new": 0.8})
     renamed = [f"e{place}" for place in range(40)]
     runs = [(("new",), seed, answered(noise(f"new{seed}", 0.8), renamed)) for seed in range(3)]
-    found = row(cells(told | gathered(runs), ["method"], BASE), "new", "base")
+    found = row(build_cell_table(told | gather_cells(runs), ["method"], BASE), "new", "base")
     pairs = [told[name,].trainings.scores for name in ("new", "base")]
     ends = stats.ttest_rel(*pairs).confidence_interval()
     assert (found["low"], found["high"]) == pytest.approx((ends.low, ends.high))
-    mixed = gathered([*runs[:2], (("new",), 2, answered(noise("new2")))])["new",]
+    mixed = gather_cells([*runs[:2], (("new",), 2, answered(noise("new2")))])["new",]
     assert (mixed.units, mixed.trainings.resampled) == (None, None)
-    assert cells({("new",): mixed}, ["method"], {})["clusters"].tolist() == [0]
+    assert build_cell_table({("new",): mixed}, ["method"], {})["clusters"].tolist() == [0]
 
 
 def test_what_is_not_trained_stands_beside_every_seed() -> None:
     told = studied({"base": 0.4})
     released = answered(noise("released", 0.8))
-    told |= gathered([(("released",), NO_SEED, released)] * 3)
-    table = cells(told, ["method"], BASE | {"released": {"method": "released"}})
+    told |= gather_cells([(("released",), NO_SEED, released)] * 3)
+    table = build_cell_table(told, ["method"], BASE | {"released": {"method": "released"}})
     assert row(table, "released")["seeds"] == 1
     found, back = row(table, "released", "base"), row(table, "base", "released")
     assert found["seeds"] == back["seeds"] == 3
-    repeated = gathered((("released",), seed, released) for seed in range(3))
-    trained = row(cells(told | repeated, ["method"], BASE), "released", "base")
+    repeated = gather_cells((("released",), seed, released) for seed in range(3))
+    trained = row(build_cell_table(told | repeated, ["method"], BASE), "released", "base")
     same = ["value", "low", "high", "p"]
     assert found[same].tolist() == trained[same].tolist()
     assert back["value"] == -found["value"]
 
 
 def test_one_cluster_has_no_interval() -> None:
-    told = gathered([(("new",), seed, answered([1, 0, 1, seed], ["d"] * 4)) for seed in (0, 1)])
-    found = row(cells(told, ["method"], {}), "new")
+    told = gather_cells([(("new",), seed, answered([1, 0, 1, seed], ["d"] * 4)) for seed in (0, 1)])
+    found = row(build_cell_table(told, ["method"], {}), "new")
     assert found["value"] == 62.5
     assert found[["low", "high", "p"]].isna().all()
-    units = dialogues(["c"] * 4)
-    weights = unit_weights("panel", "s", 1)[:, units.of_instance]
-    alone = of_rank_correlation(np.arange(4.0), np.arange(4.0), units, weights)
+    units = make_dialogue_units(["c"] * 4)
+    weights = sample_unit_weights("panel", "s", 1)[:, units.of_instance]
+    alone = score_rank_correlation(np.arange(4.0), np.arange(4.0), units, weights)
     assert alone.score == 100
     assert np.isnan(alone.resampled).all()
 
@@ -159,13 +159,13 @@ def test_one_cluster_has_no_interval() -> None:
 def test_perplexity_is_told_on_its_logarithm() -> None:
     def tested(nats: float) -> Scored:
         each = [[10 * nats + (place - 19.5) / 10, 10.0] for place in range(40)]
-        return of_tallies(
+        return score_tallies(
             each, DIALOGUES, lambda s: np.exp(s[..., 0] / s[..., 1]), MEASURES["perplexity"]
         )
 
     runs = {"base": (4.2, 4.3), "new": (5.2, 5.32)}
-    told = gathered(((m,), s, tested(n)) for m, of in runs.items() for s, n in enumerate(of))
-    table = cells(told, ["method"], BASE)
+    told = gather_cells(((m,), s, tested(n)) for m, of in runs.items() for s, n in enumerate(of))
+    table = build_cell_table(told, ["method"], BASE)
     base, found = row(table, "base"), row(table, "new", "base")
     assert base["value"] == pytest.approx(math.exp(4.25))
     assert base["value"] / base["low"] == pytest.approx(base["high"] / base["value"])
@@ -174,20 +174,20 @@ def test_perplexity_is_told_on_its_logarithm() -> None:
 
 
 def test_a_share_stays_within_its_ends_and_a_correlation_within_its_own() -> None:
-    share = row(cells(studied({"new": 0.97}), ["method"], {}), "new")
+    share = row(build_cell_table(studied({"new": 0.97}), ["method"], {}), "new")
     assert 0 < share["low"] < share["value"] < share["high"] < 100
     chance = np.random.default_rng(1)
-    gold, units = np.arange(40.0), dialogues(DIALOGUES)
-    weights = unit_weights("s", "t", 40)
+    gold, units = np.arange(40.0), make_dialogue_units(DIALOGUES)
+    weights = sample_unit_weights("s", "t", 40)
     runs = [
         (
             ("new",),
             seed,
-            of_rank_correlation(20 * chance.normal(size=40) - gold, gold, units, weights),
+            score_rank_correlation(20 * chance.normal(size=40) - gold, gold, units, weights),
         )
         for seed in range(4)
     ]
-    found = row(cells(gathered(runs), ["method"], {}), "new")
+    found = row(build_cell_table(gather_cells(runs), ["method"], {}), "new")
     assert -100 < found["low"] < found["value"] < found["high"] < 0
     z = np.arctanh(found[["low", "value", "high"]].to_numpy(float) / 100)
     assert z[1] - z[0] == pytest.approx(z[2] - z[1])
@@ -210,31 +210,31 @@ def test_q_is_within_families_and_controls_have_none() -> None:
     def family(key: Key, against: str) -> str | None:
         return None if key[0] == "control" else against
 
-    table = cells(told, ["method"], BASE | {"a": {"method": "a"}}, family)
+    table = build_cell_table(told, ["method"], BASE | {"a": {"method": "a"}}, family)
     own = table[table["method"] != "control"]
     for _, some in own.groupby("against"):
-        assert some["q"].tolist() == false_discovery(some["p"]).tolist()
+        assert some["q"].tolist() == compute_q_values(some["p"]).tolist()
     control = table[table["method"] == "control"]
     assert control["q"].isna().all()
     assert control["p"].notna().all()
-    assert cells(told, ["method"], BASE)["q"].isna().all()
+    assert build_cell_table(told, ["method"], BASE)["q"].isna().all()
 
 
 def test_a_mean_of_cells_is_of_their_shared_seeds_and_smallest_test_set() -> None:
     chance = np.random.default_rng(2)
     told = {}
     for name, count, seeds in (("large", 40, (0, 1, 2)), ("small", 12, (2, 1))):
-        gold, units = np.arange(float(count)), dialogues(DIALOGUES[:count])
-        weights = unit_weights("s", name, count)
-        told |= gathered(
+        gold, units = np.arange(float(count)), make_dialogue_units(DIALOGUES[:count])
+        weights = sample_unit_weights("s", name, count)
+        told |= gather_cells(
             (
                 (name,),
                 seed,
-                of_rank_correlation(gold + 20 * chance.normal(size=count), gold, units, weights),
+                score_rank_correlation(gold + 20 * chance.normal(size=count), gold, units, weights),
             )
             for seed in seeds
         )
-    mean = mean_of([*told.values()])
+    mean = compute_mean([*told.values()])
     large, small = (told[name,].trainings.of([1, 2]) for name in ("large", "small"))
     assert mean.trainings.seeds == (1, 2)
     assert mean.trainings.scores == pytest.approx((large.scores + small.scores) / 2)
@@ -248,7 +248,7 @@ def test_a_mean_of_cells_is_of_their_shared_seeds_and_smallest_test_set() -> Non
 def test_references_may_be_other_cells() -> None:
     told = studied({"base": 0.4, "new": 0.8})
     ours = {key: cell for key, cell in told.items() if key != ("base",)}
-    table = cells(ours, ["method"], BASE, references=told)
+    table = build_cell_table(ours, ["method"], BASE, references=told)
     assert table[["method", "against"]].to_numpy().tolist() == [["new", ""], ["new", "base"]]
 
 
@@ -263,12 +263,12 @@ def test_a_mean_over_test_sets_leaves_a_shared_dialogue_out_of_all_at_once() -> 
 
     tallies = {n: np.stack([right[n], np.ones(40)], axis=1) for n in sets}
     cells_of = [
-        gathered([((n,), NO_SEED, of_tallies(tallies[n], sets[n], share, MEASURES["accuracy"]))])[
-            (n,)
-        ]
+        gather_cells(
+            [((n,), NO_SEED, score_tallies(tallies[n], sets[n], share, MEASURES["accuracy"]))]
+        )[(n,)]
         for n in sets
     ]
-    joined = mean_over_test_sets(cells_of)
+    joined = compute_mean_over_test_sets(cells_of)
     assert joined.trainings.scores[0] == pytest.approx(50 * sum(r.mean() for r in right.values()))
     assert joined.units is not None
     assert joined.units.count == len({*sets["a"], *sets["b"]})

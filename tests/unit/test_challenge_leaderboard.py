@@ -29,7 +29,7 @@ from tasktransfer.designs.transfer.challenge.leaderboard_pages import (
 )
 from tasktransfer.designs.transfer.challenge.score import score_file
 from tasktransfer.errors import SubmissionError
-from tasktransfer.stats.draws import unit_weights
+from tasktransfer.stats.draws import sample_unit_weights
 
 CARDS = {card.name: card for dataset in DATASETS.values() for card in dataset.cards}
 
@@ -146,7 +146,7 @@ def test_interval_and_p_are_those_of_the_paired_bootstrap(board: Board, golds: G
                     task,
                     ENTRIES[name],
                     file,
-                    unit_weights("Friends", task.task.name, task.units.count)[:300],
+                    sample_unit_weights("Friends", task.task.name, task.units.count)[:300],
                 )
                 for task in golds.tasks.values()
             ]

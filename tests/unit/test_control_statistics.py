@@ -26,7 +26,7 @@ from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
 from tasktransfer.designs.transfer.statistics.cells import cells
-from tasktransfer.designs.transfer.statistics.collapsed import collapsed, most_frequent
+from tasktransfer.designs.transfer.statistics.collapsed import collapsed, find_most_frequent
 from tasktransfer.designs.transfer.statistics.controls import (
     BEATS,
     CANNOT_TELL,
@@ -279,7 +279,7 @@ def test_a_run_that_gives_one_answer_is_counted_and_stays(
 @pytest.mark.parametrize(("others", "share"), [(1, 0.99), (2, 0.98)])
 def test_99_of_100_answers_are_one(others: int, share: float) -> None:
     answers = [("a", "b")] * (100 - others) + [("b", "a")] * others
-    assert most_frequent(pa.chunked_array([answers])) == ("a, b", share)
+    assert find_most_frequent(pa.chunked_array([answers])) == ("a, b", share)
 
 
 def test_a_submission_has_no_control_behind_it(study: Study) -> None:

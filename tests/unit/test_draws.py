@@ -10,45 +10,49 @@ import pytest
 from tasktransfer import metrics
 from tasktransfer.datasets import get_task
 from tasktransfer.stats import draws
-from tasktransfer.stats.draws import dialogues, single_instances
+from tasktransfer.stats.draws import make_dialogue_units, make_instance_units
 
 CHOICE = get_task("DailyDialog", "dialogue_reasoning_multiple_choice_span_selection")
 accuracy = partial(metrics.score_of_sums, CHOICE)
 
 
 def test_units_are_the_dialogues_wherever_their_instances_stand() -> None:
-    units = dialogues(["b", "a", "b", "c", "a"])
+    units = make_dialogue_units(["b", "a", "b", "c", "a"])
     assert units.of_instance.tolist() == [0, 1, 0, 2, 1]
     assert (units.count, units.instances, units.kind) == (3, 5, "dialogue")
     tally = np.arange(20.0).reshape(2, 5, 2)
-    summed = units.summed(tally)
+    summed = units.sum_tally(tally)
     assert summed.shape == (2, 3, 2)
     assert (summed[:, 0] == tally[:, 0] + tally[:, 2]).all()
     assert (summed[:, 2] == tally[:, 3]).all()
 
 
 def test_a_digest_says_which_instances_are_drawn_together() -> None:
-    assert dialogues(["x", "y", "x"]).digest == dialogues(["p", "q", "p"]).digest
-    assert dialogues(["x", "y", "x"]).digest != dialogues(["x", "x", "y"]).digest
+    assert (
+        make_dialogue_units(["x", "y", "x"]).digest == make_dialogue_units(["p", "q", "p"]).digest
+    )
+    assert (
+        make_dialogue_units(["x", "y", "x"]).digest != make_dialogue_units(["x", "x", "y"]).digest
+    )
     # Dialogues of one instance each are known to be that.
-    assert dialogues(["x", "y"]).digest != single_instances(2).digest
+    assert make_dialogue_units(["x", "y"]).digest != make_instance_units(2).digest
 
 
 def test_draws_depend_on_the_test_set_alone() -> None:
-    weights = draws.unit_weights("Friends", "question_answering", 70)
+    weights = draws.sample_unit_weights("Friends", "question_answering", 70)
     assert weights.shape == (draws.RESAMPLES, 70)
     assert (weights.sum(axis=1) == 69).all()
-    assert (weights == draws.unit_weights("Friends", "question_answering", 70)).all()
-    assert (weights != draws.unit_weights("Friends", "reading_comprehension", 70)).any()
+    assert (weights == draws.sample_unit_weights("Friends", "question_answering", 70)).all()
+    assert (weights != draws.sample_unit_weights("Friends", "reading_comprehension", 70)).any()
 
 
 def test_resampled_accuracy_has_the_textbook_standard_error() -> None:
     right = np.random.default_rng(0).random((2, 500)) < [[0.6], [0.5]]
-    weights = draws.unit_weights("DailyDialog", CHOICE.name, 500)
+    weights = draws.sample_unit_weights("DailyDialog", CHOICE.name, 500)
     tallies = np.stack([right, np.ones_like(right)], axis=2).astype(float)
-    scores = draws.resampled_scores(tallies, weights, accuracy)
+    scores = draws.resample_scores(tallies, weights, accuracy)
     assert scores.shape == (2, draws.RESAMPLES)
-    single = draws.resampled_scores(tallies[0], weights, accuracy)
+    single = draws.resample_scores(tallies[0], weights, accuracy)
     assert single == pytest.approx(scores[0])
     differences = 100 * (right[0].astype(float) - right[1])
     error = (scores[0] - scores[1]).std(ddof=1)
@@ -58,8 +62,8 @@ def test_resampled_accuracy_has_the_textbook_standard_error() -> None:
 def test_few_dialogues_have_the_unbiased_variance() -> None:
     """Of the mean of 5 dialogues' accuracies; 5 draws of 5 would have four fifths of it."""
     right = np.array([[9.0, 10], [4, 10], [7, 10], [2, 10], [8, 10]])
-    weights = draws.unit_weights("DailyDialog", CHOICE.name, 5)
-    scores = draws.resampled_scores(right, weights, accuracy)
+    weights = draws.sample_unit_weights("DailyDialog", CHOICE.name, 5)
+    scores = draws.resample_scores(right, weights, accuracy)
     assert scores.var(ddof=1) == pytest.approx((10 * right[:, 0]).var(ddof=1) / 5, rel=0.1)
 
 
@@ -67,7 +71,7 @@ def test_leaving_units_out_gives_the_textbook_standard_error_exactly() -> None:
     """Of a difference of two shares of right answers over 500 instances, with no random draw."""
     right = np.random.default_rng(0).random((2, 500)) < [[0.6], [0.5]]
     tallies = np.stack([right, np.ones_like(right)], axis=2).astype(float)
-    without = draws.jackknifed_scores(tallies, accuracy)
+    without = draws.compute_jackknife_scores(tallies, accuracy)
     assert without.shape == (2, 500)
     differences = 100 * (right[0].astype(float) - right[1])
     error = (without[0] - without[1]).std(ddof=1)
@@ -76,34 +80,34 @@ def test_leaving_units_out_gives_the_textbook_standard_error_exactly() -> None:
 
 def test_leaving_dialogues_out_is_the_jackknife_worked_by_hand() -> None:
     """Three dialogues of 1, 2 and 3 instances, of which 1, 1 and 0 are right."""
-    without = draws.jackknifed_scores(np.array([[1.0, 1], [1, 2], [0, 3]]), accuracy)
+    without = draws.compute_jackknife_scores(np.array([[1.0, 1], [1, 2], [0, 3]]), accuracy)
     left = 100 * np.array([1 / 5, 1 / 4, 2 / 3])
     assert without.var(ddof=1) == pytest.approx(2 / 3 * ((left - left.mean()) ** 2).sum())
 
 
 def test_unequal_dialogues_have_fewer_degrees_of_freedom() -> None:
-    assert dialogues([str(i // 7) for i in range(70)]).degrees == 9
-    assert single_instances(806).degrees == 805
-    one_large = dialogues(["large"] * 60 + [str(i) for i in range(9)])
+    assert make_dialogue_units([str(i // 7) for i in range(70)]).degrees == 9
+    assert make_instance_units(806).degrees == 805
+    one_large = make_dialogue_units(["large"] * 60 + [str(i) for i in range(9)])
     assert 1 <= one_large.degrees < 1.1
     # As the trace of the jackknife's matrix says (Bell and McCaffrey 2002).
     sizes = np.array([1.0, 4, 9, 30, 2])
     share = sizes / sizes.sum()
     scale = np.diag(1 / (1 - share))
     matrix = scale @ (np.diag(share) - np.outer(share, share)) @ scale
-    units = dialogues([str(i) for i, size in enumerate(sizes) for _ in range(int(size))])
+    units = make_dialogue_units([str(i) for i, size in enumerate(sizes) for _ in range(int(size))])
     assert units.degrees == pytest.approx(np.trace(matrix) ** 2 / (matrix**2).sum())
 
 
 @pytest.mark.parametrize("ids", [[], ["one"], ["one"] * 30])
 def test_fewer_than_two_dialogues_tell_nothing(ids: list[str]) -> None:
-    units = dialogues(ids)
-    tally = units.summed(np.ones((3, len(ids), 2)))
-    weights = draws.unit_weights("Friends", "question_answering", units.count)
-    scores = draws.resampled_scores(tally, weights, accuracy)
+    units = make_dialogue_units(ids)
+    tally = units.sum_tally(np.ones((3, len(ids), 2)))
+    weights = draws.sample_unit_weights("Friends", "question_answering", units.count)
+    scores = draws.resample_scores(tally, weights, accuracy)
     assert scores.shape == (3, draws.RESAMPLES)
     assert np.isnan(scores).all()
-    assert np.isnan(draws.jackknifed_scores(tally, accuracy)).all()
+    assert np.isnan(draws.compute_jackknife_scores(tally, accuracy)).all()
 
 
 def test_resampling_goes_through_the_official_score() -> None:
@@ -113,6 +117,6 @@ def test_resampling_goes_through_the_official_score() -> None:
     each = metrics.tally(task, [("entailment",)] * 10, golds)
     weights = np.ones((1, 10), np.float32)
     weights[0, 9] = 0
-    scores = draws.resampled_scores(each, weights, partial(metrics.score_of_sums, task))
+    scores = draws.resample_scores(each, weights, partial(metrics.score_of_sums, task))
     wanted = metrics.evaluate(task, [("entailment",)] * 9, golds[:9])
     assert scores == pytest.approx([metrics.score(task, wanted)])

@@ -8,8 +8,8 @@ import pytest
 
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
 from tasktransfer.designs.transfer.statistics.joint import joint_confidence
-from tasktransfer.stats.bootstrap import Estimate, confidence
-from tasktransfer.stats.chosen import halved
+from tasktransfer.stats.bootstrap import Estimate, compute_confidence
+from tasktransfer.stats.chosen import split_dialogues
 
 TARGETS, SOURCES, SEEDS, DIALOGUES = 3, 2, 5, 50
 
@@ -37,7 +37,7 @@ def study(
         apart = {name: (score - score.mean()) / DIALOGUES for name, score in pulls.items()}
         on = "d" if shared else target
         dialogues = tuple(f"{on} {n}" for n in range(DIALOGUES))
-        firsts = halved(DIALOGUES, chance)
+        firsts = split_dialogues(DIALOGUES, chance)
         tested["D", f"t{target}"] = ByDialogue(dialogues, DIALOGUES - 1, firsts, {}, apart)
     columns = ["source", "target", "seed", "delta", "digest", "baseline_digest"]
     frame = pd.DataFrame(rows, columns=columns).assign(dataset="D", model="m")
@@ -76,7 +76,7 @@ def test_without_dialogues_luck_it_is_that_of_the_seeds() -> None:
     by_target = frame.groupby(["target", "seed"])["delta"].mean().unstack("seed")
     variances = by_target.var(axis=1, ddof=1) / SEEDS / TARGETS**2
     degrees = (SEEDS - 1) * variances.sum() ** 2 / (variances**2).sum()
-    sure = confidence(Estimate(frame["delta"].mean(), ((variances.sum(), degrees),), SEEDS))
+    sure = compute_confidence(Estimate(frame["delta"].mean(), ((variances.sum(), degrees),), SEEDS))
     found = joint_confidence(frame, still)
     assert (found.low, found.high, found.p) == pytest.approx((sure.low, sure.high, sure.p))
 

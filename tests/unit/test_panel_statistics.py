@@ -14,14 +14,14 @@ from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
 from tasktransfer.designs.panel.statistics import statistics
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
 from tasktransfer.stats.clustered import (
-    paired_difference,
-    reliability,
-    spearman_draws,
+    compare_raters,
+    compute_reliability,
+    compute_williams_test,
+    resample_spearman,
     split_half,
-    williams,
 )
-from tasktransfer.stats.draws import unit_weights
-from tasktransfer.stats.shares import wilson
+from tasktransfer.stats.draws import sample_unit_weights
+from tasktransfer.stats.shares import compute_wilson_interval
 from tasktransfer.tables.store import build_frame
 
 DOMAINS = ("Harbour", "Orchard", "Workshop")
@@ -171,7 +171,7 @@ def test_williams_is_on_mean_ratings_and_per_seed() -> None:
         .groupby("item", sort=False)["value"].mean().to_numpy(float)
         for method, domain in (("panel", "Harbour"), ("single", ""))
     ]  # fmt: skip
-    wanted = williams(
+    wanted = compute_williams_test(
         spearman(means[0], gold), spearman(means[1], gold), spearman(*means), len(gold)
     )
     where = {"method": "panel", "against": "single", "set": "Harbour_Tiny", "seed": "mean"}
@@ -189,15 +189,15 @@ def test_contexts_are_drawn_whole() -> None:
     gold, said = random.random((2, 40))
     repeated = np.repeat(gold, 25), np.repeat(said, 25)
     draws = random.multinomial(40, np.full(40, 1 / 40), size=400).astype(np.float32)
-    alone = spearman_draws(gold, said, draws)
-    together = spearman_draws(*repeated, np.repeat(draws, 25, axis=1))
+    alone = resample_spearman(gold, said, draws)
+    together = resample_spearman(*repeated, np.repeat(draws, 25, axis=1))
     assert together == pytest.approx(alone)
 
 
 def test_williams_leaves_no_test_without_a_difference() -> None:
-    assert williams(0.5, 0.5, 0.3, 50)[1] == 1
-    assert math.isnan(williams(0.5, 0.4, 0.3, 3)[0])
-    assert math.isnan(williams(1.0, 1.0, 1.0, 50)[0])
+    assert compute_williams_test(0.5, 0.5, 0.3, 50)[1] == 1
+    assert math.isnan(compute_williams_test(0.5, 0.4, 0.3, 3)[0])
+    assert math.isnan(compute_williams_test(1.0, 1.0, 1.0, 50)[0])
 
 
 def test_annotators_that_agree_and_that_do_not() -> None:
@@ -218,14 +218,14 @@ def test_a_ceiling_is_what_the_mean_of_all_annotators_allows() -> None:
         quality = random.standard_normal(4000)
         ratings = quality[:, None] + noise * random.standard_normal((4000, raters))
         each = ratings.tolist()
-        reliable = reliability(each, split_half(each, splits=5))
+        reliable = compute_reliability(each, split_half(each, splits=5))
         # Ranks agree a little less than what they are ranks of.
         assert reliable == pytest.approx(1 / (1 + noise**2 / raters), abs=0.05)
         reached = np.corrcoef(quality, ratings.mean(1))[0, 1]
         assert math.sqrt(reliable) == pytest.approx(reached, abs=0.03)
-    assert reliability([[1.0, 2.0]] * 5, 0.5) == pytest.approx(2 / 3)  # 2 a / (1 + a)
-    assert reliability([[1.0, 2.0]] * 5, -0.1) == 0
-    assert math.isnan(reliability([[1.0]] * 5, math.nan))
+    assert compute_reliability([[1.0, 2.0]] * 5, 0.5) == pytest.approx(2 / 3)  # 2 a / (1 + a)
+    assert compute_reliability([[1.0, 2.0]] * 5, -0.1) == 0
+    assert math.isnan(compute_reliability([[1.0]] * 5, math.nan))
 
 
 def test_two_raters_are_compared_by_drawing_contexts() -> None:
@@ -234,14 +234,14 @@ def test_two_raters_are_compared_by_drawing_contexts() -> None:
     gold, one, other = (np.repeat(random.random(40), 5) for _ in range(3))
     one = one + gold
     contexts = np.repeat(np.arange(40), 5)
-    by_context = unit_weights("d", "t", 40)[:, contexts]
-    by_item = unit_weights("d", "t", 200)
-    wide = paired_difference(one, other, gold, by_context, 40)
-    narrow = paired_difference(one, other, gold, by_item, 200)
+    by_context = sample_unit_weights("d", "t", 40)[:, contexts]
+    by_item = sample_unit_weights("d", "t", 200)
+    wide = compare_raters(one, other, gold, by_context, 40)
+    narrow = compare_raters(one, other, gold, by_item, 200)
     assert wide[0] == narrow[0] == pytest.approx(spearman(one, gold) - spearman(other, gold))
     assert wide[1] < narrow[1] < narrow[2] < wide[2]
     assert wide[3] > narrow[3]
-    same = paired_difference(one, one, gold, by_context, 40)
+    same = compare_raters(one, one, gold, by_context, 40)
     assert same[0] == 0
     assert math.isnan(same[3])
 
@@ -274,6 +274,6 @@ def test_a_constant_is_no_labeller() -> None:
 
 
 def test_wilson_by_hand() -> None:
-    low, high = wilson(5, 10)
+    low, high = compute_wilson_interval(5, 10)
     assert (low, high) == pytest.approx((0.2366, 0.7634), abs=5e-5)
-    assert wilson(0, 20)[0] == pytest.approx(0)
+    assert compute_wilson_interval(0, 20)[0] == pytest.approx(0)

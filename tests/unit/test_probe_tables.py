@@ -28,9 +28,9 @@ from tasktransfer.designs.probes.stand_ins import recorded_stand_ins, stand_ins
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.revisions import Revisions
-from tasktransfer.stats.cells import Scored, of_tallies
-from tasktransfer.stats.false_discovery import false_discovery
-from tasktransfer.stats.grouped_correlation import grouped_correlation
+from tasktransfer.stats.cells import Scored, score_tallies
+from tasktransfer.stats.false_discovery import compute_q_values
+from tasktransfer.stats.grouped_correlation import compute_grouped_correlation
 from tasktransfer.tables.metadata import Metadata
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
@@ -168,7 +168,7 @@ def test_a_difference_says_how_many_seeds_both_have() -> None:
     def scored(share: float) -> Scored:
         right = chance.random(40) < share
         tallies = np.stack([right, np.ones(40), np.ones(40)], axis=1)
-        return of_tallies(tallies, dialogues, lambda s: 100 * open_labels.micro_f1(s), of)
+        return score_tallies(tallies, dialogues, lambda s: 100 * open_labels.micro_f1(s), of)
 
     shares = {"": 0.8, "+prior": 0.2, "+shuffled": 0.4}
     told = {
@@ -187,7 +187,7 @@ def test_a_difference_says_how_many_seeds_both_have() -> None:
     for against in ("prior", "shuffled", "untrained"):
         some = found.xs(against, level=1)
         several = some[some["seeds"] > 1]
-        assert several["q"].tolist() == pytest.approx(false_discovery(several["p"]).tolist())
+        assert several["q"].tolist() == pytest.approx(compute_q_values(several["p"]).tolist())
         assert some.loc[some["seeds"] < 2, "q"].isna().all(), "one training is not tested"
 
 
@@ -205,15 +205,15 @@ def models(within: float, count: int = 5) -> list[list[np.ndarray[Any, Any]]]:
 
 def test_between_and_within_models_are_told_apart() -> None:
     told = models(-1.0)
-    assert grouped_correlation(told, "between").value == pytest.approx(1)
-    assert grouped_correlation(told, "within").value < -0.85
-    whole = grouped_correlation(told, "all")
+    assert compute_grouped_correlation(told, "between").value == pytest.approx(1)
+    assert compute_grouped_correlation(told, "within").value < -0.85
+    whole = compute_grouped_correlation(told, "all")
     assert whole.points == 60
     assert whole.value > 0.9
     assert np.isnan([whole.low, whole.high]).all()  # without any model it stays the same
-    uneven = grouped_correlation([*told[:4], models(-200.0, 9)[8]], "all")
+    uneven = compute_grouped_correlation([*told[:4], models(-200.0, 9)[8]], "all")
     assert uneven.low < uneven.value < uneven.high < 1
-    few = grouped_correlation(told[:3], "all")
+    few = compute_grouped_correlation(told[:3], "all")
     assert np.isnan([few.low, few.high]).all()
 
 
@@ -221,10 +221,10 @@ def test_models_are_left_out_whole_not_points() -> None:
     """Twenty equal points a model say as much as one."""
     chance = np.random.default_rng(0)
     means = chance.normal(size=(6, 2))
-    once = grouped_correlation([[m[None]] for m in means], "all")
-    often = grouped_correlation([[np.repeat(m[None], 20, 0)] for m in means], "all")
+    once = compute_grouped_correlation([[m[None]] for m in means], "all")
+    often = compute_grouped_correlation([[np.repeat(m[None], 20, 0)] for m in means], "all")
     assert (often.low, often.high) == pytest.approx((once.low, once.high), abs=0.05)
-    equal = grouped_correlation([[np.array([[n, n]], float)] for n in range(5)], "between")
+    equal = compute_grouped_correlation([[np.array([[n, n]], float)] for n in range(5)], "between")
     assert np.isnan([equal.low, equal.high]).all()
 
 
@@ -234,7 +234,9 @@ def test_the_interval_of_a_correlation_holds_the_true_value() -> None:
     held = 0
     for _ in range(300):
         means = chance.normal(size=(5, 1, 1, 2))
-        told = grouped_correlation([*(means + 0.3 * chance.normal(size=(5, 2, 3, 2)))], "all")
+        told = compute_grouped_correlation(
+            [*(means + 0.3 * chance.normal(size=(5, 2, 3, 2)))], "all"
+        )
         held += told.low <= 0 <= told.high
     assert 0.90 < held / 300 < 0.99
 

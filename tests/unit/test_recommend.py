@@ -21,7 +21,7 @@ from tasktransfer.designs.transfer.selectors.recommend import (
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.study import Study
-from tasktransfer.stats.expected_gain import learnt
+from tasktransfer.stats.expected_gain import fit_expected_gain
 
 SOURCES = ("dialogue_nli", "emotion_recognition")
 QUESTION = Question("DailyDialog", "topic_classification", SOURCES)
@@ -44,7 +44,7 @@ def grid(slope: float, noise: float, targets: int = 20) -> tuple[np.ndarray, np.
 
 def test_a_selector_that_tells_gains_promises_them() -> None:
     values, gains = grid(slope=2.0, noise=0.5)
-    found = learnt(values, gains)
+    found = fit_expected_gain(values, gains)
     assert found is not None
     assert found.slope == pytest.approx(1.8, abs=0.3)  # in deviations
     assert found.error < 0.6 * found.constant_error
@@ -56,7 +56,7 @@ def test_a_selector_that_tells_gains_promises_them() -> None:
 
 def test_noise_promises_the_mean_gain() -> None:
     values, gains = grid(slope=0.0, noise=1.0)
-    found = learnt(values, gains)
+    found = fit_expected_gain(values, gains)
     assert found is not None
     assert abs(found.slope) < 0.25
     assert found.error == pytest.approx(found.constant_error, rel=0.05)
@@ -64,7 +64,7 @@ def test_noise_promises_the_mean_gain() -> None:
 
 def test_two_targets_promise_nothing() -> None:
     values, gains = grid(1.0, 1.0, targets=2)
-    assert learnt(values, gains) is None
+    assert fit_expected_gain(values, gains) is None
 
 
 def matrix(slope: float, q: float) -> dict[str, pd.DataFrame]:

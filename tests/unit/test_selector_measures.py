@@ -10,14 +10,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasktransfer.stats.selector_judgement import judged, mean_over_targets, with_seeds_left_out
-from tasktransfer.stats.selectors import measures, noise_floor, source_mean
+from tasktransfer.stats.selector_judgement import (
+    compute_mean_over_targets,
+    compute_without_seeds,
+    judge_selectors,
+)
+from tasktransfer.stats.selectors import compute_measures, compute_noise_floor, compute_source_mean
 
 SCORES = np.array([50.0, 60.0, 58.0, 40.0])
 
 
 def of(values: list[float]) -> dict[str, float]:
-    return {name: float(value) for name, value in measures(np.array(values), SCORES).items()}
+    return {
+        name: float(value) for name, value in compute_measures(np.array(values), SCORES).items()
+    }
 
 
 def test_regret_of_a_ranking_by_hand() -> None:
@@ -66,8 +72,8 @@ def test_random_in_closed_form_is_what_simulation_gives() -> None:
     generator = np.random.default_rng(1)
     scores = generator.uniform(30, 80, 9)
     scores[4] = np.nan
-    drawn = measures(generator.random((40_000, 9)), scores)
-    exact = measures(np.zeros(9), scores)
+    drawn = compute_measures(generator.random((40_000, 9)), scores)
+    exact = compute_measures(np.zeros(9), scores)
     for name, value in exact.items():
         error = drawn[name].std() / 200
         assert float(value) == pytest.approx(drawn[name].mean(), abs=4 * error), name
@@ -76,7 +82,7 @@ def test_random_in_closed_form_is_what_simulation_gives() -> None:
 def test_source_mean_leaves_the_target_out() -> None:
     gains = np.array([[np.nan, 1.0, 2.0], [3.0, np.nan, 4.0], [5.0, 7.0, np.nan]])
     expected = [[np.nan, 7, 4], [5, np.nan, 2], [3, 1, np.nan]]
-    values = source_mean(gains)
+    values = compute_source_mean(gains)
     there = ~np.isnan(gains)
     assert np.array_equal(values[there], np.array(expected)[there])
 
@@ -91,7 +97,7 @@ def test_the_variance_of_a_mean_is_that_of_the_crossed_analysis() -> None:
     of_targets = grid.mean(1).var(ddof=1) / 6
     of_seeds = expected - of_targets
     degrees = expected**2 / (of_targets**2 / 5 + of_seeds**2 / 4)
-    mean = mean_over_targets(drawn)
+    mean = compute_mean_over_targets(drawn)
     assert mean.high - mean.value == pytest.approx(stats.t.isf(0.025, degrees) * expected**0.5)
 
 
@@ -108,12 +114,12 @@ def test_selectors_that_are_noise_are_not_told_from_random() -> None:
     """In 93 to 97 % of 500 studies each, at k = 1 and 3."""
     generator = np.random.default_rng(34)
     _, scores = simulated(generator, 500)
-    chance = with_seeds_left_out(np.zeros(scores.shape[:3]), scores, (1, 3))
+    chance = compute_without_seeds(np.zeros(scores.shape[:3]), scores, (1, 3))
     for _ in range(2):
-        noise = with_seeds_left_out(generator.random(scores.shape[:3]), scores, (1, 3))
+        noise = compute_without_seeds(generator.random(scores.shape[:3]), scores, (1, 3))
         for measure in ("regret@1", "regret@3", "mean_regret@3"):
             differences = np.moveaxis(noise[measure] - chance[measure], 1, 0)
-            kept = np.mean([mean_over_targets(study).p > 0.05 for study in differences])
+            kept = np.mean([compute_mean_over_targets(study).p > 0.05 for study in differences])
             assert 0.93 <= kept <= 0.97, (measure, kept)
 
 
@@ -127,9 +133,11 @@ def told_from_random(of_a_source: float) -> float:
     _, scores = simulated(generator, 100)
     scores = scores + generator.normal(0, of_a_source, (100, 1, 17, 1))
     values = np.broadcast_to(generator.random((100, 1, 17)), scores.shape[:3])
-    noise, chance = (with_seeds_left_out(v, scores, (1,)) for v in (values, np.zeros(values.shape)))
+    noise, chance = (
+        compute_without_seeds(v, scores, (1,)) for v in (values, np.zeros(values.shape))
+    )
     differences = np.moveaxis(noise["regret@1"] - chance["regret@1"], 1, 0)
-    return float(np.mean([mean_over_targets(study).p <= 0.05 for study in differences]))
+    return float(np.mean([compute_mean_over_targets(study).p <= 0.05 for study in differences]))
 
 
 def test_an_interval_is_for_the_sources_at_hand() -> None:
@@ -142,15 +150,17 @@ def test_an_interval_is_for_the_sources_at_hand() -> None:
 def test_the_truth_is_at_or_below_the_floor() -> None:
     truth, scores = simulated(np.random.default_rng(5), 40)
     for known, seen in zip(truth, scores, strict=True):
-        row = next(row for row in judged(seen, {"truth": known}) if row.selector == "truth")
+        row = next(
+            row for row in judge_selectors(seen, {"truth": known}) if row.selector == "truth"
+        )
         assert row.measure == "regret@1"
         assert row.mean.value <= row.floor
-    floor = noise_floor(seen)
+    floor = compute_noise_floor(seen)
     assert floor["regret@1"].mean() == pytest.approx(row.floor)
 
 
 def test_one_target_and_one_seed_have_no_interval() -> None:
-    rows = judged(SCORES[None, :, None], {"x": np.arange(4.0)[None]})
+    rows = judge_selectors(SCORES[None, :, None], {"x": np.arange(4.0)[None]})
     row = next(row for row in rows if row.selector == "x")
     assert math.isnan(row.mean.low)
     assert math.isnan(row.floor)
@@ -160,6 +170,8 @@ def test_one_target_and_one_seed_have_no_interval() -> None:
 def test_pairs_that_lack_a_seed_are_no_candidates() -> None:
     scores = np.array([[[60.0, np.nan], [50, 50], [40, 40]]] * 2)
     row = next(
-        row for row in judged(scores, {"x": np.array([[1.0, 3, 2]] * 2)}) if row.selector == "x"
+        row
+        for row in judge_selectors(scores, {"x": np.array([[1.0, 3, 2]] * 2)})
+        if row.selector == "x"
     )
     assert row.mean.value == 0

@@ -11,7 +11,13 @@ import pytest
 from simulated_studies import top1_target
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.top1 import top1
-from tasktransfer.stats.chosen import Target, chosen_by, half_width, halved, heldout
+from tasktransfer.stats.chosen import (
+    Target,
+    compute_heldout,
+    select_best,
+    simulate_half_width,
+    split_dialogues,
+)
 
 SOURCES, TARGETS, SEEDS = 9, 4, 5
 
@@ -25,7 +31,7 @@ def null_study(luck: float, chance: np.random.Generator, effect: float = 0.0) ->
 def test_without_effect_the_papers_top1_is_luck_and_the_heldout_is_not(luck: float) -> None:
     chance = np.random.default_rng(0)
     targets = [target for _ in range(500) for target in null_study(luck, chance)]
-    means = np.array([heldout(target.halves).mean() for target in targets])
+    means = np.array([compute_heldout(target.halves).mean() for target in targets])
     papers = [target.halves.mean(axis=(0, 1, 3)).max().clip(min=0) for target in targets]
     assert np.mean(papers) > 0.6
     assert abs(means.mean()) < 3 * means.std() / len(means) ** 0.5
@@ -39,8 +45,8 @@ def test_without_effect_the_heldout_interval_holds_zero_in_95_of_100_studies(luc
     held = []
     for _ in range(200):
         study = null_study(luck, chance)
-        mean = np.mean([heldout(target.halves).mean() for target in study])
-        held.append(abs(mean) <= half_width(study, chance, studies=200))
+        mean = np.mean([compute_heldout(target.halves).mean() for target in study])
+        held.append(abs(mean) <= simulate_half_width(study, chance, studies=200))
     # 200 studies: 95 % is off by 1.5 points.
     assert 0.91 <= np.mean(held) <= 0.99
 
@@ -48,9 +54,11 @@ def test_without_effect_the_heldout_interval_holds_zero_in_95_of_100_studies(luc
 def test_an_effect_is_found_and_does_not_widen_the_interval() -> None:
     weak, strong = (null_study(0.5, np.random.default_rng(2), effect) for effect in (0.0, 20.0))
     chance = np.random.default_rng(3)
-    before, after = (half_width(study, chance) for study in (weak, strong))
+    before, after = (simulate_half_width(study, chance) for study in (weak, strong))
     own = np.mean([target.halves[:, :, 0].mean() for target in strong])
-    assert np.mean([heldout(target.halves).mean() for target in strong]) == pytest.approx(own)
+    assert np.mean([compute_heldout(target.halves).mean() for target in strong]) == pytest.approx(
+        own
+    )
     assert after == pytest.approx(before, rel=0.2)
 
 
@@ -61,12 +69,12 @@ def test_neither_a_seed_nor_a_half_has_a_part_in_choosing_what_it_judges() -> No
     # The second half chooses the second source; of the first, seed 0's others too, while the other
     # seeds choose the first source by its lucky seed.
     judged_by_first, judged_by_second = [1.0, 1.0, 1.0], [5.0, 3.0, 4.0]
-    found = heldout(np.stack([first, second]))
+    found = compute_heldout(np.stack([first, second]))
     assert found.tolist() == np.mean([judged_by_first, judged_by_second], axis=0).tolist()
 
 
 def test_halves_part_the_dialogues() -> None:
-    firsts = halved(7, np.random.default_rng(0), splits=4)
+    firsts = split_dialogues(7, np.random.default_rng(0), splits=4)
     assert firsts.sum(axis=1).tolist() == [3, 3, 3, 3]
     assert len({tuple(row) for row in firsts.tolist()}) > 1
 
@@ -74,7 +82,7 @@ def test_halves_part_the_dialogues() -> None:
 def test_the_baseline_is_chosen_where_no_source_looks_better() -> None:
     means = np.array([[-1.0, 2.0], [-2.0, np.nan]])
     values = np.stack([means, means + 5], axis=-1)
-    assert chosen_by(means, values).tolist() == [[0.0, 0.0], [2.0, 7.0]]
+    assert select_best(means, values).tolist() == [[0.0, 0.0], [2.0, 7.0]]
 
 
 def frames(test: dict[str, list[float]], dev: dict[str, list[float]]) -> Any:

@@ -26,7 +26,6 @@ from tasktransfer.results.schema import (
     Record,
     RowsFile,
     Sizes,
-    StageNode,
     TaskResult,
     TrainingResult,
     record_type,
@@ -115,13 +114,6 @@ def identity_of(node: Node) -> Any:
 
 
 # --- parts --------------------------------------------------------------------------------------
-
-
-def stage_of(record: Record) -> StageNode:
-    """Return the node's description in a training's record."""
-    node = record["node"]
-    assert node["kind"] == "stage"
-    return node
 
 
 class Chosen(NamedTuple):

@@ -39,14 +39,14 @@ class BestFit:
     degrees: int
     """Degrees of freedom of the intervals' t distribution; at least 1."""
 
-    def band(self, at: Floats) -> tuple[Floats, Floats, Floats]:
+    def compute_band(self, at: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the line and both ends of the 95 % interval of the mean of y, at given x."""
         line = self.intercept + self.slope * at
         without = self.intercepts[:, None] + self.slopes[:, None] * at
         half = self._half_width(without - line)
         return line, line - half, line + half
 
-    def slope_interval(self) -> tuple[float, float]:
+    def compute_slope_interval(self) -> tuple[float, float]:
         """Return both ends of the slope's 95 % interval."""
         half = float(self._half_width(self.slopes - self.slope))
         return self.slope - half, self.slope + half
@@ -58,7 +58,7 @@ class BestFit:
         return stats.t.ppf(0.5 + LEVEL / 2, self.degrees) * error
 
 
-def best_fit(
+def fit_line(
     x: Floats, y: Floats, sources: Sequence[str], targets: Sequence[str]
 ) -> BestFit | None:
     """Fit the least-squares line of y on x through cells, and the lines without each task.
@@ -91,7 +91,7 @@ def best_fit(
     )
 
 
-def mean_interval(values: Floats) -> tuple[float, float, float]:
+def compute_mean_interval(values: Floats) -> tuple[float, float, float]:
     """Return the mean and both ends of its 95 % interval (Student's t, independent values).
 
     The ends are NaN for one value.

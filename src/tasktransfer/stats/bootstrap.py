@@ -209,12 +209,12 @@ def _compute_seed_parts(transfer: Floats, baseline: Floats) -> list[tuple[Floats
     return parts
 
 
-def confidence(estimated: Estimate) -> Confidence:
-    """Compute interval and test of one mean delta, see ``confidences``."""
-    return confidences([estimated])[0]
+def compute_confidence(estimated: Estimate) -> Confidence:
+    """Compute interval and test of one mean delta, see ``compute_confidences``."""
+    return compute_confidences([estimated])[0]
 
 
-def confidence_of_mean(
+def compute_mean_confidence(
     trainings: Trainings, units: Units | None, *, least: float = 0.0, most: float = 100.0
 ) -> Confidence:
     """Compute the interval of a mean score, and the test of 0.
@@ -233,7 +233,7 @@ def confidence_of_mean(
     nowhere = None if resampled is None else np.zeros_like(resampled)
     nothing = Trainings(trainings.seeds, np.zeros_like(trainings.scores), nowhere)
     estimated = estimate(trainings, nothing, units)
-    mean, sure = estimated.delta, confidence(estimated)
+    mean, sure = estimated.delta, compute_confidence(estimated)
     if np.isinf([least, most]).any() or not least < mean < most or np.isnan(sure.low):
         low, high = np.clip([sure.low, sure.high], least, most).tolist()
         return replace(sure, low=low, high=high)
@@ -244,14 +244,14 @@ def confidence_of_mean(
     tests_zero = least < 0 < most
     origin = float(special.logit(-least / width)) if tests_zero else 0.0
     away = float(special.logit((mean - least) / width)) - origin
-    of_logit = confidence(replace(estimated, delta=away, parts=parts))
+    of_logit = compute_confidence(replace(estimated, delta=away, parts=parts))
     low, high = (
         least + width * special.expit([of_logit.low + origin, of_logit.high + origin])
     ).tolist()
     return replace(sure, low=low, high=high, p=of_logit.p if tests_zero else sure.p)
 
 
-def confidences(estimates: Sequence[Estimate]) -> list[Confidence]:
+def compute_confidences(estimates: Sequence[Estimate]) -> list[Confidence]:
     """Compute interval and test of each mean delta.
 
     A standard error of 0 (every seed has the same delta, and no instance matters) does not mean

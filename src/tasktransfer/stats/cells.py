@@ -1,9 +1,9 @@
 """Cells: mean scores over seeds, differences from references, intervals and tests.
 
-    of_answers, of_tallies,
-    of_rank_correlation      a run's answers -> its score on this and on resampled test sets
-    gathered, mean_of        runs of all seeds -> cells
-    cells                    cells -> a table: value, interval, p and q
+    score_answers, score_tallies,
+    score_rank_correlation       a run's answers -> its score on this and on resampled test sets
+    gather_cells, compute_mean   runs of all seeds -> cells
+    build_cell_table             cells -> a table: value, interval, p and q
 
 Clusters (dialogues, contexts) are resampled as units. They are left out in turn if the score is
 computed from sums over instances, and resampled at random otherwise (``stats.draws``). Seeds are a
@@ -30,13 +30,19 @@ from tasktransfer.results.rows import answers
 from tasktransfer.stats.bootstrap import (
     Estimate,
     Trainings,
-    confidence_of_mean,
-    confidences,
+    compute_confidences,
+    compute_mean_confidence,
     estimate,
 )
-from tasktransfer.stats.clustered import spearman_draws
-from tasktransfer.stats.draws import Floats, Units, Weights, dialogues, jackknifed_scores
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.clustered import resample_spearman
+from tasktransfer.stats.draws import (
+    Floats,
+    Units,
+    Weights,
+    compute_jackknife_scores,
+    make_dialogue_units,
+)
+from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.tasks.card import Task
 
 Key = tuple[str, ...]
@@ -81,7 +87,7 @@ class Scored:
     scale: Scale
 
 
-def of_tallies(
+def score_tallies(
     tallies: npt.ArrayLike,
     clusters: npt.ArrayLike,
     finish: Callable[[Floats], npt.ArrayLike],
@@ -99,17 +105,17 @@ def of_tallies(
     names = np.asarray(clusters, str)
     order = np.argsort(names, kind="stable")
     units = _make_units(tuple(names[order].tolist()))
-    summed = units.summed(np.asarray(tallies, np.float64)[order])
+    summed = units.sum_tally(np.asarray(tallies, np.float64)[order])
 
     def score(sums: Floats) -> Floats:
         values = np.asarray(finish(sums), np.float64)
         return np.asarray(100 * np.log(values)) if measure.scale == "logarithm" else values
 
     whole = float(score(summed.sum(axis=0)))
-    return Scored(whole, jackknifed_scores(summed, score), units, measure.scale)
+    return Scored(whole, compute_jackknife_scores(summed, score), units, measure.scale)
 
 
-def of_answers(rows: pa.Table, task: Task) -> Scored:
+def score_answers(rows: pa.Table, task: Task) -> Scored:
     """Score a run by a task's own score.
 
     Args:
@@ -118,16 +124,18 @@ def of_answers(rows: pa.Table, task: Task) -> Scored:
     """
     tallies = metrics.tally(task, answers(rows["prediction"]), answers(rows["gold"]))
     finish = partial(metrics.score_of_sums, task)
-    return of_tallies(tallies, rows["cluster"].to_pylist(), finish, MEASURES["score"])
+    return score_tallies(tallies, rows["cluster"].to_pylist(), finish, MEASURES["score"])
 
 
 @lru_cache(maxsize=64)
 def _make_units(names: tuple[str, ...]) -> Units:
     """Return the units of a test set, which thousands of runs share to save memory."""
-    return dialogues(names)
+    return make_dialogue_units(names)
 
 
-def of_rank_correlation(predicted: Floats, gold: Floats, units: Units, weights: Weights) -> Scored:
+def score_rank_correlation(
+    predicted: Floats, gold: Floats, units: Units, weights: Weights
+) -> Scored:
     """Score a run by Spearman's correlation x 100, which is not computed from sums.
 
     Args:
@@ -137,7 +145,7 @@ def of_rank_correlation(predicted: Floats, gold: Floats, units: Units, weights: 
     """
     drawn = np.full(len(weights), np.nan)
     if units.count > 1:
-        drawn = 100 * spearman_draws(predicted, gold, weights)
+        drawn = 100 * resample_spearman(predicted, gold, weights)
     return Scored(100 * spearman(predicted, gold), drawn, units, MEASURES["spearman"].scale)
 
 
@@ -167,7 +175,7 @@ class Cell:
         return estimate(self.beside(other), other.beside(self), units)
 
 
-def gathered(runs: Iterable[tuple[Key, int, Scored]]) -> dict[Key, Cell]:
+def gather_cells(runs: Iterable[tuple[Key, int, Scored]]) -> dict[Key, Cell]:
     """Gather runs into cells by name, in the order of their first runs.
 
     Args:
@@ -198,7 +206,7 @@ def _get_shared_units(units: Units | None, other: Units | None) -> Units | None:
     return units if (units.names, units.digest) == (other.names, other.digest) else None
 
 
-def mean_of(several: Sequence[Cell]) -> Cell:
+def compute_mean(several: Sequence[Cell]) -> Cell:
     """Return the mean of cells with randomly resampled test sets, over the seeds that all have.
 
     Its units are those of the test set with the fewest clusters, which is conservative for the
@@ -218,7 +226,7 @@ def mean_of(several: Sequence[Cell]) -> Cell:
     return Cell(trainings, smallest, several[0].scale)
 
 
-def mean_over_test_sets(several: Sequence[Cell]) -> Cell:
+def compute_mean_over_test_sets(several: Sequence[Cell]) -> Cell:
     """Return the mean of cells with different test sets, over the seeds that all have.
 
     The same cluster may be in several test sets, and is then left out of all of them at once.
@@ -236,13 +244,13 @@ def mean_over_test_sets(several: Sequence[Cell]) -> Cell:
         pulled = part.moved.T / (cell.units.count - 1) ** 0.5 / len(several)
         for name, pull in zip(cell.units.names, pulled, strict=True):
             pulls[name] = pulls.get(name, np.zeros(len(shared))) + pull
-    units = dialogues(names)
+    units = make_dialogue_units(names)
     together = np.stack([pulls[name] for name in units.names], axis=1)
     resampled = scores[:, None] + together * (units.count - 1) ** 0.5
     return Cell(Trainings(tuple(shared), scores, resampled), units, several[0].scale)
 
 
-def cells(
+def build_cell_table(
     told: Mapping[Key, Cell],
     by: Sequence[str],
     against: Mapping[str, Mapping[str, str]],
@@ -276,7 +284,7 @@ def cells(
         for name, change in against.items()
         if (other := tuple(map(change.get, by, key))) in references and other != key
     ]
-    sure = confidences([estimated for *_, estimated in pairs])
+    sure = compute_confidences([estimated for *_, estimated in pairs])
     for (key, name, cell, reference, estimated), confidence in zip(pairs, sure, strict=True):
         unit = 100 if cell.scale == "logarithm" else 1
         numbers = (
@@ -296,7 +304,7 @@ def cells(
     families.pop(None, None)
     table["q"] = np.nan
     for places in families.values():
-        table.loc[places, "q"] = false_discovery(table.loc[places, "p"])
+        table.loc[places, "q"] = compute_q_values(table.loc[places, "p"])
     return table
 
 
@@ -308,7 +316,7 @@ def _is_testable(seeds: Sequence[int], *compared: Cell) -> bool:
 def _summarise_cell(cell: Cell) -> tuple[Any, ...]:
     least, most = ENDS[cell.scale]
     trainings = cell.trainings
-    sure = confidence_of_mean(trainings, cell.units, least=least, most=most)
+    sure = compute_mean_confidence(trainings, cell.units, least=least, most=most)
     numbers = np.array([trainings.scores.mean(), sure.low, sure.high])
     mean, low, high = np.exp(numbers / 100) if cell.scale == "logarithm" else numbers
     return len(trainings.seeds), mean, _compute_sd(cell), low, high, sure.p, _count_clusters(cell)

@@ -63,14 +63,14 @@ class Target:
     pulls: Floats
 
 
-def halved(dialogues: int, chance: np.random.Generator, splits: int = SPLITS) -> Halves:
+def split_dialogues(dialogues: int, chance: np.random.Generator, splits: int = SPLITS) -> Halves:
     """Split dialogues into random halves: True for the first, smaller half, (splits, dialogues)."""
     order = np.tile(np.arange(dialogues), (splits, 1))
     firsts: Halves = chance.permuted(order, axis=1) < dialogues // 2
     return firsts
 
 
-def chosen_by(means: Floats, values: Floats) -> Floats:
+def select_best(means: Floats, values: Floats) -> Floats:
     """Return the values of the sources with the best mean, or 0 if no mean is above 0.
 
     Args:
@@ -88,7 +88,7 @@ def chosen_by(means: Floats, values: Floats) -> Floats:
     return result
 
 
-def heldout(halves: Floats) -> Floats:
+def compute_heldout(halves: Floats) -> Floats:
     """Return the deltas of the sources that the other seeds select on the other half.
 
     Args:
@@ -106,7 +106,7 @@ def heldout(halves: Floats) -> Floats:
     return result
 
 
-def mean_over_seeds(values: Floats) -> tuple[float, float, float]:
+def compute_mean_over_seeds(values: Floats) -> tuple[float, float, float]:
     """Return the mean of (targets, seeds) and its interval by Student's t over seeds.
 
     The interval is NaN with one seed, or if all values are equal because the baseline is always
@@ -121,7 +121,7 @@ def mean_over_seeds(values: Floats) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
-def half_width(
+def simulate_half_width(
     targets: Sequence[Target], chance: np.random.Generator, studies: int = STUDIES
 ) -> float:
     """Return the half width around 0 that contains 95 % of held-out means without effects."""
@@ -168,5 +168,5 @@ def _simulate_noise(
         of_dialogue = chance.standard_normal((some, common.shape[-1]))
         alike = np.moveaxis(reach @ of_dialogue.T, -1, 0)[..., None]
         noise = shared @ of_seed + (own @ of_source)[..., 0, :] + alike
-        result.append(heldout(np.moveaxis(noise, 0, 1)).mean(axis=(1, 2)))
+        result.append(compute_heldout(np.moveaxis(noise, 0, 1)).mean(axis=(1, 2)))
     return np.concatenate(result)

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from tasktransfer.stats.resampling import Floats, generator
+from tasktransfer.stats.resampling import Floats, create_generator
 
 _DRAWN_AT_ONCE = 1 << 22
 
 
-def spearman_draws(one: Floats, other: Floats, weights: npt.NDArray[np.float32]) -> Floats:
+def resample_spearman(one: Floats, other: Floats, weights: npt.NDArray[np.float32]) -> Floats:
     """Compute Spearman's correlation of resampled items.
 
     Args:
@@ -31,7 +31,7 @@ def spearman_draws(one: Floats, other: Floats, weights: npt.NDArray[np.float32])
     return np.concatenate(parts)
 
 
-def drawn_interval(drawn: Floats, *names: str) -> tuple[float, float]:
+def compute_percentile_interval(drawn: Floats, *names: str) -> tuple[float, float]:
     """Return the 95 % percentile interval of a mean over seeds, resampling seeds too.
 
     It is too narrow with few seeds.
@@ -41,13 +41,13 @@ def drawn_interval(drawn: Floats, *names: str) -> tuple[float, float]:
         names: names that seed the random generator.
     """
     seeds, draws = drawn.shape
-    chosen = generator(*names).integers(seeds, size=(seeds, draws))
+    chosen = create_generator(*names).integers(seeds, size=(seeds, draws))
     means = np.take_along_axis(drawn, chosen, axis=0).mean(axis=0)
     low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
 
 
-def paired_difference(
+def compare_raters(
     one: Floats, other: Floats, gold: Floats, weights: npt.NDArray[np.float32], contexts: int
 ) -> tuple[float, float, float, float]:
     """Compare two raters' correlations with the same ratings, by resampling contexts.
@@ -64,7 +64,7 @@ def paired_difference(
         p of no difference. Interval and p are NaN with fewer than two contexts, or if the
         difference does not vary.
     """
-    drawn = spearman_draws(one, gold, weights) - spearman_draws(other, gold, weights)
+    drawn = resample_spearman(one, gold, weights) - resample_spearman(other, gold, weights)
     difference = _spearman(one, gold) - _spearman(other, gold)
     error = float(drawn.std(ddof=1)) if contexts > 1 else 0.0
     if error < 1e-9:
@@ -75,7 +75,7 @@ def paired_difference(
 
 
 def _spearman(one: Floats, other: Floats) -> float:
-    return float(spearman_draws(one, other, np.ones((1, len(one)), np.float32))[0])
+    return float(resample_spearman(one, other, np.ones((1, len(one)), np.float32))[0])
 
 
 def _ranks(values: Floats, weights: Floats) -> Floats:
@@ -99,7 +99,7 @@ def _pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
     return found
 
 
-def williams(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]:
+def compute_williams_test(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]:
     """Test whether two correlations that share a variable, r12 and r13, differ (Williams' test).
 
     Williams (1959), in the form of Steiger (1980), equation 7; n - 3 degrees of freedom.
@@ -140,7 +140,7 @@ def split_half(ratings: list[list[float]], seed: int = 0, splits: int = 100) -> 
     return float(np.mean(found)) if found else math.nan
 
 
-def reliability(ratings: list[list[float]], agreement: float) -> float:
+def compute_reliability(ratings: list[list[float]], agreement: float) -> float:
     """Compute the reliability of the mean rating of all annotators by the Spearman-Brown formula.
 
     It is the fraction of the mean's variance that is not due to annotators. Its square root is the

@@ -9,7 +9,7 @@ LEAST_SHARE = 0.99
 """Minimum fraction of one answer for a collapsed run."""
 
 
-def most_frequent(predictions: pa.ChunkedArray) -> tuple[str, float]:
+def find_most_frequent(predictions: pa.ChunkedArray) -> tuple[str, float]:
     """Return the most frequent answer of a column of lists, and its fraction, 0-1.
 
     The parts of the answer are joined by ", ". If several answers are equally frequent, the first
@@ -21,7 +21,7 @@ def most_frequent(predictions: pa.ChunkedArray) -> tuple[str, float]:
     return counts.field("values")[best].as_py(), float(times[best] / len(predictions))
 
 
-def answers_once(predictions: pa.ChunkedArray, *, empty: bool = False) -> bool:
+def is_collapsed(predictions: pa.ChunkedArray, *, empty: bool = False) -> bool:
     """Return whether a run is collapsed.
 
     Args:
@@ -31,5 +31,5 @@ def answers_once(predictions: pa.ChunkedArray, *, empty: bool = False) -> bool:
     """
     if not len(predictions):
         return False
-    answer, share = most_frequent(predictions)
+    answer, share = find_most_frequent(predictions)
     return (empty or bool(answer)) and share >= LEAST_SHARE

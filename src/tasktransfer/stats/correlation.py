@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasktransfer.stats.resampling import Floats, generator
+from tasktransfer.stats.resampling import Floats, create_generator
 
 RESAMPLES = 2000
 RENAMINGS = 4999
@@ -56,15 +56,15 @@ def correlate(a: Floats, b: Floats, *names: str) -> Correlation:
     both = ~(np.isnan(a) | np.isnan(b))
     kept = both.any(axis=0) | both.any(axis=1)
     a, b, both = a[np.ix_(kept, kept)], b[np.ix_(kept, kept)], both[np.ix_(kept, kept)]
-    value = spearman(a, b)
+    value = compute_spearman(a, b)
     if math.isnan(value):
         return Correlation(int(both.sum()), math.nan, math.nan, math.nan, math.nan)
-    random = generator(*names, a, b)
+    random = create_generator(*names, a, b)
     low, high = _interval(a, b, both, value, random)
     return Correlation(int(both.sum()), value, low, high, _p(a, b, random))
 
 
-def spearman(a: Floats, b: Floats) -> float:
+def compute_spearman(a: Floats, b: Floats) -> float:
     """Compute Spearman's correlation over the entries that both arrays have.
 
     Ties get their mean rank. NaN with fewer than 3 entries, or if one side is constant.

@@ -5,17 +5,17 @@ unit of another sample is a dialogue, not an instance. A *unit* is resampled as 
 or an instance if the dialogues are unknown.
 
 The variance of a score over units is estimated by leaving each unit out in turn
-(``jackknifed_scores``). For a mean over equally large units this is exactly the closed form, and it
-needs no random numbers; 1,000 random resamples would add an error of 2 to 5 % to the standard
-errors of all cells of a test set. If units differ in size, the estimate is larger, and its t
-distribution has fewer degrees of freedom (``Units.degrees``; Bell and McCaffrey 2002, "Bias
+(``compute_jackknife_scores``). For a mean over equally large units this is exactly the closed form,
+and it needs no random numbers; 1,000 random resamples would add an error of 2 to 5 % to the
+standard errors of all cells of a test set. If units differ in size, the estimate is larger, and its
+t distribution has fewer degrees of freedom (``Units.degrees``; Bell and McCaffrey 2002, "Bias
 reduction in standard errors for linear regression with multi-stage samples"; MacKinnon, Nielsen and
 Webb 2023, "Fast and reliable jackknife and bootstrap methods for cluster-robust inference").
 
-Percentiles and ranks need random resamples (``unit_weights``). Of n units, n - 1 are sampled with
-replacement. The variance over such resamples is that of a mean over n units, without the factor
-(n - 1) / n of samples of size n (Rao and Wu 1988, "Resampling inference with complex survey data");
-for 40 dialogues that is 2.5 %.
+Percentiles and ranks need random resamples (``sample_unit_weights``). Of n units, n - 1 are sampled
+with replacement. The variance over such resamples is that of a mean over n units, without the
+factor (n - 1) / n of samples of size n (Rao and Wu 1988, "Resampling inference with complex survey
+data"); for 40 dialogues that is 2.5 %.
 
 The official score (macro-F1 and so on) is recomputed from summed tallies. A dialogue's instances
 are summed only once, so the cost depends on the number of dialogues.
@@ -94,7 +94,7 @@ class Units:
         content = np.ascontiguousarray(self.of_instance, np.int64).tobytes()
         return hashlib.sha256(self.kind.encode() + content).hexdigest()
 
-    def summed(self, tally: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def sum_tally(self, tally: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Sum a tally (..., instances, columns) over each unit, to (..., units, columns)."""
         if self.count == self.instances:
             return tally
@@ -108,19 +108,19 @@ class Units:
         return order, np.searchsorted(self.of_instance[order], np.arange(self.count))
 
 
-def dialogues(ids: Sequence[str]) -> Units:
+def make_dialogue_units(ids: Sequence[str]) -> Units:
     """Return the units of a test set, from the dialogue ID of each instance."""
     numbers: dict[str, int] = {}
     of_instance = [numbers.setdefault(name, len(numbers)) for name in ids]
     return Units(np.array(of_instance, np.int64), "dialogue", tuple(numbers))
 
 
-def single_instances(count: int) -> Units:
+def make_instance_units(count: int) -> Units:
     """Return the units of a test set with unknown dialogues: every instance is a unit."""
     return Units(np.arange(count), "instance")
 
 
-def jackknifed_scores(
+def compute_jackknife_scores(
     tally: npt.NDArray[Any], score: Callable[[npt.NDArray[Any]], npt.ArrayLike]
 ) -> Floats:
     """Compute the scores without each unit in turn, scaled to have the variance over test sets.
@@ -129,7 +129,7 @@ def jackknifed_scores(
     scores over other test sets.
 
     Args:
-        tally: contribution of each unit to the sums of a score (``Units.summed``), shape (...,
+        tally: contribution of each unit to the sums of a score (``Units.sum_tally``), shape (...,
             units, columns), for one or several runs.
         score: function from sums (..., units, columns) to scores (..., units).
 
@@ -146,7 +146,7 @@ def jackknifed_scores(
     return spread
 
 
-def unit_weights(dataset: str, target: str, units: int) -> Weights:
+def sample_unit_weights(dataset: str, target: str, units: int) -> Weights:
     """Return the number of times that each unit is resampled, shape (RESAMPLES, units).
 
     Each row sums to units - 1. The random generator is seeded by the arguments, so every run on a
@@ -167,15 +167,15 @@ def unit_weights(dataset: str, target: str, units: int) -> Weights:
     return weights
 
 
-def resampled_scores(
+def resample_scores(
     tally: npt.NDArray[Any], weights: Weights, score: Callable[[npt.NDArray[Any]], npt.ArrayLike]
 ) -> Floats:
     """Compute the score on each resampled test set.
 
     Args:
-        tally: contribution of each unit to the sums of a score (``Units.summed``), shape (...,
+        tally: contribution of each unit to the sums of a score (``Units.sum_tally``), shape (...,
             units, columns), for one or several runs.
-        weights: see ``unit_weights``.
+        weights: see ``sample_unit_weights``.
         score: function from sums (..., resamples, columns) to scores (..., resamples).
 
     Returns:

@@ -40,12 +40,12 @@ class Expected:
 
     def of(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """Return expected gains and the ends of their 95 % intervals, each of shape (sources,)."""
-        gains: Floats = self.offset + self.slope * standardised(values)
+        gains: Floats = self.offset + self.slope * normalise_values(values)
         reach = _compute_reach(self.targets) * self.error
         return gains, gains - reach, gains + reach
 
 
-def learnt(values: Floats, gains: Floats) -> Expected | None:
+def fit_expected_gain(values: Floats, gains: Floats) -> Expected | None:
     """Fit the prediction on finished transfers.
 
     Args:
@@ -55,7 +55,7 @@ def learnt(values: Floats, gains: Floats) -> Expected | None:
     Returns:
         The fit; None with fewer than three targets that have two sources with values.
     """
-    x = np.stack([standardised(row) for row in np.where(np.isnan(gains), np.nan, values)])
+    x = np.stack([normalise_values(row) for row in np.where(np.isnan(gains), np.nan, values)])
     known = ~np.isnan(x) & ~np.isnan(gains)
     kept = known.sum(axis=1) > 1
     x, gains, known = x[kept], gains[kept], known[kept]
@@ -79,7 +79,7 @@ def learnt(values: Floats, gains: Floats) -> Expected | None:
     )
 
 
-def standardised(values: Floats) -> Floats:
+def normalise_values(values: Floats) -> Floats:
     """Standardise the values of one target to mean 0 and standard deviation 1.
 
     Neither selectors nor targets have a common unit. If all values are equal, the result is 0.

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy import stats
 
 
-def false_discovery(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def compute_q_values(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the Benjamini-Hochberg q of each p; NaN stays NaN and does not count as a test.
 
     The procedure is proven to control its rate for independent tests and for positively dependent

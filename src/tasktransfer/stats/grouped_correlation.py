@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from tasktransfer.stats.correlation import spearman
+from tasktransfer.stats.correlation import compute_spearman
 from tasktransfer.stats.resampling import Floats
 
 Model = Sequence[Floats]
@@ -52,7 +52,7 @@ class Grouped:
     high: float
 
 
-def grouped_correlation(models: Sequence[Model], over: Over) -> Grouped:
+def compute_grouped_correlation(models: Sequence[Model], over: Over) -> Grouped:
     """Compute the correlation over all points, between models, or within models.
 
     Args:
@@ -80,7 +80,7 @@ def grouped_correlation(models: Sequence[Model], over: Over) -> Grouped:
     return Grouped(points, value, min(low, value), max(high, value))
 
 
-def correlation_over(models: Sequence[Model], over: Over) -> float:
+def compute_correlation(models: Sequence[Model], over: Over) -> float:
     """Compute only the correlation, without its interval."""
     return _STATISTICS[over](models)
 
@@ -90,22 +90,24 @@ def _fisher(correlations: Floats) -> Floats:
     return scaled
 
 
-def of_points(points: npt.ArrayLike) -> float:
+def compute_point_correlation(points: npt.ArrayLike) -> float:
     """Compute Spearman's correlation of points, shape (points, 2)."""
     both = np.asarray(points, np.float64)
-    return spearman(both[:, 0], both[:, 1])
+    return compute_spearman(both[:, 0], both[:, 1])
 
 
 def _over_all(models: Sequence[Model]) -> float:
-    return of_points(np.concatenate([training for model in models for training in model]))
+    return compute_point_correlation(
+        np.concatenate([training for model in models for training in model])
+    )
 
 
 def _between(models: Sequence[Model]) -> float:
-    return of_points([np.concatenate(model).mean(axis=0) for model in models])
+    return compute_point_correlation([np.concatenate(model).mean(axis=0) for model in models])
 
 
 def _within(models: Sequence[Model]) -> float:
-    values = [of_points(np.concatenate(model)) for model in models]
+    values = [compute_point_correlation(np.concatenate(model)) for model in models]
     known = [value for value in values if not math.isnan(value)]
     return float(np.mean(known)) if known else math.nan
 

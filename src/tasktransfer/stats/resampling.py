@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def generator(*parts: str | Floats) -> np.random.Generator:
+def create_generator(*parts: str | Floats) -> np.random.Generator:
     """Return a generator seeded by names and arrays (their shapes and all bits of their values)."""
     digest = hashlib.sha256()
     for part in parts:

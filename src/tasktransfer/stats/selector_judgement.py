@@ -16,9 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.stats.resampling import Floats
-from tasktransfer.stats.selectors import KS, centred, measures, noise_floor, source_mean
+from tasktransfer.stats.selectors import (
+    KS,
+    compute_measures,
+    compute_noise_floor,
+    compute_source_mean,
+    subtract_target_mean,
+)
 
 RANDOM, SOURCE_MEAN = "random", "source_mean"
 REFERENCES = (RANDOM, SOURCE_MEAN)
@@ -60,7 +66,7 @@ class Judged:
     missing: float
 
 
-def judged(
+def judge_selectors(
     scores: Floats,
     values: Mapping[str, Floats],
     ks: tuple[int, ...] = KS,
@@ -85,12 +91,12 @@ def judged(
     given = dict(values)
     of_others = given.pop(SOURCE_MEAN, None)
     if of_others is None:
-        of_others = source_means(
-            np.where(whole, centred(scores) if gains is None else gains, np.nan)
+        of_others = compute_source_means(
+            np.where(whole, subtract_target_mean(scores) if gains is None else gains, np.nan)
         )
     selectors = {RANDOM: np.zeros(scores.shape[:2]), SOURCE_MEAN: of_others, **given}
-    found = {name: with_seeds_left_out(value, scores, ks) for name, value in selectors.items()}
-    floors = noise_floor(scores, ks) if scores.shape[2] > 1 else {}
+    found = {name: compute_without_seeds(value, scores, ks) for name, value in selectors.items()}
+    floors = compute_noise_floor(scores, ks) if scores.shape[2] > 1 else {}
     pairs = whole[..., 0]
     result = []
     for name, by_measure in found.items():
@@ -98,14 +104,14 @@ def judged(
         missing = float(np.isnan(lacking).mean()) if lacking.size else np.nan
         for measure, drawn in by_measure.items():
             differences = {
-                other: mean_over_targets(drawn - found[other][measure])
+                other: compute_mean_over_targets(drawn - found[other][measure])
                 for other in REFERENCES
                 if other != name
             }
             floor = floors.get(measure)
             result.append(
                 Judged(
-                    *(name, measure, mean_over_targets(drawn), differences, {}),
+                    *(name, measure, compute_mean_over_targets(drawn), differences, {}),
                     np.nan if floor is None else _nanmean(floor),
                     int(np.isfinite(drawn[0]).sum()),
                     missing,
@@ -114,7 +120,7 @@ def judged(
     return _with_q(result)
 
 
-def mean_over_targets(drawn: Floats) -> Mean:
+def compute_mean_over_targets(drawn: Floats) -> Mean:
     """Compute the mean over targets and its interval.
 
     Args:
@@ -153,7 +159,7 @@ def _jackknife(without: Floats) -> Floats:
     return result
 
 
-def with_seeds_left_out(
+def compute_without_seeds(
     values: Floats, scores: Floats, ks: tuple[int, ...] = KS
 ) -> dict[str, Floats]:
     """Compute measures with all seeds, and without each seed.
@@ -164,23 +170,25 @@ def with_seeds_left_out(
         ks: values of k for regret.
 
     Returns:
-        Measure → array (1 + seeds, ..., targets), see ``mean_over_targets``.
+        Measure → array (1 + seeds, ..., targets), see ``compute_mean_over_targets``.
     """
     seeds = scores.shape[-1]
     kept = [list(range(seeds))]
     if seeds > 1:
         kept += [[seed for seed in range(seeds) if seed != left] for left in range(seeds)]
     by_seed = values.ndim == scores.ndim
-    return measures(
+    return compute_measures(
         np.stack([_mean_over_seeds(values[..., some]) if by_seed else values for some in kept]),
         np.stack([scores[..., some].mean(axis=-1) for some in kept]),
         ks,
     )
 
 
-def source_means(gains: Floats) -> Floats:
+def compute_source_means(gains: Floats) -> Floats:
     """Compute ``source_mean`` for each seed, shape (targets, sources, seeds)."""
-    return np.stack([source_mean(gains[..., seed]) for seed in range(gains.shape[2])], axis=-1)
+    return np.stack(
+        [compute_source_mean(gains[..., seed]) for seed in range(gains.shape[2])], axis=-1
+    )
 
 
 def _mean_over_seeds(values: Floats) -> Floats:
@@ -203,7 +211,7 @@ def _with_q(rows: Sequence[Judged]) -> list[Judged]:
     for measure in dict.fromkeys(row.measure for row in rows):
         for other in REFERENCES:
             places = [n for n, row in enumerate(rows) if row.measure == measure and other in row.to]
-            adjusted = false_discovery([rows[n].to[other].p for n in places])
+            adjusted = compute_q_values([rows[n].to[other].p for n in places])
             for n, value in zip(places, adjusted, strict=True):
                 q[n][other] = float(value)
     return [

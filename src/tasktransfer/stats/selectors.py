@@ -36,12 +36,7 @@ PERCENT = "%"
 REGRET, MEAN_REGRET, SPEARMAN = "regret@", "mean_regret@", "spearman"
 
 
-def higher_is_better(measure: str) -> bool:
-    """Return whether a higher value of the measure is better."""
-    return measure.startswith("ndcg") or measure == SPEARMAN
-
-
-def measures(values: Floats, scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
+def compute_measures(values: Floats, scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
     """Compute every measure for every target.
 
     Args:
@@ -61,10 +56,10 @@ def measures(values: Floats, scores: Floats, ks: tuple[int, ...] = KS) -> dict[s
     top = -np.sort(-scores, axis=-1)
     found: dict[str, Floats] = {}
     for k in ks:
-        best, chosen = top[..., 0], best_of(ranked, scores, k)
+        best, chosen = top[..., 0], compute_expected_best(ranked, scores, k)
         found[f"{REGRET}{k}"] = best - chosen
         found[f"{REGRET}{k}{PERCENT}"] = _per_cent(best - chosen, best)
-        best, chosen = _mean_of_first(top, k), mean_of(ranked, scores, k)
+        best, chosen = _mean_of_first(top, k), compute_expected_mean(ranked, scores, k)
         found[f"{MEAN_REGRET}{k}"] = best - chosen
         found[f"{MEAN_REGRET}{k}{PERCENT}"] = _per_cent(best - chosen, best)
     above, tied = _places(ranked, pairs)
@@ -75,7 +70,7 @@ def measures(values: Floats, scores: Floats, ks: tuple[int, ...] = KS) -> dict[s
     return {name: np.where(few, np.nan, value) for name, value in found.items()}
 
 
-def best_of(values: Floats, scores: Floats, k: int) -> Floats:
+def compute_expected_best(values: Floats, scores: Floats, k: int) -> Floats:
     """Compute the expected best score of the first k sources, (..., sources) → (...).
 
     If m of g sources with equal values are sampled, the best of them is the j-th worst of the g
@@ -95,7 +90,7 @@ def best_of(values: Floats, scores: Floats, k: int) -> Floats:
     return result
 
 
-def mean_of(values: Floats, scores: Floats, k: int) -> Floats:
+def compute_expected_mean(values: Floats, scores: Floats, k: int) -> Floats:
     """Compute the expected mean score of the first k sources, (..., sources) → (...)."""
     sure, group, drawn = _first(values, scores, k)
     total = np.where(sure, scores, 0.0).sum(axis=-1)
@@ -114,7 +109,7 @@ def _mean_of_first(ordered: Floats, k: int) -> Floats:
     return result
 
 
-def source_mean(gains: Floats) -> Floats:
+def compute_source_mean(gains: Floats) -> Floats:
     """Compute each source's mean gain over the other targets, shape (..., targets, sources).
 
     It ranks sources without using scores on the target.
@@ -126,7 +121,7 @@ def source_mean(gains: Floats) -> Floats:
     return result
 
 
-def centred(scores: Floats) -> Floats:
+def subtract_target_mean(scores: Floats) -> Floats:
     """Subtract the target's mean from scores, shape (targets, sources, ...).
 
     These are the gains if the baseline is unknown.
@@ -137,7 +132,7 @@ def centred(scores: Floats) -> Floats:
     return result
 
 
-def noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
+def compute_noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
     """Compute the noise floor: rank by half of the seeds, and evaluate by the other half.
 
     The result is the mean over all halvings.
@@ -152,7 +147,9 @@ def noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
     halves = _halvings(scores.shape[-1])
     ranked = np.moveaxis(scores @ halves.T / halves.sum(axis=1), -1, 0)
     judged = np.moveaxis(scores @ (1 - halves).T / (1 - halves).sum(axis=1), -1, 0)
-    return {name: value.mean(axis=0) for name, value in measures(ranked, judged, ks).items()}
+    return {
+        name: value.mean(axis=0) for name, value in compute_measures(ranked, judged, ks).items()
+    }
 
 
 def _halvings(seeds: int) -> Floats:

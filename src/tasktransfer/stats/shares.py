@@ -8,7 +8,7 @@ _Z = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
 
 
-def wilson(count: float, of: int) -> tuple[float, float]:
+def compute_wilson_interval(count: float, of: int) -> tuple[float, float]:
     """Return the 95 % interval of a proportion (Wilson 1927); ``count`` may be fractional."""
     z2, share = _Z**2, count / of
     middle = (share + z2 / (2 * of)) / (1 + z2 / of)

@@ -27,7 +27,7 @@ from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.costs import hardware_of, hours_of
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
-from tasktransfer.stats.collapsed import answers_once
+from tasktransfer.stats.collapsed import is_collapsed
 from tasktransfer.tables.collected import build_metadata, read_earlier_rows, write_collected
 
 Values = tuple[Any, ...]
@@ -76,7 +76,7 @@ def _make_measured_rows(collected: Collected, run: Run, evaluation: Evaluation) 
     task = evaluation.task
     result = collected.record(evaluation)["results"][task]
     rows = collected.rows(evaluation)
-    constant = answers_once(pc.list_slice(rows["prediction"], 0, 1))
+    constant = is_collapsed(pc.list_slice(rows["prediction"], 0, 1))
     for measure, value in result["measures"].items():
         named = MEASURED.get((task, evaluation.split), measure)
         where = f"{evaluation.path}/{RECORD}"

@@ -25,7 +25,14 @@ from tasktransfer.metrics import bleu
 from tasktransfer.metrics.labels import Sums, share_finish
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.study import Study
-from tasktransfer.stats.cells import NO_SEED, Key, Scored, cells, gathered, of_tallies
+from tasktransfer.stats.cells import (
+    NO_SEED,
+    Key,
+    Scored,
+    build_cell_table,
+    gather_cells,
+    score_tallies,
+)
 from tasktransfer.tables.store import build_frame, cast_columns, read_frame, write_frame
 
 CELL = ["setting", "method", "measure", "pool"]
@@ -63,8 +70,8 @@ def statistics(rows: pd.DataFrame, once: Collection[Key] = ()) -> dict[str, pd.D
         rows: the table ``rows``.
         once: cells whose seeds share one evaluation, see ``judged_once``.
     """
-    estimated = cells(
-        gathered(_score_runs(rows, once)), CELL, {BASE: {"method": BASE}}, _choose_family
+    estimated = build_cell_table(
+        gather_cells(_score_runs(rows, once)), CELL, {BASE: {"method": BASE}}, _choose_family
     )
     differences = estimated[estimated["against"] == BASE].rename(columns={"value": "difference"})
     differences["measure"] = differences["measure"].replace(PERPLEXITY, LOG_PERPLEXITY)
@@ -84,7 +91,7 @@ def _score_runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key
         key, named = tuple(names), names[2]
         finish = FINISHED.get(named, lambda sums: 100 * share_finish(sums))
         measure = MEASURES.get(named, MEASURES["accuracy"])  # several, one per kind of text
-        scored = of_tallies(run["tally"].tolist(), run["dialogue"], finish, measure)
+        scored = score_tallies(run["tally"].tolist(), run["dialogue"], finish, measure)
         yield key, NO_SEED if key in once else int(seed), scored
 
 

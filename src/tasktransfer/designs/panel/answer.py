@@ -13,7 +13,7 @@ import pandas as pd
 
 from tasktransfer.designs.panel.names import COMPARED_WITH, CONTROLS, FANS, OWN_MINUS_OTHERS
 from tasktransfer.present.view import View
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.tables.numbers import format_interval, format_number
 
 LEVEL = 0.05
@@ -122,7 +122,7 @@ def _describe_own_experts(view: View) -> str:
     some = some[some["seeds"] > 1]
     if some.empty:
         return ""
-    q = pd.Series(false_discovery(some["p"]), some.index)
+    q = pd.Series(compute_q_values(some["p"]), some.index)
     sure = some[(q <= LEVEL) & ((some["low"] > 0) | (some["high"] < 0))]
     above, below = (sure[sure["value"] * sign > 0]["set"] for sign in (1, -1))
     whose = f"In {fan}, the correlation of the expert for a set's own domain"

@@ -32,7 +32,7 @@ from tasktransfer.present.published import Published, beside, notes_of
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.tables.collected import build_common_columns, read_tables
 from tasktransfer.tables.metadata import Metadata
 
@@ -245,7 +245,7 @@ def experts(view: View) -> pd.DataFrame:
     frame = view["experts"].copy()
     several = frame["p"].where(frame["seeds"] > 1)
     families = several.groupby([frame["method"], frame["expert"]], sort=False)
-    frame["q"] = families.transform(false_discovery)
+    frame["q"] = families.transform(compute_q_values)
     return frame
 
 

@@ -35,21 +35,21 @@ from tasktransfer.stats.cells import (
     Cell,
     Key,
     Scored,
-    cells,
-    gathered,
-    mean_of,
-    of_rank_correlation,
+    build_cell_table,
+    compute_mean,
+    gather_cells,
+    score_rank_correlation,
 )
 from tasktransfer.stats.clustered import (
-    drawn_interval,
-    paired_difference,
-    reliability,
+    compare_raters,
+    compute_percentile_interval,
+    compute_reliability,
+    compute_williams_test,
     split_half,
-    williams,
 )
-from tasktransfer.stats.draws import Units, dialogues, unit_weights
-from tasktransfer.stats.false_discovery import false_discovery
-from tasktransfer.stats.shares import wilson
+from tasktransfer.stats.draws import Units, make_dialogue_units, sample_unit_weights
+from tasktransfer.stats.false_discovery import compute_q_values
+from tasktransfer.stats.shares import compute_wilson_interval
 from tasktransfer.tables.store import build_frame, cast_columns, read_frame, write_frame
 
 Line = tuple[Any, ...]
@@ -71,7 +71,7 @@ class Rated:
     @cached_property
     def weights(self) -> Any:
         """Number of times that each item is resampled, shape (draws, items)."""
-        drawn = unit_weights("panel", self.name, self.units.count)
+        drawn = sample_unit_weights("panel", self.name, self.units.count)
         return drawn[:, self.units.of_instance]
 
     @property
@@ -96,7 +96,7 @@ class Rated:
 
     def scored(self, values: Values) -> Scored:
         """Return the correlation of ratings with the human ratings."""
-        return of_rank_correlation(values, self.gold, self.units, self.weights)
+        return score_rank_correlation(values, self.gold, self.units, self.weights)
 
 
 def make_statistics(study: Study) -> None:
@@ -122,7 +122,7 @@ def statistics(
 ) -> dict[str, pd.DataFrame]:
     """Compute every statistics table; ``sets`` and ``domains`` are in the study's order."""
     rated = rated_sets(ratings, items, sets, tuple(domains))
-    estimated = gathered(
+    estimated = gather_cells(
         (
             (method, rated_set.name),
             NO_SEED if method in CONTROLS else seed,
@@ -134,7 +134,7 @@ def statistics(
         for seed, values in rated_set.by_method(method).items()
     )
     against = {method: {"method": method} for method in COMPARED_WITH}
-    table = cells(
+    table = build_cell_table(
         estimated, ["method", "set"], against, lambda key, against: None if against else key[0]
     )
     by_name = {rated_set.name: rated_set for rated_set in rated}
@@ -172,7 +172,7 @@ def rated_sets(
         for control, column in (("word-overlap", "overlap"), ("length", "response_words")):
             given[control, ""] = {0: own[column].to_numpy(float)}
         gold = own["gold"].to_numpy(float)
-        units = dialogues(own["context"].tolist())
+        units = make_dialogue_units(own["context"].tolist())
         sets.append(Rated(name, list(places), gold, units, given, domains))
     return sets
 
@@ -200,7 +200,7 @@ def _compute_correlations(
                 row.seeds,
             ),
             *(row.value, row.low, row.high, row.p, row.q),
-            *(*drawn_interval(drawn, row.method, rated_set.name), *others),
+            *(*compute_percentile_interval(drawn, row.method, rated_set.name), *others),
             *(rated_set.units.instances, rated_set.units.count, constant),
         )
 
@@ -210,7 +210,7 @@ def _compute_experts(sets: list[Rated]) -> pd.DataFrame:
 
     A difference is the correlation of the set's own expert minus the others' mean.
     """
-    estimated = gathered(
+    estimated = gather_cells(
         ((method, domain, one.name), seed, one.scored(values))
         for one in sets
         for (method, domain), given in one.given.items()
@@ -221,9 +221,9 @@ def _compute_experts(sets: list[Rated]) -> pd.DataFrame:
     for (method, domain, name), cell in estimated.items():
         if domain != domain_of(name):
             others.setdefault((method, OTHERS, name), []).append(cell)
-    means = {key: mean_of(several) for key, several in others.items()}
+    means = {key: compute_mean(several) for key, several in others.items()}
     names = ["method", "expert", "set"]
-    table = cells(estimated, names, {OTHERS: {"expert": OTHERS}}, references=means)
+    table = build_cell_table(estimated, names, {OTHERS: {"expert": OTHERS}}, references=means)
     table["own"] = table["expert"] == table["set"].map(domain_of)
     compared = table["against"] == OTHERS
     table["expert"] = table["expert"].mask(compared, OWN_MINUS_OTHERS)
@@ -250,7 +250,7 @@ def _compute_tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFra
     several = (frame["seed"] == "mean") & (seeds > 1)
     for p, q in (("p", "q"), ("t_p", "t_q")):
         families = frame[p].where(several).groupby([frame["method"], frame["against"]], sort=False)
-        frame[q] = families.transform(false_discovery).where(several)
+        frame[q] = families.transform(compute_q_values).where(several)
     return frame
 
 
@@ -266,8 +266,8 @@ def _test_pair(one: Rated, pair: Any) -> Iterator[Line]:
     mean = (np.mean([given[s] for s in shared], axis=0) for given in (first, second))
     for seed, a, b in [("mean", *mean), *pairs]:
         r12, r13, r23 = spearman(a, one.gold), spearman(b, one.gold), spearman(a, b)
-        *apart, p = paired_difference(a, b, one.gold, one.weights, one.units.count)
-        t, t_p = williams(r12, r13, r23, len(one.gold))
+        *apart, p = compare_raters(a, b, one.gold, one.weights, one.units.count)
+        t, t_p = compute_williams_test(r12, r13, r23, len(one.gold))
         ends = (pair.low, pair.high) if seed == "mean" else (None, None)
         yield (
             *(pair.method, pair.against, one.name, seed),
@@ -283,13 +283,13 @@ def _test_pair(one: Rated, pair: Any) -> Iterator[Line]:
 def _compute_averages(sets: list[Rated], estimated: Mapping[Key, Cell]) -> pd.DataFrame:
     by = groups((one.name, one.in_domain) for one in sets)
     means: dict[Key, Cell] = {
-        (method, group): mean_of([estimated[method, name] for name in names])
+        (method, group): compute_mean([estimated[method, name] for name in names])
         for method in dict.fromkeys(method for method, _ in estimated)
         for group, names in by.items()
         if all((method, name) in estimated for name in names)
     }
     means = {key: mean for key, mean in means.items() if mean.trainings.seeds}
-    table = cells(means, ["method", "over"], {})
+    table = build_cell_table(means, ["method", "over"], {})
     table["sets"] = table["over"].map({group: len(names) for group, names in by.items()})
     return cast_columns(table, columns.AVERAGES)
 
@@ -322,7 +322,7 @@ def _correlate_first_seed(one: Rated, method: str) -> float:
 def _compute_hits(choices: pd.DataFrame) -> Iterator[Line]:
     keys = ["method", "persona", "candidates"]
     for (method, persona, candidates), some in choices.groupby(keys, sort=False):
-        low, high = wilson(float(some["right"].sum()), len(some))
+        low, high = compute_wilson_interval(float(some["right"].sum()), len(some))
         share = 100 * float(some["right"].mean())
         yield method, persona, int(str(candidates)), len(some), share, 100 * low, 100 * high
 
@@ -332,7 +332,7 @@ def _compute_ceilings(items: pd.DataFrame, sets: list[Rated]) -> Iterator[Line]:
         name, some = one.name, items[items["set"] == one.name]
         ratings = [list(of) for of in some["ratings"]]
         agreement = split_half(ratings)
-        reliable = reliability(ratings, agreement)
+        reliable = compute_reliability(ratings, agreement)
         there = {control: control in one.methods for control in CONTROLS}
         yield (
             *(name, len(some), some["context"].nunique()),

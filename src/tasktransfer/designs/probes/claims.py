@@ -15,8 +15,8 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.designs.probes.facts import CONTROL
-from tasktransfer.stats.correlation import spearman
-from tasktransfer.stats.grouped_correlation import Model, grouped_correlation
+from tasktransfer.stats.correlation import compute_spearman
+from tasktransfer.stats.grouped_correlation import Model, compute_grouped_correlation
 from tasktransfer.tables.store import Columns
 
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
@@ -79,7 +79,9 @@ def bleu_and_probes(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tupl
             for over in ("between", "within"):
                 yield (corpus, probe, over, *_correlate_groups(points, over))
         for model, points in means.groupby("model", sort=False):
-            rho = spearman(points["bleu2"].to_numpy(np.float64), points["f1"].to_numpy(np.float64))
+            rho = compute_spearman(
+                points["bleu2"].to_numpy(np.float64), points["f1"].to_numpy(np.float64)
+            )
             yield (corpus, "all", model, len(points), rho, None, None)
 
 
@@ -93,7 +95,7 @@ def _correlate_groups(points: pd.DataFrame, over: Any) -> tuple[Any, ...]:
     ]
     if not models:
         return 0, None, None, None
-    correlation = grouped_correlation(models, over)
+    correlation = compute_grouped_correlation(models, over)
     return correlation.points, correlation.value, correlation.low, correlation.high
 
 
@@ -104,4 +106,4 @@ def agreement_of_rankings(scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
         means = rows.groupby(["probe", "model"], sort=False)["f1"].mean().unstack("model")
         for first, second in combinations(means.index, 2):
             pair = means.loc[first].to_numpy(float), means.loc[second].to_numpy(float)
-            yield (corpus, snapshot, first, second, means.shape[1], spearman(*pair))
+            yield (corpus, snapshot, first, second, means.shape[1], compute_spearman(*pair))

@@ -31,7 +31,7 @@ from tasktransfer.present.kit.style import (
 )
 from tasktransfer.present.sentences import with_interval
 from tasktransfer.present.view import View
-from tasktransfer.stats.resampling import generator
+from tasktransfer.stats.resampling import create_generator
 
 DRAWS, TENTH, JUDGEMENTS, TIES = 50_000, 10, 2_000, 0.35
 """Figure 1: 50,000 samples of a tenth of 2,000 judgements, about 35 % of which are ties."""
@@ -154,7 +154,7 @@ def ties_resampled(
     Returns:
         One percentage per sample, shape (draws,).
     """
-    chance = generator("ties", judgements.astype(np.float64))
+    chance = create_generator("ties", judgements.astype(np.float64))
     ties = int(judgements.sum())
     return 100 * chance.hypergeometric(ties, len(judgements) - ties, drawn, draws) / drawn
 

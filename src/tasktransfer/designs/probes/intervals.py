@@ -32,8 +32,8 @@ from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
 from tasktransfer.results.rows import rows_beside, rows_of
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
-from tasktransfer.stats.cells import NO_SEED, Scored, cells, gathered, of_tallies
-from tasktransfer.stats.collapsed import answers_once
+from tasktransfer.stats.cells import NO_SEED, Scored, build_cell_table, gather_cells, score_tallies
+from tasktransfer.stats.collapsed import is_collapsed
 from tasktransfer.tables.store import Columns, build_frame, cast_columns, read_frame, write_frame
 
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
@@ -121,7 +121,7 @@ def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) 
         scored: record of a fit → name of a classifier in its rows → its scores.
         scores: the table ``probed``.
     """
-    estimated = gathered(
+    estimated = gather_cells(
         (
             (*names, classifier),
             _choose_seed(names, seed),
@@ -131,7 +131,7 @@ def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) 
         for classifier in (OWN, PRIOR, SHUFFLED)
     )
     ours = {key: cell for key, cell in estimated.items() if key[-1] == OWN}
-    table = cells(
+    table = build_cell_table(
         ours, [*CELL, "classifier"], REFERENCES, lambda _, against: against or None, estimated
     )
     own = table["against"] == ""
@@ -178,7 +178,7 @@ def _read_rows(study: Study, where: str) -> pa.Table:
 
 def _find_constant_tasks(rows: pa.Table) -> Iterator[str]:
     for task in pc.unique(rows["task"]).to_pylist():
-        if answers_once(rows.filter(pc.equal(rows["task"], task))["prediction"], empty=True):
+        if is_collapsed(rows.filter(pc.equal(rows["task"], task))["prediction"], empty=True):
             yield task
 
 
@@ -190,7 +190,7 @@ def _score_classifiers(rows: pa.Table) -> dict[str, Scored]:
 def _score_classifier(rows: pd.DataFrame) -> Scored:
     answers, golds = (coded(list(map(tuple, rows[name]))) for name in ("prediction", "gold"))
     tallies = open_labels.tally(answers, golds)
-    return of_tallies(tallies, rows["cluster"], _finish_micro_f1, MEASURES["micro_f1"])
+    return score_tallies(tallies, rows["cluster"], _finish_micro_f1, MEASURES["micro_f1"])
 
 
 def _finish_micro_f1(sums: Sums) -> Sums:
@@ -204,7 +204,7 @@ def _compute_replies(study: Study) -> pd.DataFrame:
         ((training.dataset, training.model.name), training.seed, _score_replies(study, training))
         for training in stages
     )
-    table = cells(gathered(runs), ["corpus", "model"], {})
+    table = build_cell_table(gather_cells(runs), ["corpus", "model"], {})
     return cast_columns(table.rename(columns={"value": "bleu2"}), REPLIES)
 
 
@@ -212,4 +212,4 @@ def _score_replies(study: Study, stage: Stage) -> Scored:
     rows = rows_of(rows_beside(Path(study.record(stage))), reply_of(stage.dataset))
     scores = rows["score"].to_numpy()
     tallies = np.stack([scores, np.ones_like(scores)], axis=1)
-    return of_tallies(tallies, rows["cluster"].to_pylist(), share_finish, MEASURES["bleu2"])
+    return score_tallies(tallies, rows["cluster"].to_pylist(), share_finish, MEASURES["bleu2"])

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from tasktransfer.files import replace_file
 from tasktransfer.present.marks import badges, marks_of, notes
-from tasktransfer.stats.best_fit import best_fit
+from tasktransfer.stats.best_fit import fit_line
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import format_quantity
 
@@ -187,7 +187,7 @@ def line_note(drawn: bool) -> str:
 def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
     """Draw the least-squares line of the cells' deltas on the logarithm of a column.
 
-    It has a band for its interval over tasks (``best_fit``). With few tasks the band may be much
+    It has a band for its interval over tasks (``fit_line``). With few tasks the band may be much
     higher than the deltas, so it does not widen the axis.
 
     Returns:
@@ -195,11 +195,11 @@ def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
     """
     logarithm = np.log10(cells[x].to_numpy(np.float64))
     deltas = cells["delta"].to_numpy(np.float64)
-    fit = best_fit(logarithm, deltas, list(cells["source"]), list(cells["target"]))
+    fit = fit_line(logarithm, deltas, list(cells["source"]), list(cells["target"]))
     if fit is None:
         return False
     at = np.linspace(logarithm.min(), logarithm.max(), 60)
-    line, low, high = fit.band(at)
+    line, low, high = fit.compute_band(at)
     outline = np.column_stack([[*10**at, *10 ** at[::-1]], [*low, *high[::-1]]])
     band = PolyCollection([outline], facecolor=look.colour, alpha=0.12, lw=0, zorder=3)
     axes.add_collection(band, autolim=False)

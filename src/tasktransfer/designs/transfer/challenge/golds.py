@@ -9,7 +9,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.format import row_ids
 from tasktransfer.errors import DataError
 from tasktransfer.metrics import Coded, coded
-from tasktransfer.stats.draws import Units, dialogues
+from tasktransfer.stats.draws import Units, make_dialogue_units
 from tasktransfer.tasks.card import Instance, Task
 
 SYNTHETIC = (
@@ -78,5 +78,5 @@ def _build_task_golds(task: Task, instances: list[Instance]) -> TaskGolds:
     for index, name in enumerate(ids):
         places[name] = (*places.get(name, ()), index)
     answers = tuple(instance.target for instance in instances)
-    units = dialogues([instance.dialogue_id for instance in instances])
+    units = make_dialogue_units([instance.dialogue_id for instance in instances])
     return TaskGolds(task, answers, coded(answers), ids, places, units)

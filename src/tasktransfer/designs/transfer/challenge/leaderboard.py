@@ -40,8 +40,8 @@ from tasktransfer.designs.transfer.challenge.score import (
 from tasktransfer.errors import SubmissionError, escape_line
 from tasktransfer.files.progress import show_progress
 from tasktransfer.stats.bootstrap import LEVEL
-from tasktransfer.stats.draws import Floats, Weights, resampled_scores, unit_weights
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.draws import Floats, Weights, resample_scores, sample_unit_weights
+from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.tasks.card import Task
 
 ALPHA = 1 - LEVEL
@@ -196,7 +196,7 @@ def _score_all(
         if name not in golds:
             golds[name] = read_golds(data, name)
             weights[name] = {
-                task: unit_weights(name, task, of_task.units.count)
+                task: sample_unit_weights(name, task, of_task.units.count)
                 for task, of_task in golds[name].tasks.items()
             }
         return golds[name]
@@ -221,8 +221,8 @@ def _build_entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> E
 
     def resampled(card: Task, file: FileScore) -> Floats:
         score_of = partial(metrics.score_of_sums, card, fidelity=report.fidelity)
-        tally = golds.tasks[card.name].units.summed(file.tally)
-        return resampled_scores(tally, weights[card.name], score_of)
+        tally = golds.tasks[card.name].units.sum_tally(file.tally)
+        return resample_scores(tally, weights[card.name], score_of)
 
     tasks = [(golds.tasks[name].task, score) for name, score in report.tasks.items()]
     baseline = np.mean([resampled(card, score.baseline) for card, score in tasks], axis=0)
@@ -280,7 +280,7 @@ def _compare_pairs(dataset: str, ordered: Sequence[Entry]) -> list[Pair]:
                 _compute_p(difference, draws),
             )
         )
-    adjusted = false_discovery([pair.p for pair in pairs])
+    adjusted = compute_q_values([pair.p for pair in pairs])
     return [replace(pair, q=float(q)) for pair, q in zip(pairs, adjusted, strict=True)]
 
 

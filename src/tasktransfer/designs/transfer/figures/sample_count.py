@@ -28,7 +28,7 @@ from tasktransfer.present.kit.style import (
     log_axis,
     series_look,
 )
-from tasktransfer.stats.best_fit import mean_interval
+from tasktransfer.stats.best_fit import compute_mean_interval
 
 
 def sample_count(results: Results, dataset: str) -> Figure | None:
@@ -76,7 +76,7 @@ def _draw(axes: Axes, cells: pd.DataFrame, look: Look) -> bool:
     line = draw_best_fit(axes, cells, "count", look)
     for count in np.unique(cells["count"].to_numpy(np.float64)):
         deltas = cells.loc[cells["count"] == count, "delta"]
-        mean, lower, upper = mean_interval(deltas.to_numpy(np.float64))
+        mean, lower, upper = compute_mean_interval(deltas.to_numpy(np.float64))
         axes.plot([count, count], [lower, upper], color=INK, lw=1, zorder=5)
         axes.plot(count, mean, look.marker, color=look.colour, ms=5.5, mec=INK, mew=0.8, zorder=6)
     return line

@@ -25,7 +25,7 @@ from tasktransfer.present.kit.style import (
     legend_below,
     series_look,
 )
-from tasktransfer.stats.best_fit import mean_interval
+from tasktransfer.stats.best_fit import compute_mean_interval
 from tasktransfer.tables.numbers import format_quantity
 
 _GROUP = 0.84
@@ -97,6 +97,6 @@ def _draw_column(
         middle + 0.7 * slot * sideways, deltas, s=7, marker=look.marker, color=look.colour,
         alpha=0.35, linewidth=0, zorder=2,
     )  # fmt: skip
-    mean, low, high = mean_interval(deltas)
+    mean, low, high = compute_mean_interval(deltas)
     axes.plot([middle, middle], [low, high], color=INK, lw=1.6, zorder=3)
     axes.plot(middle, mean, look.marker, color=look.colour, mec=INK, mew=0.9, ms=6.5, zorder=4)

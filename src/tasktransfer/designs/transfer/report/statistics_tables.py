@@ -22,7 +22,7 @@ _GROUP = (
 
 
 _PAIRS = "at least three pairs of a source and a target, with numbers that are not all equal"
-"""Requirement of a rank correlation (``correlation.spearman``)."""
+"""Requirement of a rank correlation (``correlation.compute_spearman``)."""
 
 
 def statistics_tables(statistics: Statistics) -> list[HtmlTable]:

@@ -23,7 +23,7 @@ from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files.csv_file import CsvFile, open_csv
 from tasktransfer.files.progress import show_progress
 from tasktransfer.stats.resampling import Floats
-from tasktransfer.stats.selector_judgement import RANDOM, SOURCE_MEAN, Judged, Mean, judged
+from tasktransfer.stats.selector_judgement import RANDOM, SOURCE_MEAN, Judged, Mean, judge_selectors
 from tasktransfer.stats.selectors import KS
 from tasktransfer.tables.regret import COLUMNS, GROUP
 from tasktransfer.tables.store import build_frame
@@ -197,7 +197,7 @@ def cube(runs: pd.DataFrame, column: str, axes: tuple[list[str], list[str], list
 
 def _build_rows(matrix: Matrix, ks: tuple[int, ...]) -> Iterator[tuple[object, ...]]:
     seeds = matrix.scores.shape[2]
-    for one in judged(matrix.scores, matrix.values, ks, matrix.gains):
+    for one in judge_selectors(matrix.scores, matrix.values, ks, matrix.gains):
         yield (
             *(*matrix.key, one.selector, one.measure),
             *(one.mean.value, one.mean.low, one.mean.high, one.floor),

@@ -33,7 +33,7 @@ from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
-from tasktransfer.stats.expected_gain import Expected, learnt
+from tasktransfer.stats.expected_gain import Expected, fit_expected_gain
 from tasktransfer.tables.regret import LEADING, LEVEL
 from tasktransfer.tables.store import read_statistic_frame
 from tasktransfer.tables.text import format_table
@@ -234,7 +234,7 @@ def promise(name: str, question: Question, matrix: Mapping[str, pd.DataFrame]) -
     if both.empty:
         return None
     table = both.unstack("source")
-    return learnt(table["value"].to_numpy(float), table["gain"].to_numpy(float))
+    return fit_expected_gain(table["value"].to_numpy(float), table["gain"].to_numpy(float))
 
 
 def surely_better(matrix: Mapping[str, pd.DataFrame]) -> list[str]:

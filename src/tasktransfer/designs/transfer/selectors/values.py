@@ -35,7 +35,7 @@ from tasktransfer.results.records import chosen_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
 from tasktransfer.stats.resampling import Floats
-from tasktransfer.stats.selector_judgement import source_means
+from tasktransfer.stats.selector_judgement import compute_source_means
 from tasktransfer.stats.selectors import KS
 from tasktransfer.tables.regret import COLUMNS as REGRET
 from tasktransfer.tables.store import Columns, build_frame, write_frame
@@ -189,7 +189,7 @@ def _build_matrix(group: Group, values: pd.DataFrame) -> Matrix:
     seconds = {name: float(one["seconds"].sum()) / targets for name, one in selectors.items()}
     scores = cube(group.test, "score", group.axes)
     if "source_mean" not in found:
-        found["source_mean"] = source_means(cube(group.dev, "delta", group.axes))
+        found["source_mean"] = compute_source_means(cube(group.dev, "delta", group.axes))
         seconds["source_mean"] = np.nan
     return Matrix(group.key, scores, found, None, seconds)
 

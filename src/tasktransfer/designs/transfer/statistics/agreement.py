@@ -22,8 +22,8 @@ from tasktransfer.designs.transfer.statistics.single_source import (
     cube,
     mean_over_seeds,
 )
-from tasktransfer.stats.correlation import correlate, spearman
-from tasktransfer.stats.resampling import Floats, generator
+from tasktransfer.stats.correlation import compute_spearman, correlate
+from tasktransfer.stats.resampling import Floats, create_generator
 from tasktransfer.tables.metadata import Order
 
 MOST_SPLITS = 40
@@ -113,12 +113,12 @@ def _compare_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
     a, b = np.where(both, a, np.nan), np.where(both, b, np.nan)
     used = np.flatnonzero(both.any(axis=(0, 1)))
     disjoint, own_a, own_b = [], [], []
-    for first, second in _split_seeds(used, generator(*names, a, b)):
+    for first, second in _split_seeds(used, create_generator(*names, a, b)):
         a1, a2 = mean_over_seeds(a[..., first]), mean_over_seeds(a[..., second])
         b1, b2 = mean_over_seeds(b[..., first]), mean_over_seeds(b[..., second])
-        disjoint += [spearman(a1, b2), spearman(a2, b1)]
-        own_a.append(spearman(a1, a2))
-        own_b.append(spearman(b1, b2))
+        disjoint += [compute_spearman(a1, b2), compute_spearman(a2, b1)]
+        own_a.append(compute_spearman(a1, a2))
+        own_b.append(compute_spearman(b1, b2))
     reliability = math.sqrt(
         max(0.0, _average_without_nan(own_a)) * max(0.0, _average_without_nan(own_b))
     )

@@ -12,8 +12,8 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, single_source
-from tasktransfer.stats.bootstrap import Estimate, confidences
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.bootstrap import Estimate, compute_confidences
+from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.stats.resampling import Floats
 from tasktransfer.tables.metadata import Order
 
@@ -43,7 +43,7 @@ def asymmetry(
         common one.
     """
     pairs = _compare_directions(cells, _group_by_seed(deltas), order)
-    sure = confidences([difference for _, difference in pairs])
+    sure = compute_confidences([difference for _, difference in pairs])
     rows = [
         (
             *names,
@@ -58,7 +58,7 @@ def asymmetry(
     ]
     result = frame("asymmetry", rows)
     several = result["p"].where(result["n_seeds"] > 1)
-    result["q"] = several.groupby(result["dataset"], sort=False).transform(false_discovery)
+    result["q"] = several.groupby(result["dataset"], sort=False).transform(compute_q_values)
     return result
 
 

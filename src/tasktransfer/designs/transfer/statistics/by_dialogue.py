@@ -22,9 +22,9 @@ from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, t
 from tasktransfer.designs.transfer.statistics.units import units_of
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import draws
-from tasktransfer.stats.chosen import Halves, halved
+from tasktransfer.stats.chosen import Halves, split_dialogues
 from tasktransfer.stats.draws import Floats
-from tasktransfer.stats.resampling import generator
+from tasktransfer.stats.resampling import create_generator
 
 RunName = tuple[str, str]
 """Model, and digest of the stage."""
@@ -84,13 +84,13 @@ def _resample_target(
     task = get_task(dataset, target)
     score = partial(metrics.score_of_sums, task, fidelity=fidelity)
     tallies = Tallies(task, fidelity, instances)
-    firsts = halved(units.count, generator("halves", dataset, target))
+    firsts = split_dialogues(units.count, create_generator("halves", dataset, target))
     in_half = np.stack([firsts, ~firsts]).astype(np.float64)
     halves, pulls = {}, {}
     for name, run in runs.items():
-        tally = units.summed(tally_of(run, root, tallies)).astype(np.float64)
+        tally = units.sum_tally(tally_of(run, root, tallies)).astype(np.float64)
         halves[name] = np.asarray(score(in_half @ tally), np.float64)
-        without = draws.jackknifed_scores(tally, score)
+        without = draws.compute_jackknife_scores(tally, score)
         pulls[name] = (without.mean() - without) / (units.count - 1) ** 0.5
     alone = tuple(f"{target} {number}" for number in range(units.count))
     return ByDialogue(units.names or alone, units.degrees, firsts, halves, pulls)

@@ -31,7 +31,7 @@ from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
 from tasktransfer.stats.draws import Floats, Units
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.false_discovery import compute_q_values
 
 MARKED = 0.05
 """Largest q of a marked cell: at most this fraction of the marked cells is expected to be false
@@ -124,7 +124,7 @@ def _add_q(table: pd.DataFrame) -> pd.DataFrame:
     """Add ``q`` and ``significant``, from the ``p`` of all rows with several seeds."""
     families = [table["dataset"], table["n_sources"] > 1]
     several = table["p"].where(table["n_seeds"] > 1)
-    table["q"] = several.groupby(families, sort=False).transform(false_discovery)
+    table["q"] = several.groupby(families, sort=False).transform(compute_q_values)
     table["significant"] = table["q"] <= MARKED
     return table
 
@@ -240,7 +240,7 @@ def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
 def _compute_rows(cells: Iterable[_Cell], root: Path, drawn: _Drawn) -> dict[Values, Values]:
     """Return, by a cell's names, its row's columns except names and those from other rows."""
     estimated = list(_estimate_cells(cells, root, drawn))
-    sure = bootstrap.confidences([estimate for _, estimate in estimated])
+    sure = bootstrap.compute_confidences([estimate for _, estimate in estimated])
     return {
         cell.names: _build_row(cell, drawn.of(cell), estimate, confidence)
         for (cell, estimate), confidence in zip(estimated, sure, strict=True)
@@ -280,8 +280,8 @@ def _estimate_resampled_cells(
     score_of = functools.partial(metrics.score_of_sums, task, fidelity=fidelity)
 
     def scores(*runs: Run) -> Floats:
-        read = [units.summed(tally_of(run, root, tallies)) for run in runs]
-        return draws.jackknifed_scores(np.stack(read), score_of)
+        read = [units.sum_tally(tally_of(run, root, tallies)) for run in runs]
+        return draws.compute_jackknife_scores(np.stack(read), score_of)
 
     baseline = functools.cache(scores)
     for cell in cells:

@@ -16,7 +16,7 @@ from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.errors import RecordError
 from tasktransfer.results.rows import read_columns, rows_of
 from tasktransfer.results.schema import RowsFile
-from tasktransfer.stats.collapsed import LEAST_SHARE, most_frequent
+from tasktransfer.stats.collapsed import LEAST_SHARE, find_most_frequent
 
 _VERSION = 2
 """Version of the computation. Increase it when a code change changes a row."""
@@ -98,4 +98,4 @@ def _read_frequent_answer(run: _Run, root: Path, target: str) -> tuple[str, floa
     except RecordError as error:
         remedy = "run `tasktransfer collect` again"
         raise RecordError(f"{error} (changed since it was collected; {remedy})") from error
-    return most_frequent(table["prediction"])
+    return find_most_frequent(table["prediction"])

@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.controls import CONTROLS, OF_PAIRS
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.cells import MARKED, cells
-from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.false_discovery import compute_q_values
 
 BEATS, EXPLAINED, HURTS, CANNOT_TELL, NOT_JUDGED = VERDICTS = (
     "beats all controls",
@@ -66,7 +66,7 @@ def control_cells(tables: Tables, root: Path, previous: pd.DataFrame | None = No
     over = pd.concat(parts, ignore_index=True)
     several = over["p"].where(over["n_seeds"] > 1)
     families = [over["dataset"], over["control"]]
-    over["q"] = several.groupby(families, sort=False).transform(false_discovery)
+    over["q"] = several.groupby(families, sort=False).transform(compute_q_values)
     over["significant"] = over["q"] <= MARKED
     return over[columns.names("control_cells")]
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
-from tasktransfer.stats.bootstrap import Confidence, Estimate, confidence
+from tasktransfer.stats.bootstrap import Confidence, Estimate, compute_confidence
 from tasktransfer.stats.resampling import Floats
 
 UNKNOWN = Confidence(np.nan, np.nan, np.nan, np.nan)
@@ -58,7 +58,7 @@ def joint_confidence(
         (sum(of_seeds), of_targets * (len(seeds) - 1)),
         (of_dialogues, min(degrees)),
     )
-    return confidence(Estimate(float(group["delta"].mean()), parts, len(seeds)))
+    return compute_confidence(Estimate(float(group["delta"].mean()), parts, len(seeds)))
 
 
 def _sum_pulls(rows: pd.DataFrame, tested: ByDialogue, seeds: list[int]) -> Floats | None:

@@ -23,14 +23,14 @@ from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import is_prompted
 from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.study import Study
-from tasktransfer.stats.bootstrap import confidence_of_mean
+from tasktransfer.stats.bootstrap import compute_mean_confidence
 from tasktransfer.stats.cells import (
     NO_SEED,
     Cell,
-    gathered,
-    mean_of,
-    mean_over_test_sets,
-    of_answers,
+    compute_mean,
+    compute_mean_over_test_sets,
+    gather_cells,
+    score_answers,
 )
 from tasktransfer.tables.store import build_frame, write_frame
 from tasktransfer.tasks.asking import chosen_from
@@ -109,15 +109,16 @@ def _combine_runs(collected: Collected, runs: Sequence[Run]) -> _Asked:
     cells = []
     for nodes in wordings:
         scored = [
-            of_answers(collected.rows(node), get_task(node.data.name, node.task)) for node in nodes
+            score_answers(collected.rows(node), get_task(node.data.name, node.task))
+            for node in nodes
         ]
         named = (((), seed, count) for seed, count in zip(seeds, scored, strict=True))
-        cells.append(gathered(named)[()])
+        cells.append(gather_cells(named)[()])
     records = [collected.record(node) for nodes in wordings for node in nodes]
     counts = [record["report"]["asked"] for record in records]
     task = runs[0].about["target"]
     return _Asked(
-        cell=mean_of(cells),
+        cell=compute_mean(cells),
         by_wording=tuple(float(cell.trainings.scores.mean()) for cell in cells),
         instances=records[0]["results"][task]["instances"],
         answers=frozenset(_describe_answer_mode(collected, wordings[0][0])),
@@ -148,7 +149,7 @@ def _average_targets(several: Sequence[_Asked]) -> _Asked:
     fewest = min(len(target.by_wording) for target in several)
     columns = zip(*(target.by_wording[:fewest] for target in several), strict=True)
     return _Asked(
-        cell=mean_over_test_sets([target.cell for target in several]),
+        cell=compute_mean_over_test_sets([target.cell for target in several]),
         by_wording=tuple(float(np.mean(column)) for column in columns),
         instances=sum(target.instances for target in several),
         answers=frozenset().union(*(target.answers for target in several)),
@@ -162,7 +163,7 @@ def _build_row(asked: _Asked | None, targets: int, expected: int) -> Iterable[ob
     if asked is None:
         return (*[np.nan] * 3, 0, np.nan, 0, 0, expected, 0, 0, "", np.nan, 0)
     cell = asked.cell
-    sure = confidence_of_mean(cell.trainings, cell.units)
+    sure = compute_mean_confidence(cell.trainings, cell.units)
     return (
         float(cell.trainings.scores.mean()),
         *(sure.low, sure.high),

@@ -37,8 +37,8 @@ from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
 from tasktransfer.designs.transfer.statistics.joint import joint_confidence
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube
-from tasktransfer.stats.false_discovery import false_discovery
-from tasktransfer.stats.resampling import Floats, generator
+from tasktransfer.stats.false_discovery import compute_q_values
+from tasktransfer.stats.resampling import Floats, create_generator
 from tasktransfer.tables.metadata import Order
 
 RESAMPLES = 2000
@@ -92,7 +92,7 @@ def summary(
             own = {name: group for (other, name), group in groups.items() if other == model}
             rows += _summarise_model(dataset, model, tasks, own, dialogues)
     table = frame("summary", rows)
-    table["joint_q"] = false_discovery(table["joint_p"])
+    table["joint_q"] = compute_q_values(table["joint_p"])
     return table
 
 
@@ -105,7 +105,7 @@ def _summarise_model(
 ) -> list[tuple[Any, ...]]:
     packed = {name: _pack_deltas(group, tasks) for name, group in groups.items()}
     most = max(method.values.shape[1] for method in packed.values())
-    drawn = generator(dataset, model).random((RESAMPLES, len(tasks), most))
+    drawn = create_generator(dataset, model).random((RESAMPLES, len(tasks), most))
     draws = {name: _resample(method, drawn) for name, method in packed.items()}
     ranks = _rank_algorithms(packed, draws)
     rows = []

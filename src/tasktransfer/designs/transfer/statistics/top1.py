@@ -24,8 +24,14 @@ from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube, single_source
-from tasktransfer.stats.chosen import Target, chosen_by, half_width, heldout, mean_over_seeds
-from tasktransfer.stats.resampling import Floats, generator
+from tasktransfer.stats.chosen import (
+    Target,
+    compute_heldout,
+    compute_mean_over_seeds,
+    select_best,
+    simulate_half_width,
+)
+from tasktransfer.stats.resampling import Floats, create_generator
 from tasktransfer.tables.metadata import Order
 
 
@@ -80,7 +86,13 @@ def _compute_top1_columns(test: Floats, dev: Floats) -> tuple[Any, ...]:
     if targets == 0:
         return 0, 0, seeds, *[np.nan] * 4
     best = np.nanmax(test.mean(axis=2), axis=0).clip(min=0).mean()
-    return targets, pairs, seeds, float(best), *mean_over_seeds(chosen_by(dev.mean(axis=2), test))
+    return (
+        targets,
+        pairs,
+        seeds,
+        float(best),
+        *compute_mean_over_seeds(select_best(dev.mean(axis=2), test)),
+    )
 
 
 def _build_targets(
@@ -124,8 +136,8 @@ def _average_heldout(
     """Return the mean of the held-out values and its interval."""
     if not targets or targets[0].halves.shape[-1] < 2:
         return np.nan, np.nan, np.nan
-    mean = float(np.mean([heldout(target.halves).mean() for target in targets]))
-    half = half_width(targets, generator("top1", *key))
+    mean = float(np.mean([compute_heldout(target.halves).mean() for target in targets]))
+    half = simulate_half_width(targets, create_generator("top1", *key))
     if half == 0:  # the baseline is also chosen in every study of pure noise
         half = np.nan
     return mean, mean - half, mean + half

@@ -9,7 +9,7 @@ from pathlib import Path
 from tasktransfer.errors import RecordError
 from tasktransfer.results.rows import read_columns, rows_of
 from tasktransfer.results.schema import RowsFile
-from tasktransfer.stats.draws import Units, dialogues, single_instances
+from tasktransfer.stats.draws import Units, make_dialogue_units, make_instance_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,5 +49,5 @@ def units_of(root: Path, target: str, instances: int, tested: Sequence[Tested]) 
         raise RecordError(f"{error} (changed since it was collected; {remedy})") from error
     names = rows_of(rows, target)["cluster"]
     if names.null_count or len(names) != instances:
-        return single_instances(instances)
-    return dialogues(names.to_pylist())
+        return make_instance_units(instances)
+    return make_dialogue_units(names.to_pylist())
