@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 from constructed_records import make_provenance, selected
 from tasktransfer import metrics
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
@@ -252,7 +252,7 @@ def _predict(test_set: TestSet, run: Run, take: str) -> Coded:
 
 @cache
 def _chance_seed(names: tuple[str, ...]) -> int:
-    return int(digest_of(list(names))[:16], 16)
+    return int(compute_digest(list(names))[:16], 16)
 
 
 def _chance(*names: str) -> np.random.Generator:

@@ -40,7 +40,7 @@ from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.toolkit_texts import encoder_texts, prompt_text
+from tasktransfer.tasks.toolkit_texts import build_encoder_texts, prompt_text
 
 CASES = {
     "single": ("DailyDialog", ("dialogue_reasoning_span_extraction",)),
@@ -208,7 +208,7 @@ def _inputs(card: Task, rows: Sequence[Instance], encoder: bool) -> Iterator[str
         raise SystemExit(f"{card.name}: the toolkit has no such task")
     for row in rows:
         if encoder:
-            texts = [each.text for each in encoder_texts(forms, card, row, "[SEP]")]
+            texts = [each.text for each in build_encoder_texts(forms, card, row, "[SEP]")]
             yield texts if card.kind == "multiple_choice" else texts[0]
         else:
             outputs: list[int | None] = list(range(len(card.outputs))) or [None]

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.training_speed.cases import DATASET, LENGTHS, SEED, Case, Volume
 from tasktransfer.config import TINY_WORLD
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import DATASETS
@@ -94,7 +94,7 @@ def prepare(source: Source, cases: Sequence[Case]) -> Inputs:
     families = tuple(dict.fromkeys(case.family for case in cases))
     made_from = {"shapes": source.shapes, "recipe": RECIPE, "data": source.release}
     models = {
-        family: source.work / "models" / f"{family}-{source.shapes}-{digest_of(made_from)[:8]}"
+        family: source.work / "models" / f"{family}-{source.shapes}-{compute_digest(made_from)[:8]}"
         for family in families
     }
     own = source.weights is not None and "encoder" in models and source.shapes != "base"
@@ -108,7 +108,7 @@ def prepare(source: Source, cases: Sequence[Case]) -> Inputs:
     for family, folder in models.items():
         mine = tuple(sorted({case.task for case in cases if case.family == family}))
         key = {"model": str(folder), "tasks": mine, "data": study.revisions.data[DATASET]}
-        name = f"{family}-{digest_of({**key, 'encoding': ENCODING_VERSION, **made_from})[:8]}"
+        name = f"{family}-{compute_digest({**key, 'encoding': ENCODING_VERSION, **made_from})[:8]}"
         encoded[family] = source.work / "encoded" / name
         random = not (own and family == "encoder")
         _make(source, family, folder, instances, mine, encoded[family], random=random)
@@ -138,7 +138,7 @@ def _write_config(source: Source, tasks: Sequence[str], models: dict[Family, Pat
         "algorithms": ["baseline"],
         "seeds": [SEED],
     }
-    file = source.work / f"config-{digest_of(value)[:8]}.yaml"
+    file = source.work / f"config-{compute_digest(value)[:8]}.yaml"
     with replace_file(file) as part:
         part.write_text(json.dumps(value, indent=1))  # JSON is YAML
     return file

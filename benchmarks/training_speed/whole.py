@@ -23,7 +23,7 @@ from benchmarks.training_speed.cases import DATASET, LENGTHS, Case
 from benchmarks.training_speed.compare import environment, machine, tail
 from benchmarks.training_speed.inputs import Source, prepare
 from tasktransfer.config import TINY_WORLD
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.node_json import to_json
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import FAMILIES
@@ -117,7 +117,7 @@ def _paper_study(source: Source, models: Mapping[str, str], epochs: int | None) 
         "seeds": SEEDS,
         "training": {"epochs": {name: epochs or EPOCHS[name] for name in datasets}},
     }
-    file = source.work / f"paper-{digest_of(value)[:8]}.yaml"
+    file = source.work / f"paper-{compute_digest(value)[:8]}.yaml"
     with replace_file(file) as part:
         part.write_text(json.dumps(value, indent=1))
     return open_study(file)

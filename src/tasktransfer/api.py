@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasktransfer.core.validation import nearest
+from tasktransfer.core.validation import suggest_name
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import json_text
 
@@ -106,7 +106,9 @@ class Results(Mapping[str, pd.DataFrame]):
     def _file(self, table: str) -> Path:
         file = self.folder / f"{table}.parquet"
         if not file.is_file():
-            raise KeyError(f"{table!r} is not a table of {self.folder}{nearest(table, list(self))}")
+            raise KeyError(
+                f"{table!r} is not a table of {self.folder}{suggest_name(table, list(self))}"
+            )
         return file
 
     def __iter__(self) -> Iterator[str]:

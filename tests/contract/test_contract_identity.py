@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from contract_studies import STUDIES
 
-from tasktransfer.core.ancestors import starts_of
+from tasktransfer.core.ancestors import list_starts
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.results.study import Study
@@ -64,7 +64,7 @@ def asked(node: Node) -> set[str]:
 def reads(node: Node, task: str) -> bool:
     """Return whether a node or one of its ancestors reads a task."""
     named = isinstance(node, Data) and task in str(node.settings).replace("'", " ").split()
-    before = [*node.uses, *(start.stage for start in starts_of(node) if start.stage)]
+    before = [*node.uses, *(start.stage for start in list_starts(node) if start.stage)]
     if isinstance(node, Evaluation) and isinstance(node.of, Fit):
         before.append(node.of)
     return named or task in asked(node) or any(reads(used, task) for used in before)

@@ -27,7 +27,7 @@ from tasktransfer.models.adapters import AdapterBank
 from tasktransfer.models.parts import lay_over
 from tasktransfer.stats.clustered import compute_williams_test, resample_spearman
 from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.ratings import share_of
+from tasktransfer.tasks.ratings import compute_fraction
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 real = pytest.mark.skipif(not (SHARED / "dialogue").is_dir(), reason=f"no data in {SHARED}")
@@ -115,7 +115,7 @@ def test_ratings_are_means_of_single_ones_on_the_sets_scale(
         card = PANEL_DIALOGUES.tasks[name]
         counts = [len(one.query["ratings"].split()) for one in items]
         annotators[name] = (min(counts), max(counts))
-        assert all(0 <= share_of(card, one.target[0]) <= 1 for one in items)
+        assert all(0 <= compute_fraction(card, one.target[0]) <= 1 for one in items)
     assert annotators["Persona_USR"] == (3, 3)
     assert annotators["ConvAI2_GRADE"] == (8, 11)
     assert annotators["ConTurE"] == (1, 1)

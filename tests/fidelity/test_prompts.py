@@ -7,7 +7,7 @@ import pytest
 from releases import PAPER_TASKS
 from tasktransfer.datasets import get_task
 from tasktransfer.tasks.card import Instance
-from tasktransfer.tasks.compose import answer_text, prompt_parts
+from tasktransfer.tasks.compose import build_answer_text, prompt_parts
 
 DIALOGUE = "speaker1: hi speaker2: bye"
 SCENE = "Ross Geller: Hi. Joey Tribbiani: Hey, how you doin'?"
@@ -244,7 +244,7 @@ def test_prompt_and_answer(
     task = get_task(dataset, name)
     item = Instance("i", "d", name, context, len(context), query, options, target)
     assert "".join(prompt_parts(task, item, trait)) == prompt
-    assert answer_text(task, item, trait) == answer
+    assert build_answer_text(task, item, trait) == answer
 
 
 def test_relations_are_named_in_words() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from finished_stages import finish_all, opened
 from tasktransfer import cli
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Stage
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.results.study import Study
@@ -97,7 +97,7 @@ def test_a_record_of_no_node_is_refused(kind: str, everything: bool, theirs: Stu
 
     def change(record: dict[str, Any]) -> None:
         node = {"kind": kind, "label": "x", "dataset": "DailyDialog", "identity": {"a": 1}}
-        record["node"] = {**node, "digest": digest_of(node["identity"])}
+        record["node"] = {**node, "digest": compute_digest(node["identity"])}
         record.pop("training")
         record.update(data_revision="x", few_sample=False)
         record["provenance"].pop("training", None)

@@ -21,14 +21,14 @@ from tasktransfer.metrics.measures import values_of
 from tasktransfer.tasks.asking import (
     Asked,
     Prompt,
-    answer_words,
-    choice_answers,
-    chosen_from,
-    questions,
+    build_questions,
+    compute_wording_digest,
+    format_answer,
+    get_wordings,
+    has_choices,
+    list_choice_answers,
     read_choice,
     read_written,
-    wording_digest,
-    wordings_of,
 )
 from tasktransfer.tasks.card import Instance, MetricSpec, Task, card_digest
 from tasktransfer.tasks.card import Prompt as CardPrompt
@@ -70,19 +70,21 @@ def other_task(kind: str) -> Task:
 @pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: task.name)
 def test_every_task_is_asked_in_two_ways_at_least(task: Task) -> None:
     assert len(task.wordings) >= 2
-    assert len({wording_digest(task, wording) for wording in task.wordings}) == len(task.wordings)
-    for wording in wordings_of(task):
+    assert len({compute_wording_digest(task, wording) for wording in task.wordings}) == len(
+        task.wordings
+    )
+    for wording in get_wordings(task):
         assert {*wording.labels} <= {*task.labels}, "a slip in a label's name"
         assert {*wording.traits} <= {*task.outputs}
-        for one in questions(task, wording, made_up(task), [made_up(task, 1)]):
+        for one in build_questions(task, wording, made_up(task), [made_up(task, 1)]):
             first, said, last = one.prompt.turns
             assert first.startswith(wording.instruction.split("{")[0])
             assert "A: hello 1." in first
             assert "A: hello 0." in last
-            assert said == answer_words(task, wording, made_up(task, 1), one.output)
+            assert said == format_answer(task, wording, made_up(task, 1), one.output)
             assert "{" not in one.prompt.text
-            if chosen_from(task):
-                assert len({*one.choices}) == len(choice_answers(task)) == len(task.labels)
+            if has_choices(task):
+                assert len({*one.choices}) == len(list_choice_answers(task)) == len(task.labels)
                 assert said in one.choices
             else:
                 assert one.choices == ()
@@ -91,11 +93,11 @@ def test_every_task_is_asked_in_two_ways_at_least(task: Task) -> None:
 @pytest.mark.parametrize("kind", OTHER_KINDS)
 def test_cards_without_wordings_are_asked_too(kind: str) -> None:
     task = other_task(kind)
-    for wording in wordings_of(task):
-        (one,) = questions(task, wording, made_up(task), [made_up(task, 1)])
+    for wording in get_wordings(task):
+        (one,) = build_questions(task, wording, made_up(task), [made_up(task, 1)])
         assert "A: hello 0." in one.prompt.text
         assert "{" not in one.prompt.text
-    assert len(wordings_of(task)) >= 2
+    assert len(get_wordings(task)) >= 2
     if kind == "rating":
         assert one.choices == ("1", "2", "3", "4", "5")
     if kind == "dialogue_classification":
@@ -106,7 +108,7 @@ def test_wordings_change_no_digest_of_a_card_and_are_that_of_what_asks() -> None
     task = get_task("DailyDialog", "emotion_recognition")
     other = replace(task.wordings[0], instruction="Say it.")
     assert card_digest(task) == card_digest(replace(task, wordings=(other,)))
-    assert wording_digest(task, other) != wording_digest(task, task.wordings[0])
+    assert compute_wording_digest(task, other) != compute_wording_digest(task, task.wordings[0])
 
 
 def test_a_prompt_is_one_text_or_a_chat() -> None:
@@ -231,7 +233,7 @@ def test_an_unread_answer_of_any_task_is_wrong(task: Task, scores: bool) -> None
     model = Filtered()
     model.gives_likelihoods, model.max_length = scores, 5000
     instances = [made_up(task, 0), made_up(task, 1)]
-    given = Asking(task, wordings_of(task)[0], (), model).answered(instances, ("a", "b"))
+    given = Asking(task, get_wordings(task)[0], (), model).answered(instances, ("a", "b"))
     assert given.unreadable == given.questions == given.reasons["filtered"] > 0
     assert given.likelihoods == given.ranks == [None, None]
     if task.kind in ("reply", "open_labels"):  # made up, with another kind's metric
@@ -269,9 +271,9 @@ def test_declared_tasks_are_asked_about(tmp_path: Path) -> None:
     for name in release.tasks:
         card = dataset.tasks[name]
         first, second, *_ = release.instances(name, "train")
-        for wording in wordings_of(card):
-            for one in questions(card, wording, first, [second]):
+        for wording in get_wordings(card):
+            for one in build_questions(card, wording, first, [second]):
                 assert first.context in one.prompt.turns[-1]
-                assert answer_words(card, wording, second, one.output) == one.prompt.turns[1]
-                assert len(one.choices) == (len(card.labels) if chosen_from(card) else 0)
+                assert format_answer(card, wording, second, one.output) == one.prompt.turns[1]
+                assert len(one.choices) == (len(card.labels) if has_choices(card) else 0)
     declare(())

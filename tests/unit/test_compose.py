@@ -12,9 +12,9 @@ from tasktransfer.datasets import ALL_TASKS, get_task
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import (
-    answer_text,
-    encoder_option_texts,
-    encoder_text,
+    build_answer_text,
+    build_encoder_text,
+    build_option_texts,
     label_words,
     parse_answer,
     prompt_parts,
@@ -70,12 +70,12 @@ def instance(
     ids=lambda value: value.name if isinstance(value, Task) else "",
 )
 def test_encoder_reads_query_and_context(task: Task, query: dict[str, str], expected: str) -> None:
-    assert encoder_text(task, instance(task, **query)) == (expected, CONTEXT)
+    assert build_encoder_text(task, instance(task, **query)) == (expected, CONTEXT)
 
 
 def test_encoder_reads_each_option_with_the_question() -> None:
     item = instance(RESPONSE, options=("Yes.", "No {question}.", ""), question="Best response?")
-    assert encoder_option_texts(RESPONSE, item) == [
+    assert build_option_texts(RESPONSE, item) == [
         "Best response? Yes.",
         "Best response? No {question}.",
         "Best response? ",
@@ -83,22 +83,22 @@ def test_encoder_reads_each_option_with_the_question() -> None:
 
 
 def test_encoder_functions_refuse_the_wrong_kind() -> None:
-    with pytest.raises(ValueError, match="use encoder_option_texts"):
-        encoder_text(RESPONSE, instance(RESPONSE, question="Best?"))
-    with pytest.raises(ValueError, match="use encoder_text"):
-        encoder_option_texts(EMOTION, instance(EMOTION))
+    with pytest.raises(ValueError, match="use build_option_texts"):
+        build_encoder_text(RESPONSE, instance(RESPONSE, question="Best?"))
+    with pytest.raises(ValueError, match="use build_encoder_text"):
+        build_option_texts(EMOTION, instance(EMOTION))
 
 
 def test_wrong_number_of_options_names_the_instance() -> None:
     item = instance(RESPONSE, options=("Yes.", "No."), question="Best?")
-    for compose in (encoder_option_texts, prompt_parts):
+    for compose in (build_option_texts, prompt_parts):
         with pytest.raises(DataError, match=r"'i7' of adversarial.* has 2 options.* has 3"):
             compose(RESPONSE, item)
 
 
 def test_missing_field_names_instance_and_field() -> None:
     item = instance(COMMONSENSE, head="tv")
-    for compose in (encoder_text, prompt_parts):
+    for compose in (build_encoder_text, prompt_parts):
         with pytest.raises(DataError, match=r"'i7' of dialogue_reasoning.*'tail'.*has \['head'"):
             compose(COMMONSENSE, item)
 
@@ -125,13 +125,14 @@ def test_braces_in_a_field_are_not_filled_again() -> None:
     assert prompt_parts(COMMONSENSE, item)[2] == (
         " The relation between '{tail} {0} {' and '{labels}' is"
     )
-    assert encoder_text(COMMONSENSE, item)[0] == "{tail} {0} { ; {labels}"
+    assert build_encoder_text(COMMONSENSE, item)[0] == "{tail} {0} { ; {labels}"
 
 
 def test_multi_output_is_asked_one_trait_at_a_time() -> None:
     item = instance(PERSONALITY, target=("1", "0", "0", "0", "1"), speaker="Joey")
     asked = [
-        (prompt_parts(PERSONALITY, item, i)[2], answer_text(PERSONALITY, item, i)) for i in range(5)
+        (prompt_parts(PERSONALITY, item, i)[2], build_answer_text(PERSONALITY, item, i))
+        for i in range(5)
     ]
     assert asked == [
         (" Joey is aggreeable:", "true"),
@@ -148,7 +149,7 @@ def test_multi_output_needs_a_trait(output: int | None) -> None:
     with pytest.raises(ValueError, match="one prompt per trait"):
         prompt_parts(PERSONALITY, item, output)
     with pytest.raises(ValueError, match="one prompt per trait"):
-        answer_text(PERSONALITY, item, output)
+        build_answer_text(PERSONALITY, item, output)
 
 
 def test_other_kinds_take_no_trait() -> None:
@@ -178,7 +179,7 @@ def test_other_kinds_take_no_trait() -> None:
     ],
 )
 def test_answer_text(task: Task, target: tuple[str, ...], text: str) -> None:
-    assert answer_text(task, instance(task, target)) == text
+    assert build_answer_text(task, instance(task, target)) == text
 
 
 @pytest.mark.parametrize(
@@ -214,17 +215,17 @@ def test_every_label_survives_being_written_and_read(task: Task) -> None:
     for label, words in zip(task.labels, label_words(task), strict=True):
         assert parse_answer(task, words) == (label,)
         if task.kind != "multi_output":
-            assert parse_answer(task, answer_text(task, instance(task, (label,)))) == (label,)
+            assert parse_answer(task, build_answer_text(task, instance(task, (label,)))) == (label,)
 
 
 @given(st.sets(st.sampled_from(RELATIONS.labels)))
 def test_every_set_of_relations_survives_being_written_and_read(labels: set[str]) -> None:
-    text = answer_text(RELATIONS, instance(RELATIONS, tuple(labels)))
+    text = build_answer_text(RELATIONS, instance(RELATIONS, tuple(labels)))
     assert parse_answer(RELATIONS, text) == tuple(x for x in RELATIONS.labels if x in labels)
 
 
 def test_another_joiner_is_honoured() -> None:
     task = replace(RELATIONS, prompt=replace(RELATIONS.prompt, joiner=", "))
-    text = answer_text(task, instance(task, ("per:boss", "per:dates")))
+    text = build_answer_text(task, instance(task, ("per:boss", "per:dates")))
     assert text == "boss, dates"
     assert parse_answer(task, text) == ("per:boss", "per:dates")

@@ -24,11 +24,11 @@ from tasktransfer.datasets.tiny_world import MINIMUM_DIALOGUES
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance, Task
-from tasktransfer.tasks.checks import instance_problem
+from tasktransfer.tasks.checks import find_instance_problem
 from tasktransfer.tasks.compose import (
-    answer_text,
-    encoder_option_texts,
-    encoder_text,
+    build_answer_text,
+    build_encoder_text,
+    build_option_texts,
     parse_answer,
     prompt_parts,
 )
@@ -144,7 +144,7 @@ def test_every_instance_fits_its_card_and_comes_twice_the_same(
     for card, split, instances in each_split(case, first):
         assert instances, f"{card.name} has no instance on {split}"
         assert list(second.instances(card.name, split)) == instances
-        assert [instance_problem(card, row) for row in instances] == [None] * len(instances)
+        assert [find_instance_problem(card, row) for row in instances] == [None] * len(instances)
         assert len({row.dialogue_id for row in instances}) <= first.dialogues[split]
 
 
@@ -186,12 +186,12 @@ def test_every_instance_can_be_put_to_every_family_and_scored(case: Case) -> Non
     for card, _, instances in each_split(case, case.open(few_sample=True)):
         for row in instances:
             if card.kind == "multiple_choice":
-                assert len(encoder_option_texts(card, row)) == card.classes
+                assert len(build_option_texts(card, row)) == card.classes
             else:
-                assert encoder_text(card, row)[1] == row.context
+                assert build_encoder_text(card, row)[1] == row.context
             for output in list(range(len(card.outputs))) or [None]:
                 assert prompt_parts(card, row, output)[1] == row.context
-                read_back = parse_answer(card, answer_text(card, row, output))
+                read_back = parse_answer(card, build_answer_text(card, row, output))
                 assert set(read_back) <= set(row.target)
         answers = [row.target[:1] if card.kind == "span" else row.target for row in instances]
         right = [row.target for row in instances]

@@ -36,7 +36,7 @@ from tasktransfer.datasets.file_digests import combined
 from tasktransfer.errors import DataError
 from tasktransfer.files import compute_sha256
 from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.checks import instance_problem
+from tasktransfer.tasks.checks import find_instance_problem
 
 
 @pytest.fixture(autouse=True)
@@ -57,9 +57,9 @@ def instances(dataset: Dataset, *, few_sample: bool = False) -> dict[str, list[I
     for task in release.tasks:
         for split in SPLITS:
             found[f"{task}-{split}"] = rows = list(release.instances(task, split))
-            assert [instance_problem(dataset.tasks[task], row) for row in rows] == [None] * len(
-                rows
-            )
+            assert [find_instance_problem(dataset.tasks[task], row) for row in rows] == [
+                None
+            ] * len(rows)
     return found
 
 

@@ -29,7 +29,7 @@ from tasktransfer.fits import fast_text, fitted_on, learner_named
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.store import build_frame, write_frame
 from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.checks import instance_problem
+from tasktransfer.tasks.checks import find_instance_problem
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
 OPEN = EMPATHETIC_DIALOGUES.reader.open
@@ -78,7 +78,7 @@ def test_instances_have_up_to_four_utterances_and_the_speaker_begins(world: Path
         for split in SPLITS:
             rows = list(release.instances(task, split))
             assert rows
-            assert [instance_problem(card, row) for row in rows] == [None] * len(rows)
+            assert [find_instance_problem(card, row) for row in rows] == [None] * len(rows)
     both = list(release.instances("next_utterance", "train"))
     listener = list(release.instances("listener_reply", "train"))
     assert [row.id for row in both if row.query["side"] == "listener"] == [r.id for r in listener]

@@ -16,7 +16,7 @@ from tasktransfer.encoding.encoder_examples import encoder_examples, longest_spa
 from tasktransfer.encoding.text import text_to_text_examples
 from tasktransfer.errors import ModelError
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.spans import mentions_of
+from tasktransfer.tasks.spans import find_mentions
 from tasktransfer.training.tiny import new_tokenizer
 
 OLD = " ".join(f"speaker{1 + i % 2}: old words number {i}" for i in range(40))
@@ -201,7 +201,7 @@ def test_any_mention_that_the_input_holds_is_the_label(tokenizers: dict[Family, 
     first, last = example.labels
     start, end = example.offsets[2 * first], example.offsets[2 * last + 1]
     assert context[start:end].lower() == "words"
-    assert start == next(m for m in mentions_of("words", context) if m >= kept_from(example))
+    assert start == next(m for m in find_mentions("words", context) if m >= kept_from(example))
 
 
 def kept_from(example: Example) -> int:
@@ -210,8 +210,8 @@ def kept_from(example: Example) -> int:
 
 
 def test_a_name_is_mentioned_as_whole_words_only() -> None:
-    assert mentions_of("ross", "Ross: Rossi and ross. crossing ROSS") == [0, 16, 31]
-    assert mentions_of("a.b", "axb a.b") == [4]
+    assert find_mentions("ross", "Ross: Rossi and ross. crossing ROSS") == [0, 16, 31]
+    assert find_mentions("a.b", "axb a.b") == [4]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

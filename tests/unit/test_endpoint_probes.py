@@ -12,7 +12,7 @@ import pytest
 
 from language_server import Body, Reply, Server, chat_answer, refusal, serving
 from tasktransfer.config import EndpointConfig
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting import client
@@ -231,7 +231,7 @@ def test_thoughts_that_an_earlier_version_cached_are_no_answer(tmp_path: Path) -
         before = model(server, tmp_path)
         before.write(PROMPTS[:1], 5, ())
         path, body = server.requests[-1]
-        digest = digest_of([path.removeprefix("/v1/"), body])
+        digest = compute_digest([path.removeprefix("/v1/"), body])
         before.remembered.put(digest, {"text": "<think>no</think>\n\nmaybe"})
         before.remembered.close()
         assert model(server, tmp_path).write(PROMPTS[:1], 5, ()) == ["maybe"]

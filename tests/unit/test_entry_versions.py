@@ -10,7 +10,7 @@ import pytest
 import yaml
 from toy_study import STUDY
 
-from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.selectors import MEASUREMENTS
@@ -85,7 +85,7 @@ def test_a_raised_version_changes_the_digests_of_its_users_alone(
     before = plan_of(study).nodes
     monkeypatch.setitem(VERSIONS, entry, 2)
     after = plan_of(study).nodes
-    users = [any(uses(each, entry) for each in with_ancestors((node,))) for node in before]
+    users = [any(uses(each, entry) for each in add_ancestors((node,))) for node in before]
     changed = [a.digest != b.digest for a, b in zip(before, after, strict=True)]
     assert changed == users
     assert any(users)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tasktransfer.cli import main
-from tasktransfer.config.yaml_text import comment, write_yaml
+from tasktransfer.config.yaml_text import format_comment, write_yaml
 from tasktransfer.datasets.declared.check import check_files
 from tasktransfer.errors import ConfigError, DataError, escape_line, escape_text
 from tasktransfer.files.fields import Location
@@ -77,7 +77,7 @@ def test_yaml_that_no_config_may_have_is_refused() -> None:
 
 
 def test_a_comment_is_one_line() -> None:
-    assert comment("a\nb: c\r\u2028") == r"# a\nb: c\r\u2028"
+    assert format_comment("a\nb: c\r\u2028") == r"# a\nb: c\r\u2028"
 
 
 LABELS = ("calm\n        missing: skip #", "\x1b[2Jglad", "sad\u202e", "no", "#x", "x: y")

@@ -13,7 +13,7 @@ from small_study import SMALL, changed, parse
 
 from small_models import Loader, small_stage
 from tasktransfer.config.fidelity import DESCRIPTIONS
-from tasktransfer.core.fidelity import DEFAULT, FIDELITIES, Fidelity, scoring_of
+from tasktransfer.core.fidelity import DEFAULT, FIDELITIES, Fidelity, get_scoring
 from tasktransfer.core.node_json import from_json, to_json
 from tasktransfer.core.nodes import Stage, Start
 from tasktransfer.core.specs import FAMILIES, Family, Training
@@ -73,7 +73,7 @@ def test_a_stage_with_switches_survives_being_told_as_json() -> None:
 def test_how_a_record_was_scored_is_read_off_old_and_new_identities(
     identity: Any, scoring: str
 ) -> None:
-    assert scoring_of(identity) == scoring
+    assert get_scoring(identity) == scoring
 
 
 def test_every_switch_has_a_description_for_the_config() -> None:

@@ -14,7 +14,7 @@ from gguf import GGMLQuantizationType, GGUFWriter, dequantize, quantize
 from tokenizers.pre_tokenizers import ByteLevel
 
 from tasktransfer import cli
-from tasktransfer.config.places import is_gguf, may_be_on_the_hub
+from tasktransfer.config.places import has_hub_form, is_gguf
 from tasktransfer.errors import ModelError
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.checkpoint_digest import file_digest
@@ -107,7 +107,7 @@ def test_a_file_is_named_by_its_content(tmp_path: Path) -> None:
 def test_a_file_is_no_name_on_the_hub() -> None:
     for name in ("x.gguf", "models/x.Q4_1.GGUF"):
         assert is_gguf(name)
-        assert not may_be_on_the_hub(name)
+        assert not has_hub_form(name)
         assert not is_hub_name(name)
     assert not is_gguf("models/x-gguf")
 

@@ -10,7 +10,12 @@ from typing import Any, ClassVar, get_args
 import pytest
 import torch
 
-from tasktransfer.core.architecture import Architecture, ArchitectureKind, of_weights, refuse_other
+from tasktransfer.core.architecture import (
+    Architecture,
+    ArchitectureKind,
+    parse_weights,
+    refuse_other,
+)
 from tasktransfer.data.cache import prepare
 from tasktransfer.datasets import add
 from tasktransfer.datasets.multiwoz import MULTIWOZ
@@ -83,7 +88,7 @@ def test_a_snapshot_of_another_architecture_is_refused(tmp_path: Path) -> None:
     other = replace(model.architecture, units=16)
     with pytest.raises(ModelError, match=r"architecture\.json.*another architecture; remove"):
         refuse_other(tmp_path, other.weights)
-    assert of_weights(other.weights) == other
+    assert parse_weights(other.weights) == other
 
 
 def test_the_vocabulary_is_of_training_dialogues_alone_and_counts_each_turn_once(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tasktransfer.core import node_json
-from tasktransfer.core.ancestors import with_ancestors
-from tasktransfer.core.cards import with_cards
+from tasktransfer.core.ancestors import add_ancestors
+from tasktransfer.core.cards import replace_cards
 from tasktransfer.core.fidelity import FIDELITIES
 from tasktransfer.core.former import Former
 from tasktransfer.core.nodes import (
@@ -229,7 +229,7 @@ def test_a_node_has_the_cards_of_the_tasks_that_it_reads() -> None:
 
 def test_nodes_have_their_former_digests_without_the_cards() -> None:
     bare = (BASE, FINE, DERIVED, FIT, EVALUATION)
-    today, former = with_cards(bare, lambda _: CARDS), Former()
+    today, former = replace_cards(bare, lambda _: CARDS), Former()
     assert not {node.digest for node in today[:2] + today[3:]} & {node.digest for node in bare}
     assert [former.digest(node) for node in today] == [former.digest(node) for node in bare]
     fine, fit = today[1], today[3]
@@ -325,10 +325,10 @@ def test_paths_end_in_the_digest() -> None:
 
 
 def test_what_a_node_uses_comes_before_it_and_once() -> None:
-    assert with_ancestors((FINE, FINE)) == (BASE, FINE)
+    assert add_ancestors((FINE, FINE)) == (BASE, FINE)
     (labels,) = DERIVED.uses
-    assert with_ancestors((EVALUATION,)) == (labels, DERIVED, BASE, FINE, EVALUATION)
-    assert with_ancestors((FIT,)) == (BASE, FINE, FIT)
+    assert add_ancestors((EVALUATION,)) == (labels, DERIVED, BASE, FINE, EVALUATION)
+    assert add_ancestors((FIT,)) == (BASE, FINE, FIT)
     assert FINE.parents == (BASE,)
     assert replace(FINE, starts=(Start(KEPT), Start(KEPT, "last"))).parents == (KEPT,)
     assert BASE.uses == ()

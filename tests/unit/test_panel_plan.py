@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tasktransfer.config import schema
+from tasktransfer.config import generate_schema
 from tasktransfer.core.nodes import Data
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.specs import ModelSpec
@@ -214,7 +214,7 @@ def test_stand_ins_are_named_where_they_stand_in() -> None:
 @pytest.mark.parametrize("path", sorted(PRESETS.glob("panel*.yaml")), ids=lambda path: path.name)
 def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
     load_config(path)
-    of_design = schema(PanelConfig)
+    of_design = generate_schema(PanelConfig)
     jsonschema.validate(yaml.safe_load(path.read_text()), of_design)
     on_disk = json.loads((PRESETS.parent / "schemas" / "panel.schema.json").read_text())
     assert on_disk == of_design, "stale: make schemas"

@@ -13,7 +13,7 @@ from tasktransfer.data.recipes import Ingredients
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.tasks.card import Instance
-from tasktransfer.tasks.checks import instance_problem
+from tasktransfer.tasks.checks import find_instance_problem
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_texts_stay_answers_move_and_all_fit_their_card(
         assert [(one.id, one.context, one.query) for one in instances] == [
             (one.id, one.context, one.query) for one in before
         ]
-        assert not [problem for one in instances if (problem := instance_problem(card, one))]
+        assert not [problem for one in instances if (problem := find_instance_problem(card, one))]
         moved = sum(a.target != b.target for a, b in zip(instances, before, strict=True))
         if split == "test":
             assert moved == 0
@@ -76,7 +76,7 @@ def test_an_answer_out_of_a_list_is_another_one_of_the_list(caches: dict[str, Pa
         for one, truth in zip(made["reading_comprehension", split], real, strict=True):
             (answer,) = one.target
             assert answer in one.options
-            assert instance_problem(card, one) is None
+            assert find_instance_problem(card, one) is None
             moved += answer != truth.target[0]
             if one.starts[0] >= 0:
                 said = one.context[one.starts[0] :][: len(answer)]

@@ -11,7 +11,7 @@ import yaml
 from small_study import SMALL, changed, parse, refusal
 
 from tasktransfer import cli
-from tasktransfer.config.places import may_be_on_the_hub, on_disk
+from tasktransfer.config.places import expand_path, has_hub_form
 from tasktransfer.designs import open_study
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import is_hub_name
@@ -41,7 +41,7 @@ def opened(**changes: object) -> Study:
 
 @pytest.mark.parametrize("name", ODD)
 def test_a_checkpoint_may_be_called_anything(name: str) -> None:
-    checkpoint(Path(on_disk(name)))
+    checkpoint(Path(expand_path(name)))
     study = opened(models=[{"name": "m", "family": "encoder", "checkpoint": name}])
     spec = study.revisions.models["m"]
     assert spec.weights.startswith("sha256:")
@@ -54,7 +54,7 @@ def test_a_checkpoint_may_be_called_anything(name: str) -> None:
 def test_equal_weights_are_equal_wherever_they_are() -> None:
     digests = set()
     for name in ("~/mödel", "plain", "./a b"):
-        checkpoint(Path(on_disk(name)))
+        checkpoint(Path(expand_path(name)))
         study = opened(models=[{"name": "m", "family": "encoder", "checkpoint": name}])
         digests |= {stage.digest for stage in study.plan.stages}
         assert study.config.models[0].checkpoint == name
@@ -63,7 +63,7 @@ def test_equal_weights_are_equal_wherever_they_are() -> None:
 
 def test_what_is_spelled_as_on_the_hub_is_a_folder_where_there_is_one() -> None:
     for name in ("bert-base-uncased", "google-t5/t5-small", "a.b/c_d"):
-        assert may_be_on_the_hub(name)
+        assert has_hub_form(name)
         assert is_hub_name(name)
         checkpoint(Path(name))
         assert not is_hub_name(name)

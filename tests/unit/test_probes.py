@@ -12,7 +12,7 @@ import pytest
 import yaml
 from safetensors.numpy import save_file
 
-from tasktransfer.config import schema
+from tasktransfer.config import generate_schema
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import DESIGNS, load_config, open_study
 from tasktransfer.designs.probes.figures import read_judgements, ties_resampled
@@ -351,7 +351,7 @@ def test_what_cannot_be_is_refused(changed: dict[str, Any], message: str) -> Non
 @pytest.mark.parametrize("path", sorted(PRESETS.glob("probes*.yaml")), ids=lambda path: path.name)
 def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
     load_config(path)
-    of_design = schema(DESIGNS["probes"].config)
+    of_design = generate_schema(DESIGNS["probes"].config)
     jsonschema.validate(yaml.safe_load(path.read_text()), of_design)
     on_disk = json.loads((PRESETS.parent / "schemas" / "probes.schema.json").read_text())
     assert on_disk == of_design, "stale: make schemas"

@@ -12,8 +12,8 @@ from tasktransfer import metrics
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.measures import MEASURES, values_of
 from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task
-from tasktransfer.tasks.checks import card_problems, instance_problem
-from tasktransfer.tasks.ratings import rating_texts, share_of
+from tasktransfer.tasks.checks import find_card_problems, find_instance_problem
+from tasktransfer.tasks.ratings import compute_fraction, format_ratings
 
 STARS = Task(
     name="stars",
@@ -32,16 +32,16 @@ ONE = Instance("1", "d", "stars", "context", 7, {"response": "yes"}, (), ("2",))
 
 
 def test_shares_and_texts_are_each_others_opposite() -> None:
-    assert [share_of(STARS, text) for text in ("1", "2", "5")] == [0, 0.25, 1]
-    assert rating_texts(STARS, [0.0, 0.25, 1.0]) == [("1",), ("2",), ("5",)]
-    close = rating_texts(STARS, [0.9999999, 0.99999991])
+    assert [compute_fraction(STARS, text) for text in ("1", "2", "5")] == [0, 0.25, 1]
+    assert format_ratings(STARS, [0.0, 0.25, 1.0]) == [("1",), ("2",), ("5",)]
+    close = format_ratings(STARS, [0.9999999, 0.99999991])
     assert close[0] != close[1]
 
 
 @pytest.mark.parametrize("text", ["0.9", "5.1", "nan", "good", ""])
 def test_what_is_no_number_on_the_scale_is_told(text: str) -> None:
-    assert np.isnan(share_of(STARS, text))
-    problem = instance_problem(STARS, replace(ONE, target=(text,)))
+    assert np.isnan(compute_fraction(STARS, text))
+    problem = find_instance_problem(STARS, replace(ONE, target=(text,)))
     assert problem is not None and "is not a number from 1 to 5" in problem
     with pytest.raises(DataError, match=r"gold 1 is .* and the scale is 1 to 5"):
         metrics.evaluate(STARS, [("2",), ("2",)], [("2",), (text,)])
@@ -59,10 +59,10 @@ def test_the_values_of_ratings_are_themselves() -> None:
 
 
 def test_a_scale_has_two_ends_in_order() -> None:
-    assert [*card_problems(STARS)] == []
-    (problem,) = card_problems(replace(STARS, labels=("5", "1")))
+    assert [*find_card_problems(STARS)] == []
+    (problem,) = find_card_problems(replace(STARS, labels=("5", "1")))
     assert "lower end comes first" in problem
-    (problem,) = card_problems(replace(STARS, labels=("bad", "good")))
+    (problem,) = find_card_problems(replace(STARS, labels=("bad", "good")))
     assert "two ends of its scale" in problem
 
 

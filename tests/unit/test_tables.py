@@ -22,7 +22,7 @@ from record_factory import (
     stage_of_run,
 )
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Training
 from tasktransfer.designs.transfer.collect import columns
@@ -232,6 +232,6 @@ def test_changed_columns_come_with_another_version() -> None:
     """Or finished studies would keep tables that cannot be read any more."""
     every = {**columns.TABLES, **columns.STATISTICS, "resources": RESOURCES}
     found = {table: [[name, str(kind)] for name, kind, _ in every[table]] for table in every}
-    assert digest_of(found)[:12] == COLUMNS_OF_VERSION[TABLES_VERSION], (
+    assert compute_digest(found)[:12] == COLUMNS_OF_VERSION[TABLES_VERSION], (
         "raise outputs.TABLES_VERSION and put the new digest here"
     )

@@ -19,8 +19,8 @@ from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import parse_answer
 from tasktransfer.tasks.toolkit_texts import (
-    answer_texts,
-    encoder_texts,
+    build_answer_texts,
+    build_encoder_texts,
     parse_as_toolkit,
     prompt_text,
 )
@@ -89,7 +89,7 @@ def test_an_encoder_reads_one_text_in_the_toolkits_order(
         card, context="CONTEXT", query=query, options=options, target=target, starts=starts
     )
     assert card.toolkit is not None
-    texts = encoder_texts(card.toolkit, card, row, "[SEP]")
+    texts = build_encoder_texts(card.toolkit, card, row, "[SEP]")
     assert [each.text for each in texts] == expected
 
 
@@ -161,7 +161,7 @@ def test_character_identification_reads_the_newest_turn_first() -> None:
     task = get_task("Friends", "character_identification")
     row = turns_of(task, query={"mention": "you", "phrase": "you are"}, target=("ross",))
     assert task.toolkit is not None
-    (made,) = encoder_texts(task.toolkit, task, row, "[SEP]")
+    (made,) = build_encoder_texts(task.toolkit, task, row, "[SEP]")
     assert made.text.endswith(f"? [SEP] {' '.join(reversed(TURNS))}")
 
 
@@ -193,11 +193,11 @@ def test_the_oldest_turns_are_left_out_where_there_is_no_answer_to_keep() -> Non
 def test_answers_and_generated_labels_are_the_toolkits() -> None:
     traits = get_task("Friends", "personality_detection")
     row = instance(traits, target=("1", "0", "1", "0", "1"), query={"speaker": "ross"})
-    assert answer_texts(traits, row, 1) == ["0"]
+    assert build_answer_texts(traits, row, 1) == ["0"]
     assert parse_as_toolkit(traits, "1") == ("1",) == parse_answer(traits, "true")
     relations = get_task("Friends", "relation_extraction")
     row = instance(relations, target=("per:spouse", "per:friends"))
-    assert answer_texts(relations, row, None) == ["spouse and friends"]
+    assert build_answer_texts(relations, row, None) == ["spouse and friends"]
     text = "close friends, spouse"
     assert parse_as_toolkit(relations, text) == ("per:friends", "per:spouse")
     assert parse_answer(relations, text) == ()
@@ -215,6 +215,6 @@ def test_how_long_answers_may_get() -> None:
 
 def test_an_answer_across_the_separator_is_read_without_it(tokenizers: dict[Family, Any]) -> None:
     *_, text = _scoring_row(RC, ENTITIES, "encoder", "tlidb", tokenizers["encoder"])
-    joined = encoder_texts(RC.toolkit, RC, ENTITIES, "[SEP]")[0].text if RC.toolkit else ""
+    joined = build_encoder_texts(RC.toolkit, RC, ENTITIES, "[SEP]")[0].text if RC.toolkit else ""
     assert "[SEP]" in joined
     assert text == joined.replace("[SEP]", "     ")

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from small_models import Loader, small_stage
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import (
     FAMILIES,
     Family,
@@ -109,11 +109,11 @@ def test_heads_have_a_rate_of_their_own_and_vectors_do_not_decay() -> None:
 
 
 def test_options_at_their_default_are_not_part_of_an_identity() -> None:
-    before = digest_of(PLAIN.identity)
+    before = compute_digest(PLAIN.identity)
     assert not {"updates", "schedule", "warmup", "decays"} & {*PLAIN.identity}
     assert PLAIN.identity["epochs"] == 2
     for change in ({"updates": 7}, {"schedule": "linear"}, {"warmup": 0.1}, {"min_updates": 9}):
-        assert digest_of(replace(PLAIN, **change).identity) != before
+        assert compute_digest(replace(PLAIN, **change).identity) != before
     budget = replace(PLAIN, updates=7)
     assert replace(budget, epochs=30).identity == budget.identity
     assert (PLAIN.lengthen(2).budget, budget.lengthen(2).budget) == ("4_epochs", "14_updates")

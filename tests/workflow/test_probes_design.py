@@ -19,7 +19,7 @@ import yaml
 from safetensors.torch import load_file
 from test_toy_design import ENVIRONMENT, snakemake, snakemake_words
 
-from tasktransfer.core.architecture import of_weights
+from tasktransfer.core.architecture import parse_weights
 from tasktransfer.datasets.multiwoz.tiny_world import generate
 from tasktransfer.designs import open_study
 from tasktransfer.designs.probes.intervals import read_statistics
@@ -102,7 +102,7 @@ def test_round_0_is_the_untrained_model_bit_for_bit(
     weights: Mapping[str, Any] = load_file(rounds / "0" / "model.safetensors")
     torch.manual_seed(3)
     words = weights["encoder.embed.weight"].shape[0]
-    untrained = Network(of_weights(stage.model.weights), words).state_dict()
+    untrained = Network(parse_weights(stage.model.weights), words).state_dict()
     assert all(torch.equal(weight, untrained[name]) for name, weight in weights.items())
     last = load_file(rounds / "3" / "model.safetensors")
     assert not torch.equal(last["decoder.words.weight"], weights["decoder.words.weight"])

@@ -4,7 +4,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from tasktransfer.core.digests import canonical_json, digest_of
+from tasktransfer.core.digests import canonical_json, compute_digest
 from tasktransfer.core.node_json import to_json
 from tasktransfer.operate.forecast.estimate import Estimates
 
@@ -42,7 +42,7 @@ def collected_for(wildcards):
     runs = [
         [run.method, run.model, run.seed, to_json(run.about)] for run in study.plan.runs
     ]
-    return digest_of(
+    return compute_digest(
         [DESIGN.tables_version, study.config.digest, runs, records(wildcards)]
     )
 

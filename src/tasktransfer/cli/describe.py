@@ -18,7 +18,7 @@ from tasktransfer.cli.options import (
     option,
     show,
 )
-from tasktransfer.config.places import on_disk
+from tasktransfer.config.places import expand_path
 from tasktransfer.errors import ConfigError, ModelError, escape_line, escape_text
 from tasktransfer.files.progress import show_progress
 
@@ -136,7 +136,7 @@ def _validate_models(study: Study) -> None:
     lengths = [(model.name, model.max_length) for _, model in _collect_prompted_models(study)]
     refused = []
     for model in show_progress(study.config.models, "loading models"):
-        start = on_disk(model.checkpoint)
+        start = expand_path(model.checkpoint)
         longest = max(model.max_length, *(n for name, n in lengths if name == model.name), 0)
         try:
             if model.has_checkpoint and Path(start).exists():

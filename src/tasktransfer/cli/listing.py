@@ -12,7 +12,7 @@ import yaml
 
 from tasktransfer.cli.demo_study import WORKFLOW
 from tasktransfer.cli.options import add_command, add_json, option, show
-from tasktransfer.core.validation import nearest
+from tasktransfer.core.validation import suggest_name
 from tasktransfer.errors import ConfigError
 
 PRESETS = WORKFLOW / "presets"
@@ -43,7 +43,7 @@ def cp(chosen: argparse.Namespace) -> None:
     name = chosen.preset.removesuffix(".yaml")
     if name not in names:
         raise ConfigError(
-            f"{chosen.preset}: not a preset{nearest(name, names)}; the presets are "
+            f"{chosen.preset}: not a preset{suggest_name(name, names)}; the presets are "
             f"{', '.join(names)}"
         )
     file = chosen.file / f"{name}.yaml" if chosen.file.is_dir() else chosen.file

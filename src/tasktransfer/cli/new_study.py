@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
-from tasktransfer.config.yaml_text import comment, write_yaml
+from tasktransfer.config.yaml_text import format_comment, write_yaml
 from tasktransfer.datasets import PACKAGE
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.spellings import plain_label
@@ -262,7 +262,7 @@ def _write(folder: Path, written: Written, wish: Wish) -> None:
         "  snakemake --cores all       run it; results/report.html begins with the answer",
         "  tasktransfer plan           forecast hours, wall time and disk space",
     )
-    head = "\n".join(map(comment, lines))
+    head = "\n".join(map(format_comment, lines))
     texts = {
         CONFIG: f"{head}\n\n{write_yaml(written.config)}",
         "Snakefile": SNAKEFILE,

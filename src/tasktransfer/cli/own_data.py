@@ -90,10 +90,10 @@ def name_of(files: Sequence[Path]) -> str:
 
 
 def _load_token_counter(model: str) -> Callable[[str], int]:
-    from tasktransfer.config.places import on_disk
+    from tasktransfer.config.places import expand_path
     from tasktransfer.encoding.tokenizer import load_tokenizer
 
-    tokenizer = load_tokenizer(on_disk(model), None, "encoder")
+    tokenizer = load_tokenizer(expand_path(model), None, "encoder")
     return lambda text: len(tokenizer(text, verbose=False)["input_ids"])
 
 

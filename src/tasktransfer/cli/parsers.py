@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from tasktransfer.core.validation import nearest
+from tasktransfer.core.validation import suggest_name
 
 _CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)$", re.DOTALL)
 
@@ -28,7 +28,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if match := _CHOICE.search(message):
             names = [name.strip(" '") for name in match[2].split(",")]
-            suggestion = nearest(match[1], names)
+            suggestion = suggest_name(match[1], names)
             text = f"invalid choice: {match[1]!r}{suggestion}"
             if not suggestion:
                 text += f"; expected one of {', '.join(names)}"
@@ -50,7 +50,7 @@ def refuse_arguments(
     names = [" ".join(words[:count]) for count in (2, 1)]
     command = next((commands[name] for name in names if name in commands), parser)
     options = [text for action in options_of(command) for text in action.option_strings]
-    texts = [f"{word}{nearest(word.partition('=')[0], options)}" for word in left]
+    texts = [f"{word}{suggest_name(word.partition('=')[0], options)}" for word in left]
     command.error(f"unrecognized arguments: {' '.join(texts)}")
 
 

@@ -25,8 +25,8 @@ from tasktransfer.cli.options import (
     show,
 )
 from tasktransfer.cli.own_data import add_data_commands
-from tasktransfer.config.places import on_disk
-from tasktransfer.core.validation import nearest
+from tasktransfer.config.places import expand_path
+from tasktransfer.core.validation import suggest_name
 from tasktransfer.errors import ConfigError, escape_line
 from tasktransfer.files import Maker, json_text, remove_partial_folders
 from tasktransfer.files.locks import lock_path
@@ -122,7 +122,7 @@ def data_prepare(chosen: argparse.Namespace) -> None:
     if dataset not in offered:
         raise ConfigError(
             f"--dataset {dataset}: not a dataset of {whose}"
-            f"{nearest(dataset, offered)}; give one of {', '.join(offered)}"
+            f"{suggest_name(dataset, offered)}; give one of {', '.join(offered)}"
         )
     reader = DATASETS[dataset].reader
     source = study.tiny_world if chosen.tiny_world else study.release_of(dataset)
@@ -225,7 +225,7 @@ def tiny_model(chosen: argparse.Namespace) -> None:
                 labels = study.config.known_labels
                 building.build(architecture, instances, chosen.out, weights, labels)
             elif needed:
-                file = on_disk(model.checkpoint)
+                file = expand_path(model.checkpoint)
                 gguf.dequantise(model.loaded_as, file, chosen.out, weights, noting(model))
         return
 

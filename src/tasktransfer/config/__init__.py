@@ -1,8 +1,8 @@
 """The config of a study as typed data.
 
-``read`` reads a file; ``validated`` checks it and builds the config class of a design. All problems
-of a file are reported at once, before anything runs. The available designs, datasets and tasks are
-defined by the designs' config classes (``tasktransfer.designs``).
+``read`` reads a file; ``build_config`` checks it and builds the config class of a design. All
+problems of a file are reported at once, before anything runs. The available designs, datasets and
+tasks are defined by the designs' config classes (``tasktransfer.designs``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tasktransfer.config.models import (
     EndpointConfig,
     ModelConfig,
 )
-from tasktransfer.config.overrides import laid_over, leaf_paths
+from tasktransfer.config.overrides import list_leaf_paths, replace_keys
 from tasktransfer.config.sections import (
     ALL,
     TINY_WORLD,
@@ -34,7 +34,7 @@ from tasktransfer.config.sections import (
 )
 from tasktransfer.config.training import TrainingConfig
 from tasktransfer.config.yaml_file import Document
-from tasktransfer.core.validation import MAX_PROBLEMS, Problem, Schema, problems_of
+from tasktransfer.core.validation import MAX_PROBLEMS, Problem, Schema, list_problems
 
 __all__ = [
     "ALL",
@@ -51,10 +51,10 @@ __all__ = [
     "TinyWorldConfig",
     "TrainingConfig",
     "WholeData",
-    "checked",
+    "build_config",
+    "check_content",
+    "generate_schema",
     "read",
-    "schema",
-    "validated",
 ]
 
 Study = TypeVar("Study", bound=CommonConfig)
@@ -74,8 +74,8 @@ def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Docume
     if not overrides:
         return document
     problems = [*document.problems]
-    value = laid_over(document.value, overrides, problems)
-    replaced = leaf_paths(overrides)
+    value = replace_keys(document.value, overrides, problems)
+    replaced = list_leaf_paths(overrides)
     inside = tuple(f"{key}{mark}" for key in replaced for mark in ".[")
     lines = {
         key_path: line
@@ -85,7 +85,7 @@ def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Docume
     return Document(value, document.file, lines, tuple(problems))
 
 
-def validated(document: Document, cls: type[Study], kinds: Sequence[str] | None = None) -> Study:
+def build_config(document: Document, cls: type[Study], kinds: Sequence[str] | None = None) -> Study:
     """Check a document and build the config of a class.
 
     Args:
@@ -110,8 +110,8 @@ def validated(document: Document, cls: type[Study], kinds: Sequence[str] | None 
     return study
 
 
-def checked(document: Document, adapter: TypeAdapter[Any], context: Mapping[str, Any]) -> Any:
-    """Check a file that is not a study's config, as ``validated`` does, and return its value."""
+def check_content(document: Document, adapter: TypeAdapter[Any], context: Mapping[str, Any]) -> Any:
+    """Check a file that is not a study's config, as ``build_config`` does, and return its value."""
     try:
         value = adapter.validate_python(document.value, context=context)
     except ValidationError as error:
@@ -126,12 +126,12 @@ def _collect_problems(
 ) -> Iterator[Problem]:
     """Yield the problems of a validation, without keys for which YAML reports a problem."""
     reported = {problem.path for problem in document.problems}
-    for problem in islice(problems_of(error, document.value, make_schema), MAX_PROBLEMS):
+    for problem in islice(list_problems(error, document.value, make_schema), MAX_PROBLEMS):
         if problem.path not in reported:
             yield problem
 
 
-def schema(cls: type[CommonConfig]) -> dict[str, Any]:
+def generate_schema(cls: type[CommonConfig]) -> dict[str, Any]:
     """Return the JSON schema of a config file."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

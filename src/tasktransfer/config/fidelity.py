@@ -75,7 +75,7 @@ FidelityConfig: Any = create_model(
 )
 
 
-def switches_of(value: Any) -> tuple[Setting, Fidelity]:
+def resolve_switches(value: Any) -> tuple[Setting, Fidelity]:
     """Return the setting that a config names, and the values of all switches."""
     if isinstance(value, str):
         return value, FIDELITIES[value]  # type: ignore[index,return-value]

@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from tasktransfer.config.places import of_a_user, short_enough
+from tasktransfer.config.places import check_home, check_path_length
 from tasktransfer.core.validation import STRICT, Schema, refuse, show
 
 MAX_SEED = 2**32 - 1
@@ -141,14 +141,14 @@ Title = Annotated[str, Text(r"\S(.*\S)?", "write some text")]
 Folder = Annotated[
     str,
     Text(r"[^{}*?\"'$`\\\n]*[^{}*?\"'$`\\\s]", "write a folder without quotes, * ? $ \\ { }"),
-    AfterValidator(short_enough),
+    AfterValidator(check_path_length),
 ]
-UserPath = Annotated[Folder, AfterValidator(of_a_user)]
+UserPath = Annotated[Folder, AfterValidator(check_home)]
 Checkpoint = Annotated[
     str,
     Text(r"\S(.*\S)?", "write 'tiny', a folder or a hub name"),
-    AfterValidator(short_enough),
-    AfterValidator(of_a_user),
+    AfterValidator(check_path_length),
+    AfterValidator(check_home),
 ]
 Url = Annotated[
     str,

@@ -153,7 +153,7 @@ def find_size(checkpoint: str) -> ModelSize:
     return ModelSize(*_GUESS, "a guess: as large as BERT base")
 
 
-def cached_folders(name: str, revision: str) -> Iterator[Path]:
+def list_cached_folders(name: str, revision: str) -> Iterator[Path]:
     """Yield the folders of a model in the Hugging Face hub's cache."""
     home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
     hub = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))

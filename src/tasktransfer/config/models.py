@@ -18,9 +18,9 @@ from tasktransfer.config.fields import (
     Url,
     UserPath,
 )
-from tasktransfer.config.places import is_gguf, may_be_on_the_hub
+from tasktransfer.config.places import has_hub_form, is_gguf
 from tasktransfer.core.specs import FAMILIES, Family
-from tasktransfer.core.validation import refuse, unknown
+from tasktransfer.core.validation import describe_unknown, refuse
 
 TINY = "tiny"
 BUILT = "built"
@@ -126,7 +126,7 @@ class ModelConfig(Section):
     @classmethod
     def _of_the_design(cls, family: Family) -> Family:
         if family not in cls.families:
-            raise ValueError(unknown("family", family, cls.families))
+            raise ValueError(describe_unknown("family", family, cls.families))
         return family
 
     @property
@@ -176,7 +176,7 @@ class ModelConfig(Section):
         checkpoint = info.data.get("checkpoint")
         if revision is None or checkpoint is None:
             return revision
-        if checkpoint in (TINY, BUILT) or not may_be_on_the_hub(checkpoint):
+        if checkpoint in (TINY, BUILT) or not has_hub_form(checkpoint):
             raise ValueError(
                 f"found {revision!r}, but only hub names have revisions, and the checkpoint is "
                 f"{checkpoint!r}: remove it"
@@ -215,7 +215,7 @@ class EndpointConfig(Section):
     )
 
 
-def named_once(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
+def check_unique_names(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
     """Return the models, or raise ValueError if two of them have the same name."""
     first: dict[str, int] = {}
     repeated = []

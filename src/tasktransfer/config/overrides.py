@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tasktransfer.config import yaml_file
-from tasktransfer.core.validation import Problem, at, show
+from tasktransfer.core.validation import Problem, extend_path, show
 from tasktransfer.errors import ConfigError
 
 
@@ -34,7 +34,7 @@ def from_options(options: Iterable[str]) -> dict[str, Any]:
                 )
             if depth + 1 < len(names):
                 section = section.setdefault(name, {})
-        section[names[-1]] = yaml_file.value_of(text, f"--set {_cut(option)}")
+        section[names[-1]] = yaml_file.parse_value(text, f"--set {_cut(option)}")
     return result
 
 
@@ -50,12 +50,14 @@ def from_texts(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return yaml_file.value_of(value, "--config")
+        return yaml_file.parse_value(value, "--config")
     except ConfigError:
         return value
 
 
-def laid_over(base: Any, over: Mapping[str, Any], problems: list[Problem], path: str = "") -> Any:
+def replace_keys(
+    base: Any, over: Mapping[str, Any], problems: list[Problem], path: str = ""
+) -> Any:
     """Return a value with some of its keys replaced. A list can only be replaced as a whole."""
     if isinstance(base, list):
         key = show(next(iter(over), ""))
@@ -64,17 +66,17 @@ def laid_over(base: Any, over: Mapping[str, Any], problems: list[Problem], path:
         return base
     result = dict(base) if isinstance(base, dict) else {}
     for key, value in over.items():
-        below = (result.get(key), value, problems, at(path, key))
-        result[key] = laid_over(*below) if isinstance(value, Mapping) else value
+        below = (result.get(key), value, problems, extend_path(path, key))
+        result[key] = replace_keys(*below) if isinstance(value, Mapping) else value
     return result
 
 
-def leaf_paths(value: Mapping[str, Any], path: str = "") -> list[str]:
+def list_leaf_paths(value: Mapping[str, Any], path: str = "") -> list[str]:
     """Return the key paths of all values in a nested mapping that are not mappings."""
     leaves = []
     for key, item in value.items():
-        below = at(path, key)
-        leaves += leaf_paths(item, below) if isinstance(item, Mapping) else [below]
+        below = extend_path(path, key)
+        leaves += list_leaf_paths(item, below) if isinstance(item, Mapping) else [below]
     return leaves
 
 

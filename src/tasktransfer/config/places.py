@@ -24,7 +24,7 @@ SOURCE_FOLDERS = frozenset(
 """Folders under version control in a checkout of this project, which must not contain results."""
 
 
-def on_disk(path: str) -> str:
+def expand_path(path: str) -> str:
     """Return a config's path for use by programs.
 
     A leading ``~`` or ``~user`` is expanded. A leading dash, which programs take for an option, is
@@ -34,16 +34,16 @@ def on_disk(path: str) -> str:
     return f"./{path}" if path.startswith("-") else path
 
 
-def of_a_user(path: str) -> str:
+def check_home(path: str) -> str:
     """Return a path, or raise ValueError if its leading ``~`` cannot be expanded."""
-    if on_disk(path).startswith("~"):
+    if expand_path(path).startswith("~"):
         raise ValueError(
             f"{path!r}: this machine has no user with that name: write the complete path"
         )
     return path
 
 
-def short_enough(path: str) -> str:
+def check_path_length(path: str) -> str:
     """Return a path, or raise ValueError if it is too long for a file system."""
     longest = max(path.split("/"), key=lambda part: len(part.encode()))
     for what, text, most in (("name", longest, LONGEST_NAME), ("path", path, LONGEST_PATH)):
@@ -55,7 +55,7 @@ def short_enough(path: str) -> str:
     return path
 
 
-def may_be_on_the_hub(checkpoint: str) -> bool:
+def has_hub_form(checkpoint: str) -> bool:
     """Return whether a checkpoint has the form of a hub name. All others are paths on the disk."""
     return HUB_NAME.fullmatch(checkpoint) is not None and not is_gguf(checkpoint)
 
@@ -69,9 +69,9 @@ UNUSABLE = frozenset("{}*?\"'$`\\<>")
 """Characters with a special meaning to Snakemake (wildcards, ``<path variables>``) or a shell."""
 
 
-def for_results(path: str) -> str:
-    """Return a results folder as ``plain_path`` writes it, or raise ValueError if unusable."""
-    real = Path(os.path.realpath(on_disk(of_a_user(path))))
+def check_results_folder(path: str) -> str:
+    """Return a results folder as ``normalise_path`` writes it, or raise ValueError if unusable."""
+    real = Path(os.path.realpath(expand_path(check_home(path))))
     remedy = "give a separate folder, for example results"
     if real == Path(real.anchor):
         raise ValueError(f"{path!r} is the root of the file system: {remedy}")
@@ -86,7 +86,7 @@ def for_results(path: str) -> str:
             inside = real.relative_to(folder).parts
             if not inside or inside[0] in SOURCE_FOLDERS:
                 raise ValueError(f"{path!r} is the source tree in {folder}: {remedy}")
-    plain = plain_path(path)
+    plain = normalise_path(path)
     if odd := sorted(UNUSABLE & set(plain)):
         raise ValueError(
             f"{plain!r}: {' '.join(odd)} has a special meaning to Snakemake or the shell: give a "
@@ -95,7 +95,7 @@ def for_results(path: str) -> str:
     return plain
 
 
-def plain_path(path: str) -> str:
+def normalise_path(path: str) -> str:
     """Return a folder's path in Snakemake's spelling: without ``./``, ``//`` or final slash.
 
     Snakemake normalises paths in some places and not in others, and does not find a file if the two
@@ -104,7 +104,7 @@ def plain_path(path: str) -> str:
     Raises:
         ValueError: the path begins with a dash, which programs take for an option.
     """
-    whole = os.path.expanduser(path)  # noqa: PTH111  # on_disk would add a ./
+    whole = os.path.expanduser(path)  # noqa: PTH111  # expand_path would add a ./
     parts = [part for part in whole.split("/") if part not in ("", ".")]
     if whole.startswith("/"):
         return "/" + "/".join(parts)

@@ -21,11 +21,11 @@ from tasktransfer.config.fields import (
     Title,
     UserPath,
 )
-from tasktransfer.config.models import EndpointConfig, ModelConfig, named_once
-from tasktransfer.config.places import for_results
+from tasktransfer.config.models import EndpointConfig, ModelConfig, check_unique_names
+from tasktransfer.config.places import check_results_folder
 from tasktransfer.config.training import TrainingConfig
-from tasktransfer.core.digests import digest_of
-from tasktransfer.core.validation import Problem, refuse, unknown
+from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.validation import Problem, describe_unknown, refuse
 
 TINY_WORLD = "tiny_world"
 ALL: Literal["all"] = "all"
@@ -103,7 +103,9 @@ class CheckpointConfig(Section):
         kinds = (info.context or {}).get("kinds")
         if kinds is not None and keep != ALL:
             strange = [(index, kind) for index, kind in enumerate(keep) if kind not in kinds]
-            refuse((f"[{i}]", unknown("kind of stage", kind, kinds)) for i, kind in strange)
+            refuse(
+                (f"[{i}]", describe_unknown("kind of stage", kind, kinds)) for i, kind in strange
+            )
         return keep
 
 
@@ -111,7 +113,7 @@ class CommonConfig(Section):
     """Config keys of every study. Each design adds its own keys."""
 
     study: Title = Field(description="name of the study, shown in titles and records")
-    results: Annotated[Folder, AfterValidator(for_results)] = Field(
+    results: Annotated[Folder, AfterValidator(check_results_folder)] = Field(
         default="results", description="folder of all results"
     )
     design: Title = Field(
@@ -123,7 +125,7 @@ class CommonConfig(Section):
     )
     data: DataConfig = Field(default=DataConfig(), description="dialogues of the study")
     models: Annotated[
-        tuple[ModelConfig, ...], LIST, Field(min_length=1), AfterValidator(named_once)
+        tuple[ModelConfig, ...], LIST, Field(min_length=1), AfterValidator(check_unique_names)
     ] = Field(description="models, each with its checkpoint and family")
     seeds: Seeds = Field(default=(0,), description="list of seeds, or n for seeds 0 to n-1")
     training: TrainingConfig = Field(default=TrainingConfig(), description="hyperparameters")
@@ -200,7 +202,7 @@ class CommonConfig(Section):
     @property
     def digest(self) -> str:
         """SHA-256 of the complete config, for the provenance of records."""
-        return digest_of(self.content())
+        return compute_digest(self.content())
 
     def content(self) -> dict[str, Any]:
         """Return the content of the digest.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from tasktransfer.config.fidelity import FidelityConfig, switches_of
+from tasktransfer.config.fidelity import FidelityConfig, resolve_switches
 from tasktransfer.config.fields import NUMBER, BatchSize, Count, Section
 from tasktransfer.core.fidelity import TRAINING, Setting
 from tasktransfer.core.specs import Decays, LearningRateSchedule
@@ -129,7 +129,7 @@ class TrainingConfig(Section):
     @classmethod
     def _check_gradient_checkpointing(cls, wanted: bool, info: ValidationInfo) -> bool:
         fidelity = info.data.get("fidelity")
-        if wanted and fidelity is not None and not switches_of(fidelity)[1].backbone_dropout:
+        if wanted and fidelity is not None and not resolve_switches(fidelity)[1].backbone_dropout:
             raise ValueError(
                 "found true, but fidelity.backbone_dropout is false: the model then trains in "
                 "evaluation mode, in which layers are not recomputed; change one of the two"
@@ -163,7 +163,7 @@ class TrainingConfig(Section):
 
     def resolved(self) -> dict[str, Any]:
         """Return the fields of ``core.specs.Training``, with ``auto`` and switches resolved."""
-        setting, switches = switches_of(self.fidelity)
+        setting, switches = resolve_switches(self.fidelity)
         values = self.model_dump(exclude={*OF_ROUNDS, "recipe"})
         for key, value in TRAINING[setting].items():
             if values[key] == "auto":

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from tasktransfer.core.validation import MAX_PROBLEMS, Problem, at, show
+from tasktransfer.core.validation import MAX_PROBLEMS, Problem, extend_path, show
 from tasktransfer.errors import ConfigError
 from tasktransfer.files.regular import open_regular
 
@@ -101,7 +101,7 @@ def read(path: Path) -> Document:
         raise ConfigError(f"{where}: {error}") from error
 
 
-def value_of(text: str, source: str) -> Any:
+def parse_value(text: str, source: str) -> Any:
     """Return the value of a YAML text from ``source``, for example an option.
 
     Raises:
@@ -228,7 +228,9 @@ class _Builder:
         if isinstance(node, yaml.MappingNode):
             return self._build_mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
-            return [self.value(item, at(path, index)) for index, item in enumerate(node.value)]
+            return [
+                self.value(item, extend_path(path, index)) for index, item in enumerate(node.value)
+            ]
         return self._build_scalar(node, path)
 
     def _build_mapping(self, node: yaml.MappingNode, path: str) -> dict[Any, Any]:
@@ -237,13 +239,13 @@ class _Builder:
         for key, line in ((self._key(key_node), key_node.start_mark.line + 1) for key_node in own):
             if key in first:
                 message = f"duplicate key, on lines {first[key]} and {line}: remove one of the two"
-                self._refuse(at(path, key), message)
+                self._refuse(extend_path(path, key), message)
             first.setdefault(key, line)
         self._loader.flatten_mapping(node)
         result = {}
         for key_node, value_node in node.value:
             key = self._key(key_node)
-            below = at(path, key)
+            below = extend_path(path, key)
             self.lines[below] = key_node.start_mark.line + 1
             if key_node.tag != _TEXT:
                 self._refuse(below, "a key must be a name: remove it, or put it in quotes")

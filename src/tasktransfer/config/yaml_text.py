@@ -52,11 +52,11 @@ def write_yaml(value: Any) -> str:
     text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
     # Such characters occur only in double quotes, in which YAML has Python's escapes.
     text = escape_text(text)
-    if yaml_file.value_of(text, "generated YAML") != value:
+    if yaml_file.parse_value(text, "generated YAML") != value:
         raise ConfigError("generated YAML: does not read back as it was written. Report this bug")
     return text
 
 
-def comment(text: str) -> str:
+def format_comment(text: str) -> str:
     """Return a text as a comment, on one line."""
     return f"# {escape_line(text)}".rstrip()

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 
 
-def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+def add_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Return nodes with all their ancestors, each once, in topological order.
 
     Data that are read from a release are omitted: they are not nodes of a plan.
@@ -26,7 +26,7 @@ def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     return tuple(ordered.values())
 
 
-def stages_asked_for(nodes: Iterable[Node], but: Container[int] = ()) -> dict[int, Stage]:
+def collect_stages(nodes: Iterable[Node], but: Container[int] = ()) -> dict[int, Stage]:
     """Return all stages among nodes and their ancestors, by the id of the object.
 
     Equal stages that are requested with several selections are several objects.
@@ -41,7 +41,7 @@ def stages_asked_for(nodes: Iterable[Node], but: Container[int] = ()) -> dict[in
             return
         if isinstance(node, Stage):
             asked[id(node)] = node
-        for used in (*node.uses, *(start.stage for start in starts_of(node) if start.stage)):
+        for used in (*node.uses, *(start.stage for start in list_starts(node) if start.stage)):
             visit(used)
 
     for node in nodes:
@@ -49,7 +49,7 @@ def stages_asked_for(nodes: Iterable[Node], but: Container[int] = ()) -> dict[in
     return asked
 
 
-def starts_of(node: Node) -> tuple[Start, ...]:
+def list_starts(node: Node) -> tuple[Start, ...]:
     """Return the rounds of stages whose parameters a node reads."""
     if isinstance(node, Stage):
         return node.starts

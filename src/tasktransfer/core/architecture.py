@@ -90,12 +90,12 @@ def is_recipe(base: str) -> bool:
     return base.startswith(RECIPE)
 
 
-def of_weights(weights: str) -> Architecture:
+def parse_weights(weights: str) -> Architecture:
     """Return the architecture in the name of weights."""
     return Architecture(**json.loads(weights.removeprefix(RECIPE)))
 
 
-def saved_in(folder: Path) -> dict[str, object] | None:
+def read_saved(folder: Path) -> dict[str, object] | None:
     """Return the metadata of the built model in a folder, or None for other checkpoints.
 
     Raises:
@@ -112,8 +112,8 @@ def saved_in(folder: Path) -> dict[str, object] | None:
 
 def refuse_other(folder: Path, weights: str) -> None:
     """Raise ModelError if a folder contains a snapshot of another architecture than ``weights``."""
-    saved = saved_in(folder)
-    wanted = plain_fields(of_weights(weights))
+    saved = read_saved(folder)
+    wanted = plain_fields(parse_weights(weights))
     if saved is None or saved["architecture"] != wanted:
         found = "no architecture" if saved is None else canonical_json(saved["architecture"])
         raise ModelError(

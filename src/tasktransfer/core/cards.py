@@ -14,7 +14,7 @@ CardsOf = Callable[[str], Mapping[str, str]]
 AnyNode = TypeVar("AnyNode", bound=Data | Stage | Fit | Evaluation)
 
 
-def with_cards(nodes: Sequence[AnyNode], cards_of: CardsOf) -> tuple[AnyNode, ...]:
+def replace_cards(nodes: Sequence[AnyNode], cards_of: CardsOf) -> tuple[AnyNode, ...]:
     """Return copies of nodes, in the same order, whose data have these cards."""
     done: dict[int, Any] = {}
     """id of an object → its copy, so that shared parts stay shared."""

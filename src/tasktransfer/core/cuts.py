@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def cuts_of(identity: Any) -> dict[str, int]:
+def collect_limits(identity: Any) -> dict[str, int]:
     """Return key path → limit for every key that begins with ``limit`` and is set.
 
     A node with such limits uses subsampled data.

@@ -14,6 +14,6 @@ def canonical_json(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-def digest_of(value: Any) -> str:
+def compute_digest(value: Any) -> str:
     """Return the SHA-256 in hex of a JSON value's canonical text."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()

@@ -110,7 +110,7 @@ TRAINING: Mapping[Setting, Mapping[str, str]] = {
 """Setting → values for keys of the training section that are ``auto``."""
 
 
-def scoring_of(identity: Any) -> Scoring:
+def get_scoring(identity: Any) -> Scoring:
     """Return how a stage was scored, from the ``fidelity`` of its identity."""
     if isinstance(identity, Mapping):
         return "tlidb" if identity.get("scoring") == "tlidb" else "default"

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, cast
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 
 SINCE = ("parent_selected_on", "cards")
@@ -39,7 +39,7 @@ class Former:
         """Return the former digest of a node, for a stage with its own selection."""
         key = node.digest, node.select_on if isinstance(node, Stage) else ()
         if key not in self._digests:
-            self._digests[key] = digest_of(self.identity(node))
+            self._digests[key] = compute_digest(self.identity(node))
         return self._digests[key]
 
     def identity(self, node: Node) -> dict[str, Any]:
@@ -76,14 +76,16 @@ class Former:
         return {"of": judged, **({"pools": pools} if pools else {})}
 
     def _hash_outcome(self, outcome: Outcome) -> str:
-        return digest_of({**outcome.identity, "starts": [self._start(s) for s in outcome.starts]})
+        return compute_digest(
+            {**outcome.identity, "starts": [self._start(s) for s in outcome.starts]}
+        )
 
     def _start(self, start: Start) -> dict[str, Any]:
         identity = {key: value for key, value in start.identity.items() if key != "selected_on"}
         return {**identity, "stage": self.digest(start.stage) if start.stage else None}
 
 
-def changed_cards(node: Node) -> list[str]:
+def find_changed_cards(node: Node) -> list[str]:
     """Return the tasks of a node, with their dataset, whose cards have changed.
 
     Former records do not contain the cards. They are compared with those of the last release before

@@ -13,8 +13,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from tasktransfer.core.ancestors import with_ancestors
-from tasktransfer.core.cards import CardsOf, with_cards
+from tasktransfer.core.ancestors import add_ancestors
+from tasktransfer.core.cards import CardsOf, replace_cards
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage
 from tasktransfer.errors import ConfigError
 
@@ -92,10 +92,10 @@ def from_json(
             f"{source}: not a {noun}: {key}: {problem['msg']}, found "
             f"{str(problem['input'])[:80]!r}; {_REMEDY}"
         ) from error
-    for stage in with_ancestors((node,)):
+    for stage in add_ancestors((node,)):
         if isinstance(stage, Stage) and (impossible := _find_impossible_value(stage)):
             raise ConfigError(f"{source}: not a {noun}: {impossible}; {_REMEDY}")
-    return node if cards_of is None else with_cards((node,), cards_of)[0]
+    return node if cards_of is None else replace_cards((node,), cards_of)[0]
 
 
 def _find_impossible_value(stage: Stage) -> str | None:

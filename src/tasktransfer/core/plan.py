@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tasktransfer.core.ancestors import stages_asked_for, with_ancestors
+from tasktransfer.core.ancestors import add_ancestors, collect_stages
 from tasktransfer.core.nodes import (
     SHORT,
     Data,
@@ -53,7 +53,7 @@ class Choice:
     like: tuple[Stage, ...] = ()
 
 
-def choice_file(name: str) -> str:
+def name_choice_file(name: str) -> str:
     """Return the path of a choice's file, relative to the results folder.
 
     Tables are never JSON files: the workflow takes every such name for a choice.
@@ -164,9 +164,9 @@ class PlanBuilder:
         """Add a run with its outcome and evaluations and all their ancestors."""
         self._runs.append(run)
         refuse_large(max(len(self._runs), len(self._nodes)))
-        for node in with_ancestors((*run.judged, *run.evaluations)):
+        for node in add_ancestors((*run.judged, *run.evaluations)):
             self._nodes.setdefault(node.digest, node)
-        self._asked.update(stages_asked_for((*run.judged, *run.evaluations), self._asked))
+        self._asked.update(collect_stages((*run.judged, *run.evaluations), self._asked))
 
     def expect(self, stage: Stage) -> None:
         """Register a stage that a choice may request later.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Outcome, Stage
 
 
@@ -47,4 +47,4 @@ class Run:
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """Stages of the run, in topological order."""
-        return tuple(node for node in with_ancestors(self.judged) if isinstance(node, Stage))
+        return tuple(node for node in add_ancestors(self.judged) if isinstance(node, Stage))

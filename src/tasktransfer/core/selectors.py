@@ -97,7 +97,7 @@ class Selector:
         return None
 
 
-def selector_named(name: str, selectors: Mapping[str, Selector]) -> Selector:
+def find_selector(name: str, selectors: Mapping[str, Selector]) -> Selector:
     """Return the selector with a name.
 
     Raises:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
-from tasktransfer.core.versions import raised
+from tasktransfer.core.versions import select_raised
 
 Family = Literal["encoder", "decoder", "encoder_decoder", "dual_encoder"]
 FAMILIES: tuple[Family, ...] = ("encoder", "decoder", "encoder_decoder")
@@ -374,5 +374,5 @@ class Selection:
             if field.name not in ("tasks", *_OF_DISK)
             and (value := getattr(self, field.name)) != field.default
         }
-        versions = raised("measure", (self.measure,))
+        versions = select_raised("measure", (self.measure,))
         return {**values, "versions": versions} if versions else values

@@ -47,7 +47,7 @@ class Problem:
         return f"{escape_line(self.path)}: {self.message}" if self.path else self.message
 
 
-def at(path: str, key: str | int) -> str:
+def extend_path(path: str, key: str | int) -> str:
     """Return the path of an item (number) or key below ``path``."""
     if isinstance(key, int):
         return f"{path}[{key}]"
@@ -62,7 +62,7 @@ def show(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
+def suggest_name(name: str, names: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` or an empty text.
 
     The comparison ignores case, because "friends" for "Friends" is a likely mistake.
@@ -72,14 +72,14 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f" (did you mean {by_casefold[close[0]]!r}?)" if close else ""
 
 
-def unknown(what: str, name: Any, names: Sequence[str], hint: str | None = None) -> str:
+def describe_unknown(what: str, name: Any, names: Sequence[str], hint: str | None = None) -> str:
     """Return the message about a name that is not in ``names``.
 
     Args:
         what: kind of thing that has the name.
         hint: text that replaces the suggestion of the nearest name.
     """
-    meant = nearest(name, names) if isinstance(name, str) else ""
+    meant = suggest_name(name, names) if isinstance(name, str) else ""
     advice = f" ({hint})" if hint else meant
     return f"unknown {what} {show(name)}{advice}; expected one of {', '.join(names)}"
 
@@ -96,7 +96,7 @@ def refuse(problems: Iterable[tuple[str, str]]) -> None:
         raise PydanticCustomError(_SEVERAL, "several problems", {"problems": listed})
 
 
-def wrong_type(adapter: TypeAdapter[Any], value: Any) -> str | None:
+def find_wrong_type(adapter: TypeAdapter[Any], value: Any) -> str | None:
     """Return the first problem of a value or its parts with its key path, or None if it is valid.
 
     The value is not changed.
@@ -104,11 +104,11 @@ def wrong_type(adapter: TypeAdapter[Any], value: Any) -> str | None:
     try:
         adapter.validate_python(value)
     except ValidationError as error:
-        return str(next(problems_of(error, value, adapter.json_schema)))
+        return str(next(list_problems(error, value, adapter.json_schema)))
     return None
 
 
-def problems_of(
+def list_problems(
     error: ValidationError, value: Any, schema: Callable[[], Schema], path: str = ""
 ) -> Iterator[Problem]:
     """Yield the problems of ``value``, each once.
@@ -151,7 +151,7 @@ def _list_indices(value: Any) -> range:
 
 def _format_path(path: str, key_path: KeyPath, value: Any) -> str:
     for part in key_path:
-        path = at(path, part if isinstance(value, list) else str(part))
+        path = extend_path(path, part if isinstance(value, list) else str(part))
         value = value.get(part) if isinstance(value, dict) else value[part]
     return path
 
@@ -172,7 +172,7 @@ def _describe_problems(
         yield Problem(path, ": ".join(["is missing", *helps[:1]]))
     elif first["type"] in ("extra_forbidden", "invalid_key") or first["loc"][-1:] == ("[key]",):
         keys = [key for node in _find_nodes(root, key_path[:-1]) for key in _list_keys(node)]
-        yield Problem(path, unknown("key", key_path[-1], keys))
+        yield Problem(path, describe_unknown("key", key_path[-1], keys))
     else:
         for part in key_path:
             value = value[part]
@@ -222,7 +222,9 @@ def _format_advice(several: list[ErrorDetails], value: Any) -> str:
             for each in several
             for name in re.findall(r"'([^']+)'", _describe_expectation(each))
         ]
-        return nearest(value, choices) or (f": write [{value}]" if "tuple_type" in kinds else "")
+        return suggest_name(value, choices) or (
+            f": write [{value}]" if "tuple_type" in kinds else ""
+        )
     if kinds == {"string_type"} and isinstance(value, (int, float, date)):
         return "; put it in quotes"
     return ""

@@ -44,7 +44,7 @@ of ``embeddings``: before it, embeddings were computed from empty texts.
 """
 
 
-def raised(registry: Registry, names: Iterable[str]) -> dict[str, int]:
+def select_raised(registry: Registry, names: Iterable[str]) -> dict[str, int]:
     """Return name → version for versions above 1.
 
     Version 1 is not part of identities, so that old digests stay.

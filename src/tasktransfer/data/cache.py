@@ -23,7 +23,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, compute_sha256, json_text, replace_folder
 from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.checks import instance_problem
+from tasktransfer.tasks.checks import find_instance_problem
 
 MANIFEST = "manifest.json"
 MAKER = Maker("cache of instances", MANIFEST, "reader_version")
@@ -147,7 +147,7 @@ class _Counted:
     def of(self, release: Release) -> Iterator[Instance]:
         card = self._card
         for instance in release.instances(card.name, self._split):
-            problem = instance_problem(card, instance)
+            problem = find_instance_problem(card, instance)
             if problem:
                 raise DataError(
                     f"{release.location}: {card.name}, {self._split}, instance {instance.id!r}: "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.spans import mentions_of
+from tasktransfer.tasks.spans import find_mentions
 
 if TYPE_CHECKING:
     from tasktransfer.data.recipes import Ingredients, Split
@@ -69,7 +69,7 @@ def _take_listed_answer(taker: Instance, giver: Instance) -> Instance:
         return _take_answer(taker, giver)
     position = giver.options.index(giver.target[0]) / len(giver.options)
     answer = taker.options[int(position * len(taker.options))]
-    start = next(iter(mentions_of(answer, taker.context)), -1)
+    start = next(iter(find_mentions(answer, taker.context)), -1)
     return replace(taker, target=(answer,), starts=(start,))
 
 

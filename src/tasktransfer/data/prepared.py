@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.files import json_text
 
 
@@ -19,7 +19,7 @@ def instances_folder(results: str | Path, dataset: str, revision: str, *, few_sa
     Its name has 12 hex digits of the revision's digest.
     """
     sample = "few" if few_sample else "full"
-    return f"{results}/data/instances/{dataset}-{digest_of(revision)[:12]}-{sample}"
+    return f"{results}/data/instances/{dataset}-{compute_digest(revision)[:12]}-{sample}"
 
 
 def instances_of_encoded(encoded: Path) -> Path:

@@ -16,7 +16,7 @@ from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.friends import FRIENDS
 from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import Task
-from tasktransfer.tasks.checks import card_problems
+from tasktransfer.tasks.checks import find_card_problems
 
 PACKAGE: tuple[Dataset, ...] = (DAILYDIALOG, FRIENDS)
 """The datasets of the package."""
@@ -91,7 +91,7 @@ def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterat
     for card in dataset.cards:
         if card.dataset != dataset.name:
             yield f"{card.name}.dataset: {card.dataset!r}; write {dataset.name!r}"
-        yield from (f"{card.name}.{problem}" for problem in card_problems(card))
+        yield from (f"{card.name}.{problem}" for problem in find_card_problems(card))
     for task in dataset.sizes.keys() - dataset.tasks.keys():
         yield f"sizes: {task!r} is not a task of the dataset; remove it"
     # Ignoring case, because names are folders and some file systems ignore case.

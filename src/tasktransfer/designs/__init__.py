@@ -19,7 +19,7 @@ from tasktransfer import config as configs
 from tasktransfer import datasets
 from tasktransfer.config import CommonConfig, Document
 from tasktransfer.core.plan import Plan, PlanTooLargeError, refuse_large
-from tasktransfer.core.validation import Problem, show, unknown
+from tasktransfer.core.validation import Problem, describe_unknown, show
 from tasktransfer.core.versions import VERSIONS
 from tasktransfer.designs.declared import declare_datasets
 from tasktransfer.designs.design import Design
@@ -81,7 +81,7 @@ def checked_config(document: Document) -> CommonConfig:
     named = document.get("design")
     name = named if isinstance(named, str) else "transfer"  # whose config refuses other types
     if name not in DESIGNS:
-        raise document.error([Problem("design", unknown("design", name, tuple(DESIGNS)))])
+        raise document.error([Problem("design", describe_unknown("design", name, tuple(DESIGNS)))])
     for dataset in DESIGNS[name].datasets:
         datasets.add(dataset)
     named = document.get("datasets")
@@ -90,7 +90,7 @@ def checked_config(document: Document) -> CommonConfig:
             if dataset.name in named:
                 datasets.add(dataset)
     declare_datasets(document)
-    return configs.validated(document, DESIGNS[name].config, DESIGNS[name].kinds)
+    return configs.build_config(document, DESIGNS[name].config, DESIGNS[name].kinds)
 
 
 def design_of(config: CommonConfig) -> Design:

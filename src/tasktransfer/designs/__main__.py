@@ -3,8 +3,8 @@
 import json
 import sys
 
-from tasktransfer.config import schema
+from tasktransfer.config import generate_schema
 from tasktransfer.designs import DESIGNS
 
 name = sys.argv[1] if len(sys.argv) > 1 else "transfer"
-print(json.dumps(schema(DESIGNS[name].config), indent=2))
+print(json.dumps(generate_schema(DESIGNS[name].config), indent=2))

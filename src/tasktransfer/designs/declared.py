@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from tasktransfer import datasets
 from tasktransfer.config import Document
-from tasktransfer.config.places import on_disk
+from tasktransfer.config.places import expand_path
 from tasktransfer.core.validation import Problem
 from tasktransfer.datasets.declared.reader import declared_dataset
 from tasktransfer.datasets.declared.section import Declaration, is_declaration
@@ -57,4 +57,4 @@ def declarations(document: Document) -> dict[str, Mapping[str, Any]]:
 
 def _find_cache_folder(document: Document) -> Path:
     results = document.get("results")
-    return Path(on_disk(results) if isinstance(results, str) else "results", MEMORY)
+    return Path(expand_path(results) if isinstance(results, str) else "results", MEMORY)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.runs import Run
-from tasktransfer.core.validation import unknown
+from tasktransfer.core.validation import describe_unknown
 from tasktransfer.designs.explain_runs import facts_of_run, run_lines
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate.explain_text import pairs, section
@@ -66,7 +66,7 @@ def explain_cell(
         wrong = next((word for word in words if word.casefold() not in known), "")
         what = f"name in {table.name}"
         raise ConfigError(
-            f"{study.config_file}: {unknown(what, wrong, tuple(names), None)}"
+            f"{study.config_file}: {describe_unknown(what, wrong, tuple(names), None)}"
             if wrong
             else f"{study.config_file}: {table.name} has no row with all of {' '.join(words)}; "
             f"name its rows by {', '.join(table.keys)}"

@@ -13,7 +13,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from tasktransfer.config.fields import DISTINCT, LIST
-from tasktransfer.core.validation import Schema, unknown
+from tasktransfer.core.validation import Schema, describe_unknown
 from tasktransfer.datasets import DATASETS
 from tasktransfer.tasks.card import Task
 
@@ -41,7 +41,7 @@ class OneOf:
         names = self.names(dataset)
         if value not in names:
             what = f"{self.what} of {dataset}" if dataset else self.what
-            raise ValueError(unknown(what, value, tuple(names), self.hint(dataset, value)))
+            raise ValueError(describe_unknown(what, value, tuple(names), self.hint(dataset, value)))
         return value
 
     def __get_pydantic_core_schema__(

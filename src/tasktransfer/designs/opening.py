@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.config import Document
-from tasktransfer.config.places import on_disk
+from tasktransfer.config.places import expand_path
 from tasktransfer.config.yaml_text import write_yaml
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.designs import checked_config, design_of, open_study, refuse_shortages
 from tasktransfer.files import replace_file
 from tasktransfer.jobs.clock_skew import date_future_files_now
@@ -52,7 +52,7 @@ def _write_config(config: Mapping[str, Any]) -> Path:
     """
     study = checked_config(Document(config, "the configuration handed over to the workflow"))
     plain = json.loads(json.dumps(config))
-    file = Path(on_disk(study.results), f"study-{digest_of(plain)[:12]}.yaml")
+    file = Path(expand_path(study.results), f"study-{compute_digest(plain)[:12]}.yaml")
     if not file.exists():
         with replace_file(file) as part:
             part.write_text(write_yaml(plain), "utf-8")

@@ -18,10 +18,10 @@ from typing import TypeVar
 
 from tasktransfer import datasets
 from tasktransfer.config import Document
-from tasktransfer.config.places import on_disk
-from tasktransfer.core.digests import digest_of
+from tasktransfer.config.places import expand_path
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.selectors import Selector
-from tasktransfer.core.validation import Problem, at, show
+from tasktransfer.core.validation import Problem, extend_path, show
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.designs.transfer.selectors import registry as selectors
 from tasktransfer.errors import (
@@ -54,7 +54,7 @@ def load_plugins(document: Document, design: type[Design], add: Callable[[Design
             with _wrap_errors(f"{show(plugin)} adds what cannot be used", module):
                 _add_entries(module, show(plugin), design, add)
         except ConfigError as error:
-            problems.append(Problem(at("plugins", index), str(error)))
+            problems.append(Problem(extend_path("plugins", index), str(error)))
     if problems:
         raise document.error(problems)
 
@@ -97,7 +97,7 @@ def _add_entries(
 
 def _import_plugin(where: str) -> ModuleType:
     """Return the module of a file, or of a folder with an ``__init__.py``."""
-    path = Path(os.path.realpath(on_disk(where)))  # Path.resolve raises for a loop of links
+    path = Path(os.path.realpath(expand_path(where)))  # Path.resolve raises for a loop of links
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
         raise ConfigError(
@@ -105,7 +105,9 @@ def _import_plugin(where: str) -> ModuleType:
             f"__init__.py, relative to {Path.cwd()}"
         )
     # With a dot in the name, the part before it would be a package.
-    name = f"{PLUGIN_PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{digest_of(str(file))[:8]}"
+    name = (
+        f"{PLUGIN_PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{compute_digest(str(file))[:8]}"
+    )
     if name in sys.modules:
         return sys.modules[name]
     inside = [str(path)] if path.is_dir() else None

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.architecture import is_recipe, of_weights
+from tasktransfer.core.architecture import is_recipe, parse_weights
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
@@ -34,7 +34,7 @@ from tasktransfer.encoding.word_tokenizer import word_tokenizer
 from tasktransfer.files import Maker, compute_sha256, replace_folder
 from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.card import SPLITS, Instance, Task
-from tasktransfer.tasks.toolkit_texts import encoder_texts
+from tasktransfer.tasks.toolkit_texts import build_encoder_texts
 
 MOST_CUT = 0.1
 """Fraction of a split's inputs above which truncation is reported."""
@@ -79,7 +79,7 @@ def encode_dataset(
     others = [load_tokenizer(*beside, "encoder")] if beside else []
     if is_recipe(checkpoint):  # its vocabulary comes from the training instances
         texts = _read_training_texts(instances, cached, cards)
-        tokenizer = word_tokenizer(texts, of_weights(checkpoint).least_count)
+        tokenizer = word_tokenizer(texts, parse_weights(checkpoint).least_count)
     else:
         tokenizer = load_tokenizer(checkpoint, revision, family)
         words = _count_words(instances, cached, cards, list(tokenizer.get_added_vocab()))
@@ -233,7 +233,7 @@ def _scoring_row(
     if text and inputs == "tlidb" and family == "encoder" and task.toolkit:
         separator: str = tokenizer.sep_token
         # Answers that cross the separator are read without it; offsets do not change.
-        text = encoder_texts(task.toolkit, task, row, separator)[0].text
+        text = build_encoder_texts(task.toolkit, task, row, separator)[0].text
         text = text.replace(separator, " " * len(separator))
     return row.id, row.dialogue_id, row.target, text
 

@@ -13,9 +13,9 @@ from tasktransfer.encoding.encoded import IGNORED, Example
 from tasktransfer.encoding.middle import remove_middles
 from tasktransfer.encoding.tokenizer import Tokenizer
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.compose import encoder_option_texts, encoder_text
-from tasktransfer.tasks.ratings import STEPS, share_of
-from tasktransfer.tasks.spans import right_spans
+from tasktransfer.tasks.compose import build_encoder_text, build_option_texts
+from tasktransfer.tasks.ratings import STEPS, compute_fraction
+from tasktransfer.tasks.spans import find_answer_spans
 
 TOKENIZED_TOGETHER = 512
 RESPONSE_SHARE = 0.75
@@ -56,8 +56,8 @@ def encoder_examples(
 def _build_encoder_pairs(task: Task, row: Instance) -> list[tuple[str, str]]:
     """Return the segment pairs of an instance: query and context, or context and query."""
     if task.kind == "multiple_choice":
-        return [(query, row.context) for query in encoder_option_texts(task, row)]
-    query, context = encoder_text(task, row)
+        return [(query, row.context) for query in build_option_texts(task, row)]
+    query, context = build_encoder_text(task, row)
     return [(query, context) if task.first == "query" else (context, query)]
 
 
@@ -152,7 +152,7 @@ def _encode_labels(
     if task.kind == "multi_label":
         return [int(label in row.target) for label in task.labels]
     if task.kind == "rating":
-        return [round(share_of(task, row.target[0]) * STEPS)]
+        return [round(compute_fraction(task, row.target[0]) * STEPS)]
     return [task.labels.index(label) for label in row.target]
 
 
@@ -167,7 +167,7 @@ def _encode_span_labels(
     """
     if all(start < 0 for start in row.starts) and _is_unanswerable(row):
         return [0, 0]
-    for start, end in right_spans(task, row):
+    for start, end in find_answer_spans(task, row):
         inside = [i for i, (a, b) in enumerate(offsets) if a >= 0 and a < end and b > start]
         if inside and offsets[inside[0]][0] <= start and offsets[inside[-1]][1] >= end:
             return [inside[0], inside[-1]]

@@ -11,7 +11,7 @@ from tasktransfer.encoding.middle import keep_both_ends
 from tasktransfer.encoding.tokenizer import Tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.compose import answer_text, label_words, prompt_parts
+from tasktransfer.tasks.compose import build_answer_text, label_words, prompt_parts
 
 TOKENIZED_TOGETHER = 512
 
@@ -30,7 +30,7 @@ def text_to_text_examples(
         some = asked[begin : begin + TOKENIZED_TOGETHER]
         parts = [prompt_parts(task, row, output) for _, row, output in some]
         encoded = tokenizer(["".join(three) for three in parts]).encodings
-        answers = [answer_text(task, row, output) for _, row, output in some]
+        answers = [build_answer_text(task, row, output) for _, row, output in some]
         tokenised = answer_ids(tokenizer, answers, family)
         for (position, row, output), three, prompt, answer in zip(
             some, parts, encoded, tokenised, strict=True

@@ -14,7 +14,7 @@ from tasktransfer.core.specs import Family
 from tasktransfer.encoding.encoded import IGNORED, Example
 from tasktransfer.encoding.text import answer_ids
 from tasktransfer.tasks.card import Instance, Task, ToolkitForms
-from tasktransfer.tasks.toolkit_texts import answer_texts, encoder_texts, prompt_text
+from tasktransfer.tasks.toolkit_texts import build_answer_texts, build_encoder_texts, prompt_text
 
 T5_ANSWER_TOKENS = 19
 """The library's default length of 20 without the token that begins an answer."""
@@ -32,7 +32,7 @@ def encoder_examples(
 ) -> Iterator[Example]:
     """Yield the examples of an encoder."""
     for position, row in enumerate(rows):
-        texts = encoder_texts(forms, task, row, tokenizer.sep_token)
+        texts = build_encoder_texts(forms, task, row, tokenizer.sep_token)
         encoded = _cut_at_the_end(tokenizer, [each.text for each in texts], max_length)
         sequences = [list(sequence.ids) for sequence in encoded]
         example = Example(position, 0, sequences, [len(ids) for ids in sequences], [], [])
@@ -107,7 +107,7 @@ def text_to_text_examples(
         for output in outputs:
             text = prompt_text(forms, task, row, output)
             ids = list(_cut_at_the_end(tokenizer, [text], room)[0].ids)
-            answers = answer_ids(tokenizer, answer_texts(task, row, output), family)
+            answers = answer_ids(tokenizer, build_answer_texts(task, row, output), family)
             if family == "decoder":
                 answers = [answer[: max_length - len(ids)] for answer in answers]
             several = fidelity.several_answers == "drawn" and len(answers) > 1

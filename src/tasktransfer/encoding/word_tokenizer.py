@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tasktransfer.datasets.reply_pairs import TURN
-from tasktransfer.tasks.words import words
+from tasktransfer.tasks.words import split_words
 
 SPECIAL = ("<pad>", "</s>", "<unk>", TURN)
 PAD, END, UNKNOWN, TURN_END = range(len(SPECIAL))
@@ -22,7 +22,7 @@ def word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    counts = Counter(word for text in texts for word in words(text.replace(TURN, " ")))
+    counts = Counter(word for text in texts for word in split_words(text.replace(TURN, " ")))
     kept = sorted((w for w, n in counts.items() if n >= least_count), key=lambda w: (-counts[w], w))
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *kept])}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIAL[UNKNOWN]))
@@ -43,6 +43,6 @@ def last_words(text: str, most: int) -> str:
 
     Tokens are lower-case words and ends of turns.
     """
-    first, *others = (words(part) for part in text.split(TURN))
+    first, *others = (split_words(part) for part in text.split(TURN))
     tokens = [*first, *(token for part in others for token in (TURN, *part))]
     return " ".join(tokens[-most:])

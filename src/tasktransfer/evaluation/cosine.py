@@ -13,8 +13,8 @@ from tasktransfer.datasets import get_task
 from tasktransfer.evaluation.features import features
 from tasktransfer.evaluation.outcome import Answered, Places
 from tasktransfer.tasks.card import Instance
-from tasktransfer.tasks.compose import encoder_text
-from tasktransfer.tasks.ratings import rating_texts
+from tasktransfer.tasks.compose import build_encoder_text
+from tasktransfer.tasks.ratings import format_ratings
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.setup import Setup
 
@@ -38,7 +38,8 @@ def cosines(
     task, model = get_task(evaluation.data.name, evaluation.task), outcome.model
     what: Compared = evaluation.settings["cosine"]
     asked = [
-        (_split_context(instance, what), encoder_text(task, instance)[0]) for instance in instances
+        (_split_context(instance, what), build_encoder_text(task, instance)[0])
+        for instance in instances
     ]
     texts = sorted({text for before, response in asked for text in (*before, response)}, key=len)
     vectors = features(
@@ -56,7 +57,7 @@ def cosines(
         (1 + max(float(of[text] @ of[response]) for text in before)) / 2
         for before, response in asked
     ]
-    predictions = rating_texts(task, np.clip(shares, 0, 1).tolist())
+    predictions = format_ratings(task, np.clip(shares, 0, 1).tolist())
     return Answered(
         list(predictions), [float(text) for (text,) in predictions], _build_setup(places)
     )

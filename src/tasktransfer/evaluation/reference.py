@@ -19,7 +19,7 @@ import numpy as np
 
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.compose import encoder_option_texts, encoder_text
+from tasktransfer.tasks.compose import build_encoder_text, build_option_texts
 
 Answers = list[tuple[str, ...]]
 Reference = Callable[[Task, Sequence[Instance], Sequence[Instance], int], Answers]
@@ -133,7 +133,7 @@ def _list_texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, st
     """Return query, part in focus, and context before it for each instance."""
     return [
         (
-            encoder_text(task, instance)[0],
+            build_encoder_text(task, instance)[0],
             instance.context[instance.focus :],
             instance.context[: instance.focus],
         )
@@ -218,7 +218,7 @@ def _choose_options(
         return _Asked(
             " ".join(instance.query.values()),
             instance.context,
-            encoder_option_texts(task, instance),
+            build_option_texts(task, instance),
         )
 
     right = [task.labels.index(example.target[0]) for example in train]
@@ -234,7 +234,7 @@ def _choose_sentences(
     frequent = [answer for answer, _ in answers.most_common(FREQUENT)]
 
     def asked(instance: Instance) -> _Asked:
-        query, context = encoder_text(task, instance)[0], instance.context.casefold()
+        query, context = build_encoder_text(task, instance)[0], instance.context.casefold()
         there = [answer for answer in frequent if answer.casefold() in context]
         return _Asked(
             query, instance.context, [*_split_sentences(instance.context), *there, *unanswerable]

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Evaluation, Outcome, Pool
 from tasktransfer.encoding.encoded import EncodedSplit, kept_instances, read_split
 from tasktransfer.errors import ConfigError, DataError
@@ -249,13 +249,13 @@ def _pool(
     unknown = asked.places.unknown(folder)
     asked_for = asked.settings.get("pool_limit"), asked.settings["pool_words"]
     places = candidates_left(rows, split, unknown, *asked_for, pool.data.label)
-    key = digest_of(
+    key = compute_digest(
         {
             "version": EMBEDDING_VERSION,
             "of": asked.outcome.digest,
             "pool": pool.data.digest,
             "task": pool.task,
-            "rows": digest_of(places),
+            "rows": compute_digest(places),
             **({} if setup.precision == "float32" else {"precision": setup.precision}),
         }
     )

@@ -18,7 +18,7 @@ from tasktransfer.jobs import inputs
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
-from tasktransfer.tasks.asking import Prompt, chosen_from
+from tasktransfer.tasks.asking import Prompt, has_choices
 from tasktransfer.tasks.card import Instance, Task
 
 if TYPE_CHECKING:  # imports torch
@@ -98,7 +98,7 @@ def told(study: Study, node: Evaluation, threads: int) -> Told:
     counts = {"questions": given.questions, "unreadable": given.unreadable, **how.model.counts()}
     setup: Setup | None = getattr(how.model, "setup", None)
     notes = [
-        *how.model.notes(chooses=chosen_from(task)),
+        *how.model.notes(chooses=has_choices(task)),
         *note_unreadable(given, node, study),
     ]
     return Told(task, instances, given, counts, notes, setup)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 from tasktransfer.core.selectors import MEASUREMENTS
 from tasktransfer.core.specs import ModelSpec
@@ -119,7 +119,7 @@ def first_data(study: Study, recipes: Iterable[str]) -> list[str]:
     return [
         study.record(data)
         for data in derived
-        if not any(isinstance(used, Stage) for used in with_ancestors((data,)))
+        if not any(isinstance(used, Stage) for used in add_ancestors((data,)))
     ]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer import metrics
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
-from tasktransfer.core.selectors import MEASUREMENTS, SELECTOR, selector_named
+from tasktransfer.core.selectors import MEASUREMENTS, SELECTOR, find_selector
 from tasktransfer.data.cache import read_instances, write_release
 from tasktransfer.data.recipes import Ingredients, Judge, Rank, recipe_named
 from tasktransfer.datasets import DATASETS, get_task
@@ -90,7 +90,7 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             selector_job.measure(study, node, folder, made)
             return
         if node.learner == SELECTOR:
-            selector = selector_named(node.settings["selector"], design.selectors)
+            selector = find_selector(node.settings["selector"], design.selectors)
             selector_job.select(study, node, selector, folder, made)
             return
         learner = learner_named(node.learner, design.learners)

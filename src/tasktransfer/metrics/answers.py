@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Task
-from tasktransfer.tasks.ratings import share_of
+from tasktransfer.tasks.ratings import compute_fraction
 
 Counts = npt.NDArray[np.int64]
 
@@ -106,7 +106,7 @@ def _check_sizes(task: Task, side: str, answers: Coded, expected: int) -> None:
 
 
 def _check_gold_ratings(task: Task, golds: Coded) -> None:
-    off = [text for text in golds.texts if math.isnan(share_of(task, text))]
+    off = [text for text in golds.texts if math.isnan(compute_fraction(task, text))]
     if off:
         position = golds.texts.index(off[0])
         raise DataError(

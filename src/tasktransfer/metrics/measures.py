@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import Task
-from tasktransfer.tasks.ratings import scale_of, share_of
+from tasktransfer.tasks.ratings import compute_fraction, scale_of
 
 Values = npt.NDArray[np.float64]
 Answers = Sequence[tuple[str, ...]]
@@ -170,7 +170,7 @@ def values_of(task: Task, answers: Answers) -> list[float]:
         raise ConfigError(f"{task.name}: is {task.kind}; its answers are not numbers")
     if task.kind == "rating":
         low, high = scale_of(task)
-        return [low + share_of(task, answer[0]) * (high - low) for answer in answers]
+        return [low + compute_fraction(task, answer[0]) * (high - low) for answer in answers]
     try:
         numbers = {label: float(label) for label in task.labels}
     except ValueError:

@@ -7,12 +7,12 @@ import numpy as np
 from tasktransfer.metrics.answers import Coded
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.tasks.card import MetricSpec, Task
-from tasktransfer.tasks.ratings import share_of
+from tasktransfer.tasks.ratings import compute_fraction
 
 
 def shares(task: Task, answers: Coded) -> Sums:
     """Return each rating as a fraction of the scale, shape (n,); NaN if it is not on the scale."""
-    return np.array([share_of(task, text) for text in answers.texts])[answers.codes]
+    return np.array([compute_fraction(task, text) for text in answers.texts])[answers.codes]
 
 
 def tally(task: Task, spec: MetricSpec, predictions: Coded, golds: Coded) -> Sums:

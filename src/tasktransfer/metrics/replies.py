@@ -15,7 +15,7 @@ import numpy as np
 
 from tasktransfer.metrics.answers import Coded
 from tasktransfer.metrics.labels import Sums
-from tasktransfer.tasks.words import words
+from tasktransfer.tasks.words import split_words
 
 Words = tuple[str, ...]
 
@@ -27,7 +27,7 @@ def tally(name: str, guesses: Coded, right: Coded) -> Sums:
     for row in range(len(right)):
         (guess,) = guesses.of(row)
         sums[row, 0] = max(
-            metric(words(guess), words(right_answer)) for right_answer in right.of(row)
+            metric(split_words(guess), split_words(right_answer)) for right_answer in right.of(row)
         )
     return sums
 

@@ -49,7 +49,7 @@ from tasktransfer.models.pairs import average_tokens, begin_as_cosine, compared,
 from tasktransfer.models.staging import Array, Arrays, Inputs, put
 from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
-from tasktransfer.tasks.ratings import STEPS, rating_texts
+from tasktransfer.tasks.ratings import STEPS, format_ratings
 
 HEADS_FILE = "heads.safetensors"
 TOOLKIT_PADDING = 8
@@ -201,7 +201,7 @@ class Encoder:
                 return [tuple(task.labels[i] for i in row) for row in best.tolist()]
             case "rating":
                 shares = torch.sigmoid(logits[:, 0].double())
-                return list(rating_texts(task, shares.tolist()))
+                return list(format_ratings(task, shares.tolist()))
             case _:
                 return [(task.labels[i],) for i in logits.argmax(-1).tolist()]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tasktransfer.core.architecture import is_recipe, saved_in
+from tasktransfer.core.architecture import is_recipe, read_saved
 from tasktransfer.core.specs import Family, LowRank, ModelSpec, Reads, Training
 from tasktransfer.encoding.encoded import read_manifest
 from tasktransfer.encoding.tokenizer import load_tokenizer
@@ -115,7 +115,7 @@ def _build_family_model(
         return dual
     tokenizer = load_tokenizer(str(loading.encoded / "tokenizer"), None, family)
     longest = manifest["max_answer_tokens"]
-    if is_recipe(start) or saved_in(Path(start)):
+    if is_recipe(start) or read_saved(Path(start)):
         return next_utterance.load(start, tokenizer, tasks, longest, device, training.dropout)
     model = _load_pretrained(loading, family, start, revision, plain=loading.plain)
     if family == "decoder":

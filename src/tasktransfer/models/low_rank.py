@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tasktransfer.config.places import may_be_on_the_hub
+from tasktransfer.config.places import has_hub_form
 from tasktransfer.core.specs import Family, LowRank
 from tasktransfer.errors import ConfigError, ModelError
 from tasktransfer.files import json_text
@@ -93,7 +93,7 @@ def base_of(folder: str | Path) -> tuple[str, str | None]:
     file = Path(folder, CONFIG_FILE)
     content = json_text.read_object(file)
     base, revision = content.get("base_model_name_or_path"), content.get("revision")
-    if not isinstance(base, str) or not (Path(base).is_dir() or may_be_on_the_hub(base)):
+    if not isinstance(base, str) or not (Path(base).is_dir() or has_hub_form(base)):
         raise ModelError(
             f"{file}: the adapter's base model {base!r} is missing; restore the base model, or "
             "train again"

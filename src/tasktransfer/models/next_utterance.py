@@ -19,7 +19,13 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tasktransfer.core.architecture import FILE, Architecture, is_recipe, of_weights, saved_in
+from tasktransfer.core.architecture import (
+    FILE,
+    Architecture,
+    is_recipe,
+    parse_weights,
+    read_saved,
+)
 from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
 from tasktransfer.encoding.word_tokenizer import END, PAD, TURN_END
 from tasktransfer.errors import ModelError
@@ -194,8 +200,8 @@ def load(
     Raises:
         ModelError: a saved model is damaged, or has another vocabulary.
     """
-    saved = None if is_recipe(start) else saved_in(Path(start))
-    architecture = of_weights(start) if saved is None else Architecture(**saved["architecture"])  # type: ignore[arg-type]
+    saved = None if is_recipe(start) else read_saved(Path(start))
+    architecture = parse_weights(start) if saved is None else Architecture(**saved["architecture"])  # type: ignore[arg-type]
     network = Network(architecture, len(tokenizer))
     if saved is not None:
         _fill(network, Path(start) / WEIGHTS)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tasktransfer.core.architecture import saved_in
+from tasktransfer.core.architecture import read_saved
 from tasktransfer.core.specs import Family, LowRank
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.models import next_utterance
@@ -49,7 +49,7 @@ def represent(
         ModelError: the checkpoint or its tokenizer cannot be loaded.
     """
     tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
-    if saved_in(checkpoint):
+    if read_saved(checkpoint):
         model = next_utterance.load(str(checkpoint), tokenizer, {}, {}, device)
         how: next_utterance.Representation = "sum" if pooling == "sum" else "state"
         return model.represent(texts, max_length, how, together).numpy().astype(np.float64)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.config.places import on_disk
+from tasktransfer.config.places import expand_path
 from tasktransfer.core.nodes import Data, Evaluation, Node, Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.dataset import Release
@@ -89,7 +89,7 @@ def _find_absent_models(study: Study) -> Iterator[ModelError]:
 
 def _find_absent_files(named: Mapping[str, str]) -> Iterator[str]:
     for key, path in named.items():
-        file = Path(on_disk(path))
+        file = Path(expand_path(path))
         if not file.exists():
             yield f"{path}: file not found ({key} names it): put it there, or change {key}"
         elif file.is_file() and not file.stat().st_size:

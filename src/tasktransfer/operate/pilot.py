@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import look
@@ -78,7 +78,7 @@ def shard_of(node: Node) -> Shard | None:
     """
     if isinstance(node, Stage):
         return node.model.name, node.seed
-    stages = [each for each in with_ancestors((node,)) if isinstance(each, Stage)]
+    stages = [each for each in add_ancestors((node,)) if isinstance(each, Stage)]
     shards = {(stage.model.name, stage.seed) for stage in stages}
     return shards.pop() if len(shards) == 1 else None
 

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 
-from tasktransfer.core.ancestors import with_ancestors
-from tasktransfer.core.former import Former, changed_cards
+from tasktransfer.core.ancestors import add_ancestors
+from tasktransfer.core.former import Former, find_changed_cards
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.offered import check_files
@@ -101,8 +101,8 @@ def _find_former_records(
 
 
 def _refuse_other_cards(node: Node) -> None:
-    for one in with_ancestors((node,)):
-        if changed := changed_cards(one):
+    for one in add_ancestors((node,)):
+        if changed := find_changed_cards(one):
             raise RecordError(
                 f"{node.path}: the task card of {changed[0]} has changed since these records were "
                 "written, so their numbers may differ"

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 import tasktransfer
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.present.declared import FIGURE_ENDINGS, Figure, Presentation
@@ -94,7 +94,7 @@ def left(figure: Figure) -> Left:
 def digest_of_drawing(figure: Figure, part: View) -> str:
     """Return the digest of everything that a figure depends on: frames, names and code."""
     metadata = part.metadata
-    return digest_of(
+    return compute_digest(
         {
             "figure": [figure.name, figure.title],
             "code": _digest_of_code(part.study.config.design, _file_of(figure.draw)),

@@ -21,7 +21,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.prepared import says_synthetic
@@ -256,7 +256,7 @@ def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
 def _select_nodes(study: Study, runs: Iterable[Run] | None) -> tuple[Node, ...]:
     if runs is None:
         return study.plan.nodes
-    used = {node.digest for run in runs for node in with_ancestors(run.results_in)}
+    used = {node.digest for run in runs for node in add_ancestors(run.results_in)}
     return tuple(node for node in study.plan.nodes if node.digest in used)
 
 
@@ -341,7 +341,7 @@ def _find_holes(reading: _Reading, run: Run) -> Iterator[Missing]:
         if states[wanted.digest][0] == DONE:
             continue
         damaged = states[wanted.digest][0] == DAMAGED
-        needed = (wanted,) if damaged else with_ancestors((wanted,))
+        needed = (wanted,) if damaged else add_ancestors((wanted,))
         node = next(node for node in needed if states[node.digest][0] != DONE)
         state, error_of_node = states[node.digest]
         reason = _describe_reason(node, state, error_of_node, parent=node is not wanted)

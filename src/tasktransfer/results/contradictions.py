@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.results.schema import Record, Selected, TrainingResult
 
 _SAID_TWICE = ("dataset", "train_tasks", "seed")
@@ -72,7 +72,7 @@ def _out_of_range(record: Record) -> Iterator[str]:
 
 def _node_disagrees(record: Record) -> Iterator[str]:
     node = record["node"]
-    digest = digest_of(node["identity"])
+    digest = compute_digest(node["identity"])
     if digest != node["digest"]:
         yield f"node.digest: {node['digest']}, but node.identity has digest {digest}"
     trained = node["train_tasks"] if node["kind"] == "stage" else []

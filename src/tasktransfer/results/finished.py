@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.ancestors import starts_of
+from tasktransfer.core.ancestors import list_starts
 from tasktransfer.core.nodes import SHORT, Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files.progress import show_progress
@@ -119,7 +119,7 @@ def _list_missing_folders(study: Study, stage: Stage) -> list[str]:
     starts = [
         start
         for user in study.users(stage)
-        for start in starts_of(user)
+        for start in list_starts(user)
         if start.stage is not None
         and start.stage.digest == stage.digest
         and not is_finished(study, user)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasktransfer.core.cuts import cuts_of
+from tasktransfer.core.cuts import collect_limits
 from tasktransfer.errors import RecordError
 
 COST = (
@@ -136,5 +136,5 @@ def _convert_other_node(old: dict[str, Any]) -> dict[str, Any]:
 
 
 def _extract_cuts(node: Mapping[str, Any]) -> dict[str, Any]:
-    cuts = cuts_of(node.get("identity"))
+    cuts = collect_limits(node.get("identity"))
     return {"cuts": cuts} if cuts else {}

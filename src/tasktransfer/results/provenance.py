@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tasktransfer import __version__
-from tasktransfer.core.cuts import cuts_of
+from tasktransfer.core.cuts import collect_limits
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.core.versions import LIBRARY_VERSION
 from tasktransfer.results.schema import Cost, Host, Provenance
@@ -50,7 +50,7 @@ def provenance_of(
         training: cost of a training.
     """
     revision, dirty = commit()
-    cuts = cuts_of(node.identity)
+    cuts = collect_limits(node.identity)
     made: dict[str, Any] = {
         "tasktransfer": __version__,
         "recipe": node.recipe if isinstance(node, Stage) else LIBRARY_VERSION,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
-from tasktransfer.core.validation import wrong_type
+from tasktransfer.core.validation import find_wrong_type
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.results.artefacts import Artefact
@@ -294,7 +294,7 @@ def record_schema() -> dict[str, Any]:
 def _validate(path: Path, value: Any) -> None:
     """Check the types, then the agreement between the parts."""
     try:
-        problem = wrong_type(record_type(), value) or next(find_contradictions(value), None)
+        problem = find_wrong_type(record_type(), value) or next(find_contradictions(value), None)
     except RecursionError:  # the node's identity may have any depth
         problem = "it is nested too deeply"
     if problem:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.config import BUILT, TINY, ArchitectureConfig, CommonConfig, ModelConfig
-from tasktransfer.config.model_sizes import cached_folders, find_size, read_size
-from tasktransfer.config.places import is_gguf, may_be_on_the_hub, on_disk
-from tasktransfer.core.digests import digest_of
+from tasktransfer.config.model_sizes import find_size, list_cached_folders, read_size
+from tasktransfer.config.places import expand_path, has_hub_form, is_gguf
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.file_digests import digest_of_files
@@ -101,7 +101,7 @@ def is_hub_name(checkpoint: str) -> bool:
 
     A name with the form of a hub name is a folder if that folder exists, as in transformers.
     """
-    if checkpoint in (TINY, BUILT) or not may_be_on_the_hub(checkpoint):
+    if checkpoint in (TINY, BUILT) or not has_hub_form(checkpoint):
         return False
     return not Path(checkpoint).is_dir()
 
@@ -110,7 +110,7 @@ def missing_checkpoint(model: ModelConfig) -> ModelError | None:
     """Return an error if a model's local checkpoint is missing, else None."""
     if not model.has_checkpoint or is_hub_name(model.checkpoint):
         return None
-    path, one_file = Path(on_disk(model.checkpoint)), is_gguf(model.checkpoint)
+    path, one_file = Path(expand_path(model.checkpoint)), is_gguf(model.checkpoint)
     if path.is_file() if one_file else path.is_dir():
         return None
     what = "file" if one_file else "folder"
@@ -190,10 +190,10 @@ class _Inputs:
                     f"the folder of a {dataset} release"
                 )
             world = tiny_revision(self.config)
-            return digest_of([world, version]) if version else world
+            return compute_digest([world, version]) if version else world
         key, release = (
             _build_data_key(self.config, dataset),
-            Path(on_disk(data.release_of(dataset))),
+            Path(expand_path(data.release_of(dataset))),
         )
         reader = DATASETS[dataset].reader
         try:
@@ -223,13 +223,13 @@ class _Inputs:
         key, name = _build_size_key(model), model.checkpoint
         if model.is_made or model.recipe is not None:
             return find_size(name).parameters
-        folders = [Path(on_disk(name))]
+        folders = [Path(expand_path(name))]
         text = self.remembered.get(key, "")
         remembered = int(text) if _COUNT.fullmatch(text) else None
         if is_hub_name(name):
             if remembered is not None:
                 return remembered
-            folders = [*cached_folders(name, hub_revision(model))]
+            folders = [*list_cached_folders(name, hub_revision(model))]
         sizes = (size for folder in folders if (size := read_size(folder)))
         size = next(sizes, None)
         if size is None and remembered is not None:
@@ -247,15 +247,15 @@ class _Inputs:
                 "family": model.family,
                 "data": tiny_revision(self.config),
             }
-            return f"tiny:{digest_of(recipe)}"
+            return f"tiny:{compute_digest(recipe)}"
         if model.built is not None:
-            return f"built:{digest_of(self._recipe(model.name, model.built))}"
+            return f"built:{compute_digest(self._recipe(model.name, model.built))}"
         if is_hub_name(model.checkpoint):
             return self._resolve_hub_name(model.checkpoint, hub_revision(model))
         if (error := missing_checkpoint(model)) is not None:
             return self._absent(model.checkpoint, error)
         one_file = is_gguf(model.checkpoint)
-        path = Path(on_disk(model.checkpoint))
+        path = Path(expand_path(model.checkpoint))
         prompted = model.is_only_prompted
         digest = (
             file_digest(path, self.memo)
@@ -287,12 +287,12 @@ class _Inputs:
         recipe = architecture.model_dump()
         vectors = recipe.pop("vectors")
         if vectors is not None:
-            if not Path(on_disk(vectors)).is_file():
+            if not Path(expand_path(vectors)).is_file():
                 raise ModelError(
                     f"architecture.vectors: {vectors}: file not found; give a text file of word "
                     "vectors"
                 )
-            recipe["vectors"] = digest_of_files({"vectors": Path(on_disk(vectors))}, self.memo)
+            recipe["vectors"] = digest_of_files({"vectors": Path(expand_path(vectors))}, self.memo)
         texts = {data: self.data_revision(data) for data in self.config.vocabulary_of(name)}
         return {
             "version": BUILD_VERSION,

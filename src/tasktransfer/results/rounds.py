@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Round, Stage
 from tasktransfer.errors import ModelError, RecordError
 from tasktransfer.results.artefacts import checked
@@ -47,7 +47,7 @@ def choice_folder(checkpoint: Path, selected_on: Sequence[str]) -> Path:
     if not selected_on:
         return checkpoint
     few = len(selected_on) <= MOST_NAMES
-    return checkpoint / ("+".join(selected_on) if few else digest_of([*selected_on]))
+    return checkpoint / ("+".join(selected_on) if few else compute_digest([*selected_on]))
 
 
 def existing(folder: str) -> str:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.config import ALL, TINY, CommonConfig, ModelConfig
-from tasktransfer.config.fidelity import switches_of
-from tasktransfer.config.places import on_disk
-from tasktransfer.core.digests import digest_of
+from tasktransfer.config.fidelity import resolve_switches
+from tasktransfer.config.places import expand_path
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Node, Stage, Start
-from tasktransfer.core.plan import Choice, Plan, choice_file
+from tasktransfer.core.plan import Choice, Plan, name_choice_file
 from tasktransfer.data.prepared import instances_folder, says_synthetic
 from tasktransfer.datasets import DATASETS, declare
 from tasktransfer.datasets.dataset import Dataset
@@ -92,7 +92,7 @@ class Study:
 
     def choice_file(self, choice: Choice) -> str:
         """Return the file of a choice, which is made once and again only if it is deleted."""
-        return f"{self.config.results}/{choice_file(choice.name)}"
+        return f"{self.config.results}/{name_choice_file(choice.name)}"
 
     @property
     def pending_choices(self) -> tuple[Choice, ...]:
@@ -116,7 +116,7 @@ class Study:
     def release(self) -> str:
         """Folder of the study's dialogues."""
         data = self.config.data
-        return self.tiny_world if data.generated else on_disk(data.release)
+        return self.tiny_world if data.generated else expand_path(data.release)
 
     @property
     def reads_tiny_world(self) -> bool:
@@ -128,7 +128,7 @@ class Study:
         """Return the folder of a dataset's dialogues."""
         self._use_datasets()
         if not is_generated(self.config, dataset):
-            return on_disk(self.config.data.release_of(dataset))
+            return expand_path(self.config.data.release_of(dataset))
         return self.tiny_part(dataset) if own_tiny_version(dataset) else self.tiny_world
 
     def tiny_part(self, dataset: str) -> str:
@@ -192,7 +192,7 @@ class Study:
         self._use_datasets()
         revision = self.revisions.data[dataset]
         if DATASETS[dataset].has_own_files:  # so that tasks declared later are read too
-            revision = digest_of([revision, DATASETS[dataset].card_digests])
+            revision = compute_digest([revision, DATASETS[dataset].card_digests])
         few_sample = self.config.data.few_sample
         return instances_folder(self.config.results, dataset, revision, few_sample=few_sample)
 
@@ -238,7 +238,7 @@ class Study:
     @cached_property
     def fidelity(self) -> Fidelity:
         """Switches for the points on which the paper and its toolkit differ, for all trainings."""
-        _, switches = switches_of(self.config.training.fidelity)
+        _, switches = resolve_switches(self.config.training.fidelity)
         return switches
 
     def encoded(self, data: Data, model: str) -> str:
@@ -267,7 +267,7 @@ class Study:
             **self.fidelity.of_encoding,
         }
         folder = Path(data.path if data.recipe else self.instances(data.name)).name
-        digest = digest_of(identity)[:12]
+        digest = compute_digest(identity)[:12]
         return f"{self.config.results}/data/encoded/{folder}/{model}-{digest}"
 
     @cached_property
@@ -294,7 +294,7 @@ class Study:
 
     def tiny_model(self, name: str) -> str:
         """Return the folder of a model that the study creates (``ModelConfig.is_made``)."""
-        digest = digest_of(self.revisions.models[name].identity)[:12]
+        digest = compute_digest(self.revisions.models[name].identity)[:12]
         return f"{self.config.results}/models/{name}-{digest}"
 
     def base_model(self, name: str) -> str:
@@ -302,7 +302,7 @@ class Study:
         model = self.model(name)
         if model.recipe is not None:
             return model.recipe
-        return self.tiny_model(name) if model.is_made else on_disk(model.checkpoint)
+        return self.tiny_model(name) if model.is_made else expand_path(model.checkpoint)
 
     def beside(self, name: str) -> str | None:
         """Return the source of a model's second encoder, or None if it has none."""
@@ -434,7 +434,7 @@ class Study:
 
 def _compute_short_digest(revision: str) -> str:
     """Return 12 hex digits for a revision of any form, for paths."""
-    return digest_of(revision)[:12]
+    return compute_digest(revision)[:12]
 
 
 def _list_leaves(value: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from tasktransfer import metrics
-from tasktransfer.core.digests import digest_of
-from tasktransfer.core.fidelity import Scoring, scoring_of
+from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.fidelity import Scoring, get_scoring
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
@@ -39,7 +39,7 @@ _AGREE = 1e-6
 def fidelity_of(named: dict[str, Any]) -> Scoring:
     """Return the scoring in a stage's identity; ``default`` for records without it."""
     training = named.get("training")
-    return scoring_of(training.get("fidelity")) if isinstance(training, dict) else "default"
+    return get_scoring(training.get("fidelity")) if isinstance(training, dict) else "default"
 
 
 class Checks:
@@ -107,7 +107,9 @@ def check_predictions(path: Path, record: Record, checks: Checks) -> dict[str, s
 def _name_of_check(record: Record, expected: RowsFile) -> str:
     node = record["node"]
     said = [node["digest"], node["dataset"], record["results"], record["sizes"]]
-    return digest_of([*said, fidelity_of(node["identity"]), expected["rows"], expected["sha256"]])
+    return compute_digest(
+        [*said, fidelity_of(node["identity"]), expected["rows"], expected["sha256"]]
+    )
 
 
 def _check_all(

@@ -32,7 +32,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 
 VERSION = 3
 """Version of the computed numbers; raise it if they change, so that cached rows are recomputed."""
@@ -155,7 +155,7 @@ def sample_unit_weights(dataset: str, target: str, units: int) -> Weights:
     weights = np.zeros((RESAMPLES, units), np.float32)
     if units < 2:
         return weights
-    seed = digest_of([VERSION, dataset, target, units])
+    seed = compute_digest([VERSION, dataset, target, units])
     chance = np.random.Generator(np.random.PCG64(int(seed[:32], 16)))
     step = max(1, _DRAWN_AT_ONCE // units)
     for begin in range(0, RESAMPLES, step):

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.results.collect import NO_RECORD, Collected, gather
@@ -136,7 +136,7 @@ def _make_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Va
 
 
 def _summarise_records(collected: Collected, run: Run) -> Values:
-    used = [node for node in with_ancestors(run.results_in) if collected.has(node)]
+    used = [node for node in add_ancestors(run.results_in) if collected.has(node)]
     records = [f"{node.path}/{RECORD}" for node in run.results_in]
     return records, sum(hours_of(collected.record(node)) for node in used)
 

@@ -15,7 +15,7 @@ prompt is an instruction, k examples with their answers, and the instance::
 
 If a task has a few possible answers, each is a *choice*, and the prediction is the most likely
 choice. Other answers are generated. A choice is in the words of the prompt template;
-``choice_answers`` gives the card's label for each.
+``list_choice_answers`` gives the card's label for each.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.tasks.card import Instance, Task, Wording
-from tasktransfer.tasks.compose import filled, plain
-from tasktransfer.tasks.ratings import scale_of, share_of
+from tasktransfer.tasks.compose import fill_template, normalise_text
+from tasktransfer.tasks.ratings import compute_fraction, scale_of
 
 Role = Literal["user", "assistant"]
 
@@ -80,23 +80,23 @@ class Asked:
     choices: tuple[str, ...]
 
 
-def wordings_of(task: Task) -> tuple[Wording, ...]:
+def get_wordings(task: Task) -> tuple[Wording, ...]:
     """Return the prompt templates of a task, at least two."""
     return task.wordings or (GENERIC_REPLY if task.kind == "reply" else GENERIC)
 
 
-def wording_digest(task: Task, wording: Wording) -> str:
+def compute_wording_digest(task: Task, wording: Wording) -> str:
     """Return the digest of all that determines the prompts of a template for a task."""
     own = [task.prompt.template, task.prompt.label_words, task.labels, task.outputs]
-    return digest_of([asdict(wording), own])[:16]
+    return compute_digest([asdict(wording), own])[:16]
 
 
-def chosen_from(task: Task) -> bool:
+def has_choices(task: Task) -> bool:
     """Return whether answers are chosen from a few instead of generated."""
     return task.kind not in WRITTEN
 
 
-def questions(
+def build_questions(
     task: Task,
     wording: Wording,
     instance: Instance,
@@ -122,18 +122,18 @@ def questions(
         for example in examples:
             turns += [
                 _make_turn(task, wording, example, output, listed),
-                answer_words(task, wording, example, output),
+                format_answer(task, wording, example, output),
             ]
         turns.append(_make_turn(task, wording, instance, output, listed))
         turns[0] = f"{_make_instruction(task, wording, instance)}\n\n{turns[0]}"
-        choices = choice_words(task, wording, instance)
+        choices = list_choice_words(task, wording, instance)
         asked.append(Asked(Prompt(tuple(turns)), output, choices))
     return asked
 
 
 def _make_instruction(task: Task, wording: Wording, instance: Instance) -> str:
     named = {"labels": _format_labels(task, wording)}
-    return filled(task, instance, wording.instruction, named)
+    return fill_template(task, instance, wording.instruction, named)
 
 
 def _make_turn(task: Task, wording: Wording, instance: Instance, output: int, listed: bool) -> str:
@@ -147,9 +147,9 @@ def _make_turn(task: Task, wording: Wording, instance: Instance, output: int, li
         fields["asked"] = _fill_card_prompt(task, instance, fields)
     lines = [
         f"Dialogue: {instance.context}",
-        filled(task, instance, wording.question, fields),
-        _format_choices(task, wording, instance) if listed and chosen_from(task) else "",
-        filled(task, instance, wording.answer, fields),
+        fill_template(task, instance, wording.question, fields),
+        _format_choices(task, wording, instance) if listed and has_choices(task) else "",
+        fill_template(task, instance, wording.answer, fields),
     ]
     return "\n".join(line for line in lines if line)
 
@@ -157,7 +157,7 @@ def _make_turn(task: Task, wording: Wording, instance: Instance, output: int, li
 def _fill_card_prompt(task: Task, instance: Instance, fields: dict[str, str]) -> str:
     """Return the card's own prompt, and the labels or options if it does not name them."""
     template = task.prompt.template
-    text = filled(task, instance, template, fields).strip(": ")
+    text = fill_template(task, instance, template, fields).strip(": ")
     if task.kind == "utterance_classification" and not instance.query:
         text += " of the last utterance"
     shown = "options" if task.kind == "multiple_choice" else "labels"
@@ -167,7 +167,7 @@ def _fill_card_prompt(task: Task, instance: Instance, fields: dict[str, str]) ->
 
 
 def _format_choices(task: Task, wording: Wording, instance: Instance) -> str:
-    return f"Write one of: {'; '.join(choice_words(task, wording, instance))}."
+    return f"Write one of: {'; '.join(list_choice_words(task, wording, instance))}."
 
 
 def _format_labels(task: Task, wording: Wording) -> str:
@@ -181,19 +181,19 @@ def _get_label_words(task: Task, wording: Wording, label: str) -> str:
     return wording.labels.get(label) or task.prompt.label_words.get(label, label)
 
 
-def choice_words(task: Task, wording: Wording, instance: Instance) -> tuple[str, ...]:
-    """Return the words of each choice, in the order of ``choice_answers``.
+def list_choice_words(task: Task, wording: Wording, instance: Instance) -> tuple[str, ...]:
+    """Return the words of each choice, in the order of ``list_choice_answers``.
 
     Empty if the answer is generated.
     """
-    if not chosen_from(task):
+    if not has_choices(task):
         return ()
     if task.kind == "multiple_choice":
         return instance.options
-    return tuple(_get_label_words(task, wording, answer) for answer in choice_answers(task))
+    return tuple(_get_label_words(task, wording, answer) for answer in list_choice_answers(task))
 
 
-def choice_answers(task: Task) -> tuple[str, ...]:
+def list_choice_answers(task: Task) -> tuple[str, ...]:
     """Return the card's label for each choice. For ratings these are whole numbers of the scale."""
     if task.kind != "rating":
         return task.labels
@@ -202,13 +202,15 @@ def choice_answers(task: Task) -> tuple[str, ...]:
     return tuple(map(str, steps[:: max(1, len(steps) // MOST_STEPS)]))
 
 
-def answer_words(task: Task, wording: Wording, instance: Instance, output: int = 0) -> str:
+def format_answer(task: Task, wording: Wording, instance: Instance, output: int = 0) -> str:
     """Return the gold answer of an example, in the words of the template."""
     if task.kind in ("span", "reply"):
         return instance.target[0]
     if task.kind == "rating":
-        right = share_of(task, instance.target[0])
-        return min(choice_answers(task), key=lambda step: abs(share_of(task, step) - right))
+        right = compute_fraction(task, instance.target[0])
+        return min(
+            list_choice_answers(task), key=lambda step: abs(compute_fraction(task, step) - right)
+        )
     if task.kind == "open_labels":
         return ", ".join(instance.target) or "none"
     if task.kind == "multiple_choice":
@@ -226,7 +228,7 @@ def read_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
     is not a choice.
     """
     written = _strip_marks(text)
-    for answer, words in zip(choice_answers(task), choices, strict=True):
+    for answer, words in zip(list_choice_answers(task), choices, strict=True):
         if written == _strip_marks(words):
             return answer
     return None
@@ -243,10 +245,10 @@ def read_written(task: Task, text: str, known: Sequence[str] = ()) -> tuple[str,
     answer = text.strip().strip("\"“”'").strip()
     if task.kind != "open_labels":
         return (answer,)
-    names = {plain(name): name for name in known}
-    parts = (plain(part) for part in answer.split(","))
+    names = {normalise_text(name): name for name in known}
+    parts = (normalise_text(part) for part in answer.split(","))
     return tuple(dict.fromkeys(names[part] for part in parts if part in names))
 
 
 def _strip_marks(text: str) -> str:
-    return plain(text.strip().strip("\"“”'`*.-")).rstrip(".")
+    return normalise_text(text.strip().strip("\"“”'`*.-")).rstrip(".")

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import Family
-from tasktransfer.core.versions import raised
+from tasktransfer.core.versions import select_raised
 
 TaskKind = Literal[
     "utterance_classification",
@@ -238,10 +238,10 @@ def card_digest(task: Task) -> str:
     """
     content = _collect_changed_fields(task)
     numbers = {key: value for key, value in content.items() if key not in CHANGES_NO_NUMBER}
-    measures = raised("measure", ("score", *(spec.key for spec in task.metrics)))
+    measures = select_raised("measure", ("score", *(spec.key for spec in task.metrics)))
     if measures:
         numbers["versions"] = measures
-    return digest_of(numbers)[:CARD_DIGITS]
+    return compute_digest(numbers)[:CARD_DIGITS]
 
 
 def _collect_changed_fields(value: Any) -> Any:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from typing import get_args
 
 from tasktransfer.tasks.card import OF_REPLIES, WITHOUT_LABELS, Instance, MetricName, Task, TaskKind
-from tasktransfer.tasks.ratings import scale_problem, share_of
+from tasktransfer.tasks.ratings import compute_fraction, scale_problem
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _NAME_RULE = "use letters, digits and '_', since it is part of file names"
 
 
-def card_problems(card: Task) -> Iterator[str]:
+def find_card_problems(card: Task) -> Iterator[str]:
     """Yield the problems of a card, each as ``<field>: <problem and remedy>``."""
     for field, name in (("name", card.name), ("short", card.short)):
         if not _NAME.fullmatch(name):
@@ -60,7 +60,7 @@ def _find_metric_problems(card: Task) -> Iterator[str]:
             yield f"paper_metrics: {key!r} is not in metrics; use {', '.join(keys)}"
 
 
-def instance_problem(card: Task, instance: Instance) -> str | None:
+def find_instance_problem(card: Task, instance: Instance) -> str | None:
     """Return the problem of an instance that does not fit its card. None if it fits."""
     if instance.task != card.name:
         return f"task is {instance.task!r}, expected {card.name!r}"
@@ -79,7 +79,7 @@ def instance_problem(card: Task, instance: Instance) -> str | None:
     if len(instance.target) != wanted.get(card.kind, 1):
         return f"target {instance.target!r} has {len(instance.target)} entries for {card.kind}"
     if card.kind == "rating":
-        off = math.isnan(share_of(card, instance.target[0]))
+        off = math.isnan(compute_fraction(card, instance.target[0]))
         scale = " to ".join(card.labels)
         return f"target {instance.target[0]!r} is not a number from {scale}" if off else None
     stray = [label for label in instance.target if label not in card.labels]

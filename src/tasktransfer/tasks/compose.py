@@ -19,22 +19,22 @@ from tasktransfer.tasks.card import Instance, Task
 _FIELD = re.compile(r"\{(\w+)\}")
 
 
-def encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
+def build_encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
     """Return the two segments that an encoder reads: (query, context).
 
     The query is "" if the encoder reads the context alone.
 
     Raises:
         ValueError: the task is multiple choice, which has one query per option; use
-            ``encoder_option_texts``.
+            ``build_option_texts``.
         DataError: the instance has no value for a field of the card's query.
     """
     if task.kind == "multiple_choice":
-        raise ValueError(f"{task.name} is multiple choice: use encoder_option_texts")
-    return filled(task, instance, task.query, instance.query), instance.context
+        raise ValueError(f"{task.name} is multiple choice: use build_option_texts")
+    return fill_template(task, instance, task.query, instance.query), instance.context
 
 
-def encoder_option_texts(task: Task, instance: Instance) -> list[str]:
+def build_option_texts(task: Task, instance: Instance) -> list[str]:
     """Return the first segment for each option of an instance: "<question> <option>".
 
     The second segment is ``instance.context`` for all options.
@@ -45,7 +45,7 @@ def encoder_option_texts(task: Task, instance: Instance) -> list[str]:
     """
     _check_options(task, instance)
     return [
-        filled(task, instance, task.query, {**instance.query, "option": option})
+        fill_template(task, instance, task.query, {**instance.query, "option": option})
         for option in instance.options
     ]
 
@@ -73,10 +73,14 @@ def prompt_parts(task: Task, instance: Instance, output: int | None = None) -> t
         fields["options"] = " ".join(f"option {i}: {o}" for i, o in enumerate(instance.options))
     if (index := _check_output(task, output)) is not None:
         fields["trait"] = task.outputs[index]
-    return "context: ", instance.context, " " + filled(task, instance, task.prompt.template, fields)
+    return (
+        "context: ",
+        instance.context,
+        " " + fill_template(task, instance, task.prompt.template, fields),
+    )
 
 
-def answer_text(task: Task, instance: Instance, output: int | None = None) -> str:
+def build_answer_text(task: Task, instance: Instance, output: int | None = None) -> str:
     """Return the text that a text-to-text model should generate for an instance.
 
     This is the verbalizer of the label. For multi-label it is the verbalizers of all gold labels in
@@ -107,13 +111,14 @@ def parse_answer(task: Task, text: str) -> tuple[str, ...]:
     if task.kind in ("span", "reply"):
         return (text.strip(),)
     label_of = {
-        plain(word): name for word, name in zip(label_words(task), task.labels, strict=True)
+        normalise_text(word): name
+        for word, name in zip(label_words(task), task.labels, strict=True)
     }
     if task.kind != "multi_label":
-        return (label_of.get(plain(text), text),)
+        return (label_of.get(normalise_text(text), text),)
     # The outer spaces also split off a joiner at the start or the end.
-    parts = f" {plain(text)} ".split(task.prompt.joiner.casefold())
-    named = {label_of.get(plain(part)) for part in parts}
+    parts = f" {normalise_text(text)} ".split(task.prompt.joiner.casefold())
+    named = {label_of.get(normalise_text(part)) for part in parts}
     return tuple(label for label in task.labels if label in named)
 
 
@@ -122,12 +127,12 @@ def label_words(task: Task) -> tuple[str, ...]:
     return tuple(task.prompt.label_words.get(label, label) for label in task.labels)
 
 
-def plain(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Return a text in a form that ignores case and white space."""
     return " ".join(text.split()).casefold()
 
 
-def filled(task: Task, instance: Instance, template: str, fields: dict[str, str]) -> str:
+def fill_template(task: Task, instance: Instance, template: str, fields: dict[str, str]) -> str:
     """Return a template with its fields filled in.
 
     It is filled in one pass, so that braces in the text of a field do not change.
@@ -148,7 +153,7 @@ def filled(task: Task, instance: Instance, template: str, fields: dict[str, str]
 
 def _check_options(task: Task, instance: Instance) -> None:
     if task.kind != "multiple_choice":
-        raise ValueError(f"{task.name} is {task.kind} and has no options: use encoder_text")
+        raise ValueError(f"{task.name} is {task.kind} and has no options: use build_encoder_text")
     if len(instance.options) != task.classes:
         raise DataError(
             f"instance {instance.id!r} of {task.name} has {len(instance.options)} options, and "

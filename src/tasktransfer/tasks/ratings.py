@@ -20,7 +20,7 @@ def scale_of(card: Task) -> tuple[float, float]:
     return low, high
 
 
-def share_of(card: Task, rating: str) -> float:
+def compute_fraction(card: Task, rating: str) -> float:
     """Return a rating as a fraction of its scale, 0 to 1; NaN if it is not a number on it."""
     low, high = scale_of(card)
     try:
@@ -30,7 +30,7 @@ def share_of(card: Task, rating: str) -> float:
     return share if 0 <= share <= 1 else math.nan
 
 
-def rating_texts(card: Task, shares: Sequence[float]) -> list[tuple[str]]:
+def format_ratings(card: Task, shares: Sequence[float]) -> list[tuple[str]]:
     """Return the ratings of fractions, as texts.
 
     They have twelve digits, since rounded ratings would be ties for rank correlations.

@@ -7,7 +7,7 @@ import re
 from tasktransfer.tasks.card import Instance, Task
 
 
-def right_spans(task: Task, instance: Instance) -> list[tuple[int, int]]:
+def find_answer_spans(task: Task, instance: Instance) -> list[tuple[int, int]]:
     """Return (start, end) of each gold answer in the context, in characters.
 
     These are the release's positions, or all mentions if the card says so (``every_mention``). An
@@ -17,7 +17,7 @@ def right_spans(task: Task, instance: Instance) -> list[tuple[int, int]]:
         return [
             (start, start + len(name))
             for name in instance.target
-            for start in mentions_of(name, instance.context)
+            for start in find_mentions(name, instance.context)
         ]
     return [
         (start, start + len(text))
@@ -26,7 +26,7 @@ def right_spans(task: Task, instance: Instance) -> list[tuple[int, int]]:
     ]
 
 
-def mentions_of(name: str, context: str) -> list[int]:
+def find_mentions(name: str, context: str) -> list[int]:
     """Return the offsets of a name in a context, as whole words and ignoring case, in order."""
     pattern = rf"(?<!\w){re.escape(name)}(?!\w)"
     return [match.start() for match in re.finditer(pattern, context, re.IGNORECASE)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task, ToolkitForms
-from tasktransfer.tasks.compose import answer_text, filled, prompt_parts
+from tasktransfer.tasks.compose import build_answer_text, fill_template, prompt_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class JoinedText:
     answers: tuple[tuple[int, int], ...] = ()
 
 
-def encoder_texts(
+def build_encoder_texts(
     forms: ToolkitForms, task: Task, instance: Instance, separator: str
 ) -> list[JoinedText]:
     """Return the input of an encoder: one text, or one per option for multiple choice.
@@ -47,8 +47,8 @@ def encoder_texts(
     fields = {**instance.query, "context": context, "sep": separator}
     if task.kind == "multiple_choice":
         options = [{**fields, "option": option} for option in instance.options]
-        return [JoinedText(filled(task, instance, forms.encoder, each)) for each in options]
-    text = filled(task, instance, forms.encoder, fields)
+        return [JoinedText(fill_template(task, instance, forms.encoder, each)) for each in options]
+    text = fill_template(task, instance, forms.encoder, fields)
     if task.kind != "span":
         return [JoinedText(text)]
     return [JoinedText(text, tuple(_locate_answers(forms, instance)))]
@@ -109,7 +109,7 @@ def _drop_turns(most: int, task: Task, instance: Instance) -> str:
     return " ".join(turns)
 
 
-def answer_texts(task: Task, instance: Instance, output: int | None) -> list[str]:
+def build_answer_texts(task: Task, instance: Instance, output: int | None) -> list[str]:
     """Return the texts of the gold answers.
 
     These are 0 or 1 for personality, the relations in the release's order, or all gold spans.
@@ -121,7 +121,7 @@ def answer_texts(task: Task, instance: Instance, output: int | None) -> list[str
     if task.kind == "multi_label":
         words = task.prompt.label_words
         return [task.prompt.joiner.join(words.get(label, label) for label in instance.target)]
-    return [answer_text(task, instance, output)]
+    return [build_answer_text(task, instance, output)]
 
 
 def parse_as_toolkit(task: Task, text: str) -> tuple[str, ...]:

@@ -10,6 +10,6 @@ _REMEMBERED = 1 << 15
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def words(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
     """Return the words and runs of punctuation of a text, in lower case."""
     return tuple(_WORD.findall(text.lower()))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tasktransfer.config import ArchitectureConfig
-from tasktransfer.config.places import on_disk
+from tasktransfer.config.places import expand_path
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, replace_folder
@@ -49,7 +49,7 @@ def build(
         config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         if architecture.vectors is not None:
-            path = Path(on_disk(architecture.vectors))
+            path = Path(expand_path(architecture.vectors))
             _write_vectors(path, tokenizer.get_vocab(), architecture.hidden, folder)
         (folder / BUILT_FILE).write_text(json.dumps({"weights": weights}) + "\n", encoding="utf-8")
 

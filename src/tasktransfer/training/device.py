@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import create_private_folder, locks, replace_file
 
@@ -90,7 +90,7 @@ def _compute_machine_digest(program: str) -> str:
     boot = Path("/proc/sys/kernel/random/boot_id")
     boot_id = boot.read_text() if boot.is_file() else ""
     devices = sorted(path.name for path in Path("/dev").glob("nvidia*"))
-    return digest_of([boot_id, devices, program, Path(program).stat().st_mtime_ns])[:16]
+    return compute_digest([boot_id, devices, program, Path(program).stat().st_mtime_ns])[:16]
 
 
 def batch_job() -> str | None:

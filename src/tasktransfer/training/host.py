@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import tasktransfer
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.errors import CONSOLE
 from tasktransfer.files import locks
 from tasktransfer.results.state import INTERRUPTED
@@ -151,7 +151,7 @@ def _compute_key(threads: int) -> str:
     Libraries read the environment only once.
     """
     environment = {name: os.environ[name] for name in os.environ.keys() - OF_SHELLS}
-    return digest_of([environment, threads])
+    return compute_digest([environment, threads])
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class _Host:
         package = Path(tasktransfer.__file__).parent
         sources = sorted(package.rglob("*.py"))
         version = [[file.stat().st_mtime_ns, file.stat().st_size] for file in sources]
-        name = digest_of([str(package), sys.executable, version])
+        name = compute_digest([str(package), sys.executable, version])
         folder = lock_folder() / "hosts"
         folder.mkdir(mode=0o700, exist_ok=True)
         return folder / f"{self.workflow}-{name[:16]}.sock"

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from tasktransfer import metrics
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Stage
 from tasktransfer.encoding.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.errors import DataError
@@ -171,7 +171,7 @@ def belongs_to(stage: Stage, setup: Setup, model: FamilyModel) -> dict[str, str]
         "precision": setup.precision,
         "torch": str(torch.__version__),  # a plain str, since weights_only rejects its subclass
         # The optimiser identifies weights by their index and does not check their shapes.
-        "weights": digest_of(weights),
+        "weights": compute_digest(weights),
     }
 
 

@@ -7,10 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tasktransfer.core.digests import digest_of
-from tasktransfer.core.nodes.identity import SHORT, Settings, references, stated, texts_in
+from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.nodes.identity import (
+    SHORT,
+    Settings,
+    drop_empty,
+    find_texts,
+    list_references,
+)
 from tasktransfer.core.specs import REFUSE_UNKNOWN
-from tasktransfer.core.versions import LIBRARY_VERSION, raised
+from tasktransfer.core.versions import LIBRARY_VERSION, select_raised
 
 if TYPE_CHECKING:
     from tasktransfer.core.nodes import Node
@@ -50,15 +56,15 @@ class Data:
             "library": LIBRARY_VERSION,
             "recipe": self.recipe,
             "settings": dict(self.settings),
-            "uses": references(self.uses),
-            **stated({"versions": raised("recipe", (self.recipe,))}),
-            **stated({"cards": self.cards_of(texts_in(self.settings))}),
+            "uses": list_references(self.uses),
+            **drop_empty({"versions": select_raised("recipe", (self.recipe,))}),
+            **drop_empty({"cards": self.cards_of(find_texts(self.settings))}),
         }
         return {**read, "derived": derived}
 
     def identity_for(self, tasks: Iterable[str]) -> dict[str, Any]:
         """Return the data's part of the identity of a node that reads these tasks."""
-        return {**self.identity, **stated({"cards": self.cards_of(tasks)})}
+        return {**self.identity, **drop_empty({"cards": self.cards_of(tasks)})}
 
     def cards_of(self, tasks: Iterable[str]) -> dict[str, str]:
         """Return the digests of the cards of tasks. Names that are not tasks are ignored."""
@@ -66,7 +72,7 @@ class Data:
 
     @cached_property
     def digest(self) -> str:
-        return digest_of(self.identity)
+        return compute_digest(self.identity)
 
     @property
     def reference(self) -> Any:

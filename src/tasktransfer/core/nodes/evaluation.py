@@ -6,12 +6,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes.data import Data
-from tasktransfer.core.nodes.identity import SHORT, Settings, joined, references, stated
+from tasktransfer.core.nodes.identity import (
+    SHORT,
+    Settings,
+    drop_empty,
+    join_names,
+    list_references,
+)
 from tasktransfer.core.nodes.stage import Stage, Start, stages_of
 from tasktransfer.core.specs import REFUSE_UNKNOWN, ModelSpec
-from tasktransfer.core.versions import LIBRARY_VERSION, raised
+from tasktransfer.core.versions import LIBRARY_VERSION, select_raised
 
 if TYPE_CHECKING:
     from tasktransfer.core.nodes import Node
@@ -43,8 +49,8 @@ class Fit:
         return {
             "library": LIBRARY_VERSION,
             "learner": self.learner,
-            **stated({"reads": references(self.reads)}),
-            **stated({"versions": raised("learner", (self.learner,))}),
+            **drop_empty({"reads": list_references(self.reads)}),
+            **drop_empty({"versions": select_raised("learner", (self.learner,))}),
             **self.data.identity_for(self.tasks),
             "tasks": list(self.tasks),
             "seed": self.seed,
@@ -54,7 +60,7 @@ class Fit:
 
     @cached_property
     def digest(self) -> str:
-        return digest_of(self.identity)
+        return compute_digest(self.identity)
 
     @property
     def reference(self) -> Any:
@@ -65,9 +71,9 @@ class Fit:
     def label(self) -> str:
         """Readable name."""
         if selector := self.settings.get("selector"):
-            return f"{selector}_of_{joined(self.tasks)}"
+            return f"{selector}_of_{join_names(self.tasks)}"
         of = f"{self.on.stage.label}@{self.on.at}" if self.on and self.on.stage else "texts"
-        return f"{joined(self.tasks)}_on_{of}"
+        return f"{join_names(self.tasks)}_on_{of}"
 
     @property
     def uses(self) -> tuple[Node, ...]:
@@ -108,12 +114,12 @@ class Outcome:
         chosen = {"combine": self.combine, "domains": list(self.domains), "model": model}
         return {
             "starts": [start.identity for start in self.starts],
-            **stated(chosen),
+            **drop_empty(chosen),
         }
 
     @cached_property
     def digest(self) -> str:
-        return digest_of(self.identity)
+        return compute_digest(self.identity)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -124,7 +130,7 @@ class Outcome:
     def label(self) -> str:
         """Readable name."""
         released = f"{self.model.name}_as_released" if self.model else "base"
-        text = joined(tuple(stage.label for stage in self.stages)) or released
+        text = join_names(tuple(stage.label for stage in self.stages)) or released
         how = self.combine or (self.starts[0].merged if self.starts else None)
         return f"{text}_{how}" if how else text
 
@@ -166,20 +172,20 @@ class Evaluation:
             cards |= pool.data.cards_of((pool.task,))
         return {
             "library": LIBRARY_VERSION,
-            **stated({"pools": pools}),
+            **drop_empty({"pools": pools}),
             "of": self.of.digest,
             **self.data.identity,
-            **stated({"cards": cards}),
+            **drop_empty({"cards": cards}),
             "task": self.task,
             "measures": list(self.measures),
-            **stated({"versions": raised("measure", self.measures)}),
+            **drop_empty({"versions": select_raised("measure", self.measures)}),
             "split": self.split,
             "settings": dict(self.settings),
         }
 
     @cached_property
     def digest(self) -> str:
-        return digest_of(self.identity)
+        return compute_digest(self.identity)
 
     @property
     def reference(self) -> Any:

@@ -16,28 +16,28 @@ class _Referred(Protocol):
     def reference(self) -> Any: ...
 
 
-def references(nodes: Iterable[_Referred]) -> list[Any]:
+def list_references(nodes: Iterable[_Referred]) -> list[Any]:
     """Return the references to nodes for the identity of a node that reads them."""
     return [node.reference for node in nodes]
 
 
-def stated(values: Mapping[str, Any]) -> dict[str, Any]:
+def drop_empty(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that are part of an identity: all that are neither empty nor None."""
     return {name: value for name, value in values.items() if value}
 
 
-def texts_in(value: Any) -> Iterator[str]:
+def find_texts(value: Any) -> Iterator[str]:
     """Yield every text in nested plain values."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        yield from texts_in(list(value.values()))
+        yield from find_texts(list(value.values()))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from texts_in(item)
+            yield from find_texts(item)
 
 
-def joined(names: tuple[str, ...]) -> str:
+def join_names(names: tuple[str, ...]) -> str:
     """Join names for a path: the first four, and the number of the others, to limit its length."""
     shown = "+".join(names[:4])
     return f"{shown}+{len(names) - 4}more" if len(names) > 4 else shown

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes.data import Data
-from tasktransfer.core.nodes.identity import SHORT, stated
+from tasktransfer.core.nodes.identity import SHORT, drop_empty
 from tasktransfer.core.specs import (
     REFUSE_UNKNOWN,
     AdapterStart,
@@ -87,7 +87,7 @@ class Start:
         return {
             "stage": self.stage.digest if self.stage else None,
             "at": self.at,
-            **stated(chosen),
+            **drop_empty(chosen),
         }
 
 
@@ -204,13 +204,13 @@ class Stage:
             "sampler": "" if self.sampler == "task_batches" else self.sampler,
             "adapter_start": self.adapter_start or "",
         }
-        chosen = stated(values)
+        chosen = drop_empty(values)
         return chosen if self.tests is None else {**chosen, "tests": list(self.tests)}
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the identity, in hex."""
-        return digest_of(self.identity)
+        return compute_digest(self.identity)
 
     @property
     def reference(self) -> Any:

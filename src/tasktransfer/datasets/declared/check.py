@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
 from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, data_file
@@ -268,7 +268,7 @@ class _Check:
 
     def _compare_answers(self, dialogue: DeclaredDialogue, answers: Answers) -> None:
         """Note answers that differ from those of an earlier dialogue with the same text."""
-        where, text = dialogue.location.place, digest_of(normalise_text(dialogue.words))
+        where, text = dialogue.location.place, compute_digest(normalise_text(dialogue.words))
         before, earlier = self.answers.setdefault(text, (where, answers))
         for task, answer in answers.items():
             if earlier.get(task, answer) != answer:
@@ -284,7 +284,10 @@ class _Check:
         if (length := self.tokens(dialogue.context)) > self.limit:
             self.long.append(f"{where}: {length:,} tokens")
         plain = normalise_text(dialogue.words)
-        for key, what in ((f"name {dialogue.id}", "name"), (f"text {digest_of(plain)}", "text")):
+        for key, what in (
+            (f"name {dialogue.id}", "name"),
+            (f"text {compute_digest(plain)}", "text"),
+        ):
             before = self.seen.setdefault(key, (split, where))
             if before[1] == where:
                 continue

@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS, count_words, normalise_text
 from tasktransfer.errors import DataError
@@ -37,7 +37,7 @@ class Duplicates:
         before = self._names.setdefault(_compute_key(dialogue.id), (split, where))
         if before != (split, where):
             self._refuse_name(split, dialogue, before)
-        text = digest_of(normalise_text(dialogue.words))
+        text = compute_digest(normalise_text(dialogue.words))
         if split == "train":
             self._texts.append(int(text[:16], 16) >> 1)
         if not self.by_split or count_words(dialogue.words) < LEAST_WORDS:
@@ -81,4 +81,4 @@ def count_duplicates(groups: Sequence[int]) -> int:
 
 
 def _compute_key(name: str) -> bytes:
-    return digest_of(name)[:16].encode()
+    return compute_digest(name)[:16].encode()

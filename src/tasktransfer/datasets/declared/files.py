@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.config.places import on_disk
+from tasktransfer.config.places import expand_path
 from tasktransfer.datasets.declared.section import FilesSection
 from tasktransfer.errors import DataError
 from tasktransfer.files.regular import open_regular
@@ -66,7 +66,7 @@ def _expand(location: str, key: str) -> list[Path]:
     Raises:
         DataError: no file matches a pattern.
     """
-    path = Path(on_disk(location))
+    path = Path(expand_path(location))
     folder = path
     while not os.path.lexists(folder) and folder != folder.parent:
         folder = folder.parent
@@ -94,7 +94,7 @@ def files_of(files: FilesSection, key: str) -> FilesBySplit:
         DataError: a file is missing or has an unsupported format, or a folder has no train files.
     """
     if files.dev is None and files.test is None and len(files.train) == 1:
-        folder = Path(on_disk(files.train[0]))
+        folder = Path(expand_path(files.train[0]))
         if folder.is_dir() and not _is_saved(folder):
             return _find_splits(folder, f"{key}.train")
     found: dict[str, tuple[DataFile, ...]] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
@@ -163,7 +163,7 @@ def _compute_revision(declaration: Declaration, source: Source, digest: str, sur
     content |= {"moved": dict(moved)} if moved else {}
     content |= {"spellings": spellings} if spellings else {}
     content |= {"cells": survey.cells} if survey.cells else {}
-    return combined({"files": digest, "reading": digest_of(content)})
+    return combined({"files": digest, "reading": compute_digest(content)})
 
 
 # --- cards and sizes ----------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def _digest_answer_fields(section: TaskSection) -> str:
     """Return the digest of the fields of a task's answers, which the card has nowhere else."""
     places = {"label", "question", "options", "outputs", "fields"}
     keys = places | {"missing", "missing_values", "unanswerable"}
-    return digest_of(section.model_dump(include=keys, exclude_defaults=True))[:16]
+    return compute_digest(section.model_dump(include=keys, exclude_defaults=True))[:16]
 
 
 def _list_labels(name: str, section: TaskSection, survey: Survey) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Literal
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.dialogues import dialogues_of
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
@@ -46,5 +46,5 @@ def read_texts(rows: Iterable[SourceRow], section: DialogueSection) -> Texts:
     texts: dict[str, str] = {}
     with suppress(DataError):
         for dialogue in dialogues_of(rows, section, ""):
-            texts[dialogue.id] = digest_of(normalise_text(dialogue.words))
+            texts[dialogue.id] = compute_digest(normalise_text(dialogue.words))
     return texts

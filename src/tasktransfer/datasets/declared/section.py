@@ -23,8 +23,8 @@ from tasktransfer.config.fields import (
     Text,
     Title,
 )
-from tasktransfer.config.places import of_a_user, short_enough
-from tasktransfer.core.validation import refuse, show, unknown
+from tasktransfer.config.places import check_home, check_path_length
+from tasktransfer.core.validation import describe_unknown, refuse, show
 from tasktransfer.tasks.card import TaskKind
 
 FieldPath = Annotated[
@@ -70,8 +70,8 @@ def _as_tuple(value: Any) -> Any:
 DataPath = Annotated[
     str,
     Text(r"\S(.*\S)?", "write the path of a file or folder"),
-    AfterValidator(short_enough),
-    AfterValidator(of_a_user),
+    AfterValidator(check_path_length),
+    AfterValidator(check_home),
 ]
 """Any path, or pattern of paths. It is never part of a command line or of another path."""
 Paths = Annotated[
@@ -257,7 +257,7 @@ class TaskSection(Section):
     @classmethod
     def _can_be_declared(cls, kind: TaskKind) -> TaskKind:
         if kind not in KINDS:
-            raise ValueError(unknown("kind of task", kind, (*KINDS, *ALIASES)))
+            raise ValueError(describe_unknown("kind of task", kind, (*KINDS, *ALIASES)))
         return kind
 
     @model_validator(mode="after")
@@ -283,7 +283,7 @@ class TaskSection(Section):
             problems.append((".keeps", message))
         for index, name in enumerate(self.metrics or ()):
             if name not in METRICS[self.kind]:
-                message = unknown(f"metric of {self.kind}", name, METRICS[self.kind])
+                message = describe_unknown(f"metric of {self.kind}", name, METRICS[self.kind])
                 problems.append((f".metrics[{index}]", message))
         refuse(problems)
         return self

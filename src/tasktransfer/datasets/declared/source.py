@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
 from tasktransfer.datasets.declared.files import DataFile, FilesBySplit, files_of
 from tasktransfer.datasets.declared.rows import read_rows
@@ -104,14 +104,14 @@ def _hash_reading(file: DataFile) -> str:
             from tasktransfer.datasets.declared import table_rows  # noqa: PLC0415  # pyarrow is slow
 
             named = table_rows.find_named_labels(file.path, file.format)
-            return digest_of(named) if named else PLAIN
+            return compute_digest(named) if named else PLAIN
         csv = open_csv(file.path)
     except DataError:
         return PLAIN  # reading the file reports the problem
     return (
         PLAIN
         if csv.is_plain
-        else digest_of([csv.dialect.separator, csv.dialect.has_quotes, *csv.places])
+        else compute_digest([csv.dialect.separator, csv.dialect.has_quotes, *csv.places])
     )
 
 

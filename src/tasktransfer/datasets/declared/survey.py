@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.draws import (
@@ -101,7 +101,7 @@ def survey_of(
 
 def memo_file(folder: Path, name: str, declaration: Declaration) -> Path:
     """Return the path of a declaration's cached survey in a folder of the study's results."""
-    digest = digest_of({"version": SURVEY_VERSION, **declaration.model_dump()})[:12]
+    digest = compute_digest({"version": SURVEY_VERSION, **declaration.model_dump()})[:12]
     return folder / f"{name}-{digest}.json"
 
 

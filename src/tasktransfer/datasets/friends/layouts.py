@@ -28,7 +28,7 @@ from tasktransfer.files.fields import (
     iterate_tables,
 )
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.spans import mentions_of
+from tasktransfer.tasks.spans import find_mentions
 
 PHRASE_WORDS = 4
 
@@ -51,7 +51,7 @@ def masked_entity(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]
                 f"nearest is {find_nearest(answer, entities)}"
             )
         query = {"query": get_name(item, "query", location), "entities": " or ".join(entities)}
-        start = next(iter(mentions_of(answer, dialogue.context)), -1)
+        start = next(iter(find_mentions(answer, dialogue.context)), -1)
         yield instance_of(
             dialogue,
             task,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from tasktransfer.config.yaml_text import comment, write_yaml
+from tasktransfer.config.yaml_text import format_comment, write_yaml
 from tasktransfer.datasets.guess.declaration import Guess
 
 SHOWN = 20
@@ -62,7 +62,7 @@ def format_declaration(
                 "rating and scale)"
             )
         key = write_yaml({task: {}}).removesuffix(" {}\n")
-        tasks = tasks.replace(f"\n      {key}\n", f"\n      {key}  {comment(note)}\n", 1)
+        tasks = tasks.replace(f"\n      {key}\n", f"\n      {key}  {format_comment(note)}\n", 1)
     return head + body + heading + tasks
 
 

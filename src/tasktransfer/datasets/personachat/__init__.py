@@ -28,7 +28,7 @@ from tasktransfer.datasets.reply_pairs import (
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_lines
 from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.words import words
+from tasktransfer.tasks.words import split_words
 
 NAME, FOLDER = "PersonaChat", "convai2"
 FILES = {"train": "train_self_original_no_cands.txt", "dev": "valid_self_original_no_cands.txt"}
@@ -160,7 +160,7 @@ class _Read:
                 yield reply_instance(dialogue.name, index, dialogue.turns, task, labels, "chat")
 
     def _find_last_middle_word(self, turns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        backwards = reversed(words(" ".join(turns)))
+        backwards = reversed(split_words(" ".join(turns)))
         last = next((word for word in backwards if word in self.middle_words), None)
         return {} if last is None else {"WordCont": (last,)}
 
@@ -173,14 +173,14 @@ class _Read:
 
 def middle_words(turns: Iterable[str]) -> frozenset[str]:
     """Return the mid-frequency words among those that occur at least three times."""
-    counts = Counter(word for turn in turns for word in words(turn))
+    counts = Counter(word for turn in turns for word in split_words(turn))
     ranked = sorted((w for w, n in counts.items() if n > 2), key=lambda w: (-counts[w], w))
     begin = max(0, (len(ranked) - MIDDLE) // 2)
     return frozenset(ranked[begin : begin + MIDDLE])
 
 
 def _find_content_words(sentences: Sequence[str]) -> tuple[str, ...]:
-    found = {word for sentence in sentences for word in words(sentence)}
+    found = {word for sentence in sentences for word in split_words(sentence)}
     return tuple(sorted(word for word in found if word.isalpha() and word not in STOP_WORDS))
 
 

@@ -29,7 +29,7 @@ from tasktransfer.config.fields import (
     Section,
     UserPath,
 )
-from tasktransfer.config.models import named_once
+from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.core.validation import Problem
@@ -308,7 +308,7 @@ class EmpatheticConfig(CommonConfig):
 
     data: EmpatheticData = Field(default=EmpatheticData(), description="dialogues of the study")
     models: Annotated[
-        tuple[EmpatheticModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
+        tuple[EmpatheticModel, ...], LIST, Field(min_length=1), AfterValidator(check_unique_names)
     ] = Field(description="models: built from an architecture, or a checkpoint with its family")
     training: EmpatheticTraining = Field(
         default=EmpatheticTraining(), description="default hyperparameters"

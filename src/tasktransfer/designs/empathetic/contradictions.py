@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasktransfer.core.validation import Problem, unknown
+from tasktransfer.core.validation import Problem, describe_unknown
 from tasktransfer.designs.empathetic.methods import FIXED, LARGE, TOPIC_TASKS, prepended
 from tasktransfer.designs.empathetic.sources.cards import LABELS, PAIRS
 
@@ -70,7 +70,7 @@ def _check_family(
     path: str, name: str, family: str, models: Mapping[str, Any]
 ) -> Iterator[Problem]:
     if name not in models:
-        yield Problem(path, unknown("model", name, tuple(models)))
+        yield Problem(path, describe_unknown("model", name, tuple(models)))
     elif models[name].family != family:
         found = models[name].family
         yield Problem(path, f"{name!r} is of family {found}: name a model of family {family}")
@@ -90,7 +90,9 @@ def _check_setting(
         if prepended(method) is not None:
             yield from _check_prepend(path, method, models.get(section.model), parts)
         elif method not in offered:
-            yield Problem(path, unknown("method", method, (*offered, CONTROLLED, "topicprepend-1")))
+            yield Problem(
+                path, describe_unknown("method", method, (*offered, CONTROLLED, "topicprepend-1"))
+            )
         if method.startswith("ensemble") and parts.get("classifier") is None:
             yield Problem(path, f"{method!r} needs the section classifier: give its model")
         if method.endswith("large") and section.large is None:

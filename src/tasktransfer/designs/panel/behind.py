@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.panel.names import CONTROLS, FANS, OWN_MINUS_OTHERS
@@ -39,7 +39,7 @@ def of_expert(row: Mapping[str, Any], run: Run) -> bool:
 
 def uses(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run uses a training of the row's kind."""
-    used = with_ancestors(run.results_in)
+    used = add_ancestors(run.results_in)
     return any(isinstance(node, Stage) and node.kind == row["kind"] for node in used)
 
 

@@ -9,10 +9,10 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tasktransfer.config import CommonConfig, ModelConfig, TrainingConfig, WholeData, fields
 from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, NUMBER, Count, ModelName, Section
-from tasktransfer.config.models import named_once
+from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.specs import Decays, Family, Training
-from tasktransfer.core.validation import Problem, refuse, unknown
+from tasktransfer.core.validation import Problem, describe_unknown, refuse
 from tasktransfer.designs.panel.sources.cards import (
     AT_HAND,
     DIALOGUES,
@@ -254,9 +254,9 @@ class PanelConfig(CommonConfig):
     """A panel study."""
 
     data: PanelData = Field(default=PanelData(), description="dialogues and ratings of the study")
-    models: Annotated[tuple[PanelModel, ...], LIST, NOT_EMPTY, AfterValidator(named_once)] = Field(
-        description="encoders; the panel uses the first one"
-    )
+    models: Annotated[
+        tuple[PanelModel, ...], LIST, NOT_EMPTY, AfterValidator(check_unique_names)
+    ] = Field(description="encoders; the panel uses the first one")
     training: PanelTraining = Field(default=PanelTraining(), description="default hyperparameters")
     domains: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=DOMAINS[:4], description="training domains, one per expert"
@@ -341,13 +341,14 @@ class PanelConfig(CommonConfig):
                 yield Problem("few_shot", "needs panel-mean or single: add one to methods")
         if selection is not None and selection.domain not in parts.get("domains", domains):
             yield Problem(
-                "selection.domain", unknown("domain", selection.domain, parts.get("domains", ()))
+                "selection.domain",
+                describe_unknown("domain", selection.domain, parts.get("domains", ())),
             )
         labeller = parts.get("labeller")
         if labeller is not None and models is not None:
             names = tuple(model.name for model in models)
             if labeller.model not in names:
-                yield Problem("labeller.model", unknown("model", labeller.model, names))
+                yield Problem("labeller.model", describe_unknown("model", labeller.model, names))
         training = parts.get("training")
         tests = few_shot is not None or selection is not None
         if training is not None and training.limit_test is not None and not tests:
@@ -365,4 +366,4 @@ class PanelConfig(CommonConfig):
 def _find_unknown(path: str, what: str, names: Any, known: tuple[str, ...]) -> Iterator[Problem]:
     for index, name in enumerate(names):
         if name not in known:
-            yield Problem(f"{path}[{index}]", unknown(what, name, known))
+            yield Problem(f"{path}[{index}]", describe_unknown(what, name, known))

@@ -15,7 +15,7 @@ from tasktransfer.designs.panel.sources.corpora import for_training
 from tasktransfer.designs.panel.sources.dataset import SOURCE_FILES
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.ratings import share_of
+from tasktransfer.tasks.ratings import compute_fraction
 
 DRAWN = " drawn"
 """Suffix of the ID of a test item that is also used for training or validation."""
@@ -56,7 +56,7 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
                 "or leave the set out (rated)"
             )
         for item in items:
-            share = f"{share_of(card, item.target[0]):.12g}"
+            share = f"{compute_fraction(card, item.target[0]):.12g}"
             group = f"{name} {item.dialogue_id}"
             every.append(replace(item, task=settings["task"], target=(share,), dialogue_id=group))
     return {(settings["task"], s): every if s == "test" else [] for s in SPLITS}

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.config import ALL
-from tasktransfer.config.places import on_disk
+from tasktransfer.config.places import expand_path
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
@@ -192,7 +192,7 @@ def _compare_by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, 
     file = probes_config(collected.study).probes.word_vectors
     if file is None:
         return {}
-    vectors = read_vectors(Path(on_disk(file)))
+    vectors = read_vectors(Path(expand_path(file)))
     similarities: dict[str, dict[int, float]] = {}
     for run in runs:
         stage = stage_of(run)

@@ -19,10 +19,10 @@ from tasktransfer.config.fields import (
     Section,
     UserPath,
 )
-from tasktransfer.config.models import named_once
+from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.architecture import Architecture, ArchitectureKind
-from tasktransfer.core.validation import Problem, refuse, unknown
+from tasktransfer.core.validation import Problem, describe_unknown, refuse
 from tasktransfer.designs.probes.facts import (
     CONTROL,
     EVERY,
@@ -190,7 +190,7 @@ class ProbesConfig(CommonConfig):
         tuple[Literal["MultiWOZ", "PersonaChat"], ...], LIST, DISTINCT, Field(min_length=1)
     ] = Field(default=("MultiWOZ", "PersonaChat"), description="corpora: MultiWOZ and PersonaChat")
     models: Annotated[
-        tuple[ProbedModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
+        tuple[ProbedModel, ...], LIST, Field(min_length=1), AfterValidator(check_unique_names)
     ] = Field(description="models: architectures to build, or checkpoints")
     training: ProbesTraining = Field(default=ProbesTraining(), description="hyperparameters")
     probes: ProbesSection = Field(default=ProbesSection(), description="probes and their settings")
@@ -213,7 +213,7 @@ class ProbesConfig(CommonConfig):
         for index, name in enumerate(probes.tasks if probes.tasks != ALL else ()):
             where = [probe.corpus for probe in EVERY if probe.name == name]
             if not where:
-                yield Problem(f"probes.tasks[{index}]", unknown("probe", name, NAMES))
+                yield Problem(f"probes.tasks[{index}]", describe_unknown("probe", name, NAMES))
             elif "corpora" in parts and not {*where} & {*parts["corpora"]}:
                 told = f"{name!r} is a probe of {where[0]}, which is not in corpora: add it there"
                 yield Problem(f"probes.tasks[{index}]", f"{told}, or remove the probe")

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from tasktransfer.config.places import on_disk
+from tasktransfer.config.places import expand_path
 from tasktransfer.designs.probes.claims import ON, bleu_and_f1, means_over_probes
 from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.designs.probes.plan import WORDS
@@ -168,7 +168,7 @@ def ties(view: View) -> Figure:
     if given is None:
         judgements, named = np.arange(JUDGEMENTS) < TIES * JUDGEMENTS, "SYNTHETIC judgements"
     else:
-        judgements, named = read_judgements(Path(on_disk(given))), f"Judgements of {given}"
+        judgements, named = read_judgements(Path(expand_path(given))), f"Judgements of {given}"
     drawn = max(1, len(judgements) // TENTH)
     shares = ties_resampled(judgements, drawn=drawn)
     figure, (axes,) = panels(1, 6.0, 3.2)

@@ -14,7 +14,7 @@ from tasktransfer.datasets.reply_pairs import TURN
 from tasktransfer.designs.probes.facts import BY_TASK, LEAST_COUNTS, WORD_PROBE, Probe, reply_of
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.words import words
+from tasktransfer.tasks.words import split_words
 
 
 def dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
@@ -86,7 +86,7 @@ def _label_instances(
         labels: Mapping[str, list[str]] = json.loads(instance.query["labels"])
         found = labels.get(probe.name)
         if middle is not None:
-            spoken = (w for w in words(instance.target[0].replace(TURN, " ")) if w in middle)
+            spoken = (w for w in split_words(instance.target[0].replace(TURN, " ")) if w in middle)
             found = [word for word in [next(spoken, None)] if word is not None] or None
         if found is None:
             continue

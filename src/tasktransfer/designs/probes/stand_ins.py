@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tasktransfer.config.places import on_disk
+from tasktransfer.config.places import expand_path
 from tasktransfer.datasets import multiwoz, personachat
 from tasktransfer.datasets.multiwoz import dialogues
 from tasktransfer.designs.probes.config import ProbesConfig
@@ -78,4 +78,4 @@ def _has_no_training_set(config: ProbesConfig, corpus: str) -> bool:
 
 
 def _release(config: ProbesConfig, *parts: str) -> Path:
-    return Path(on_disk(config.data.release), *parts)
+    return Path(expand_path(config.data.release), *parts)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_lines
-from tasktransfer.tasks.words import words
+from tasktransfer.tasks.words import split_words
 
 Vectors = Mapping[str, npt.NDArray[np.float64]]
 
@@ -62,7 +62,9 @@ def agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> float:
     zero = np.zeros_like(next(iter(vectors.values())))
 
     def total(text: str) -> npt.NDArray[np.float64]:
-        summed: npt.NDArray[np.float64] = sum((vectors.get(w, zero) for w in words(text)), zero)
+        summed: npt.NDArray[np.float64] = sum(
+            (vectors.get(w, zero) for w in split_words(text)), zero
+        )
         return summed
 
     squares = [((total(reply) - total(reference)) ** 2).mean() for reply, reference in replies]

@@ -24,9 +24,9 @@ from tasktransfer.config import (
     CommonConfig,
     EndpointConfig,
 )
-from tasktransfer.config.fidelity import switches_of
+from tasktransfer.config.fidelity import resolve_switches
 from tasktransfer.config.fields import DISTINCT, LIST, Seeds
-from tasktransfer.config.models import named_once
+from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.recipes import find_recipe
 from tasktransfer.config.training import OF_ROUNDS
 from tasktransfer.core.specs import FAMILIES, ModelSpec, Reads, Rounds, Training
@@ -105,7 +105,7 @@ class TransferConfig(CommonConfig):
         "files",
     )
     models: Annotated[
-        tuple[TransferModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
+        tuple[TransferModel, ...], LIST, Field(min_length=1), AfterValidator(check_unique_names)
     ] = Field(description="the models, each a checkpoint with its family")
     algorithms: Annotated[
         tuple[AlgorithmName, ...],
@@ -375,7 +375,7 @@ def _find_budget_problems(
     training: TransferTraining, datasets: tuple[DatasetConfig, ...]
 ) -> Iterator[Problem]:
     """Yield problems with the length of training, and with recipes in reproductions."""
-    if training.recipe and switches_of(training.fidelity)[0] != "default":
+    if training.recipe and resolve_switches(training.fidelity)[0] != "default":
         yield Problem(
             "training.recipe",
             "cannot be combined with fidelity: paper or tlidb, which have their own: remove one",

@@ -11,7 +11,14 @@ from pydantic import Field, ValidationError
 
 from tasktransfer.config import ALL
 from tasktransfer.config.fields import DISTINCT, LIST, Section
-from tasktransfer.core.validation import Problem, at, nearest, problems_of, refuse, show
+from tasktransfer.core.validation import (
+    Problem,
+    extend_path,
+    list_problems,
+    refuse,
+    show,
+    suggest_name,
+)
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.declared.section import Declaration, is_declaration
 from tasktransfer.designs.names import AnyTaskName, AnyTaskNames, TaskNames, tasks_of
@@ -81,7 +88,7 @@ def dataset_configs(sections: Any) -> tuple[DatasetConfig, ...]:
         try:
             section = kind.model_validate(value, context={"dataset": name})
         except ValidationError as error:
-            inner = problems_of(error, value, kind.model_json_schema, path)
+            inner = list_problems(error, value, kind.model_json_schema, path)
         else:
             configs.append(_build_dataset_config(name, section))
             inner = _find_pairing_problems(path, section, configs[-1].tasks)
@@ -96,7 +103,7 @@ def _list_dataset_problems(name: str, value: Any) -> list[tuple[str, str]]:
     It is either a declaration that cannot be read, or not a declaration.
     """
     if not is_declaration(value):
-        hint = nearest(name, DATASETS) or " (for a dataset of your own, give its files)"
+        hint = suggest_name(name, DATASETS) or " (for a dataset of your own, give its files)"
         listed = ", ".join(DATASETS)
         return [(f".{name}", f"unknown dataset {show(name)}{hint}; expected one of {listed}")]
     declared = {key: of for key, of in value.items() if key not in PairsSection.model_fields}
@@ -104,7 +111,7 @@ def _list_dataset_problems(name: str, value: Any) -> list[tuple[str, str]]:
         Declaration.model_validate(declared)
     except ValidationError as error:
         path = f"datasets.{name}"
-        inner = problems_of(error, declared, Declaration.model_json_schema, path)
+        inner = list_problems(error, declared, Declaration.model_json_schema, path)
         return [(problem.path.removeprefix("datasets"), problem.message) for problem in inner]
     return []  # already reported when the declaration was read
 
@@ -138,16 +145,18 @@ def _find_pairing_problems(
     for role, names in (("sources", section.sources), ("targets", section.targets)):
         if names != ALL and section.pairs is not None:
             yield Problem(
-                at(dataset_path, role),
+                extend_path(dataset_path, role),
                 "cannot be combined with pairs, which replace it: remove one",
             )
         elif names != ALL:
             for index, name in enumerate(names):
-                yield from must_be_studied(at(at(dataset_path, role), index), name)
+                yield from must_be_studied(
+                    extend_path(extend_path(dataset_path, role), index), name
+                )
     for index, pair in enumerate(section.pairs or ()):
-        path = at(at(dataset_path, "pairs"), index)
-        yield from must_be_studied(at(path, "source"), pair.source)
-        yield from must_be_studied(at(path, "target"), pair.target)
+        path = extend_path(extend_path(dataset_path, "pairs"), index)
+        yield from must_be_studied(extend_path(path, "source"), pair.source)
+        yield from must_be_studied(extend_path(path, "target"), pair.target)
         if pair.source == pair.target:
             yield Problem(
                 path,

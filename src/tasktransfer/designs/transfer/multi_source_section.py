@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from tasktransfer.config import ALL
 from tasktransfer.config.fields import DISTINCT, LIST, Count, Section
 from tasktransfer.core.specs import Family
-from tasktransfer.core.validation import Problem, at, show
+from tasktransfer.core.validation import Problem, extend_path, show
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, tasks_of
 from tasktransfer.designs.transfer.algorithms import BANDITS, TRANSFER_ALGORITHMS
@@ -97,7 +97,7 @@ def multi_source_problems(
 ) -> Iterator[Problem]:
     """Yield problems with multi-source runs."""
     for index, item in enumerate(section.named):
-        yield from _check_named_target(item, datasets, at("multi_source.named", index))
+        yield from _check_named_target(item, datasets, extend_path("multi_source.named", index))
     if section.mode == "named" and not section.named:
         yield Problem(
             "multi_source.named", "is empty though mode is named: add a target, or set mode to off"
@@ -148,11 +148,13 @@ def _check_named_target(
 ) -> Iterator[Problem]:
     if datasets and item.dataset not in {dataset.name for dataset in datasets}:
         yield Problem(
-            at(path, "dataset"),
+            extend_path(path, "dataset"),
             f"{item.dataset!r} is not studied: add it to datasets, or remove this target",
         )
-    places = [(at(path, "target"), item.target)]
-    places += [(at(at(path, "sources"), i), name) for i, name in enumerate(item.sources)]
+    places = [(extend_path(path, "target"), item.target)]
+    places += [
+        (extend_path(extend_path(path, "sources"), i), name) for i, name in enumerate(item.sources)
+    ]
     for key_path, task in places:
         if task not in tasks_of(item.dataset):
             home = next(name for name in DATASETS if task in tasks_of(name))

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from tasktransfer.config.fields import DISTINCT, LIST, Section, Text
-from tasktransfer.core.validation import Problem, at, nearest, show
+from tasktransfer.core.validation import Problem, extend_path, show, suggest_name
 from tasktransfer.datasets import as_seen_from, task_of
 from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
@@ -68,9 +68,9 @@ def across(
     pairs: list[tuple[Task, Task]] = []
     if isinstance(asked.pairs, tuple):
         for index, pair in enumerate(asked.pairs):
-            path = at("pairs", index)
-            sources = _match_pattern(pair.source, studied, at(path, "source"), problems)
-            targets = _match_pattern(pair.target, studied, at(path, "target"), problems)
+            path = extend_path("pairs", index)
+            sources = _match_pattern(pair.source, studied, extend_path(path, "source"), problems)
+            targets = _match_pattern(pair.target, studied, extend_path(path, "target"), problems)
             pairs += product(sources, targets)
     else:
         sources = _select_tasks(asked.sources, studied, "sources", problems)
@@ -125,7 +125,7 @@ def _select_tasks(
 ) -> list[Task]:
     found: list[Task] = []
     for index, pattern in enumerate(patterns or ("*",)):
-        found += _match_pattern(pattern, studied, at(key, index), problems)
+        found += _match_pattern(pattern, studied, extend_path(key, index), problems)
     return list(dict.fromkeys(found))
 
 
@@ -145,7 +145,7 @@ def _match_pattern(
     ]
     if not found:
         names = [f"{dataset}/{task}" for dataset, task in studied]
-        hint = nearest(pattern, names) or f"; studied are {', '.join(names[:6])}"
+        hint = suggest_name(pattern, names) or f"; studied are {', '.join(names[:6])}"
         problems.append(
             Problem(path, f"{pattern!r} is not a task of the study{hint}: add it to datasets")
         )

@@ -17,7 +17,7 @@ from tasktransfer.designs.names import tasks_of
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.prompted_section import PromptedConfig
 from tasktransfer.designs.transfer.runs import PROMPTED
-from tasktransfer.tasks.asking import wording_digest, wordings_of
+from tasktransfer.tasks.asking import compute_wording_digest, get_wordings
 from tasktransfer.tasks.card import Task
 
 
@@ -52,11 +52,11 @@ def _build_evaluations(
 ) -> tuple[Evaluation, ...]:
     measures = (*(metric.key for metric in card.metrics), "score")
     made = []
-    for index, wording in enumerate(wordings_of(card)):
+    for index, wording in enumerate(get_wordings(card)):
         asked: dict[str, Any] = {
             "shots": shots,
             "wording": index,
-            "prompt": wording_digest(card, wording),
+            "prompt": compute_wording_digest(card, wording),
         }
         if shots:
             asked["seed"] = seed

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from tasktransfer.config import EndpointConfig, ModelConfig
 from tasktransfer.config.fields import DISTINCT, LIST, MOST, Count, ModelName
 from tasktransfer.core.specs import SERVED, ModelSpec
-from tasktransfer.core.validation import Problem, at, unknown
+from tasktransfer.core.validation import Problem, describe_unknown, extend_path
 from tasktransfer.designs.names import DatasetName
 
 MOST_SHOTS = 1000
@@ -109,26 +109,29 @@ def prompted_problems(
     asked: dict[tuple[str, int], int] = {}
     first: dict[str, tuple[int, tuple[Any, ...]]] = {}
     for index, entry in enumerate(entries):
-        path = at("prompted", index)
+        path = extend_path("prompted", index)
         known = named.get(entry.model)
         if entry.endpoint is None and known is None:
             hint = "add it to models, with trained: false to only prompt it, or give an endpoint"
-            yield Problem(at(path, "model"), unknown("model", entry.model, tuple(named), hint))
+            yield Problem(
+                extend_path(path, "model"),
+                describe_unknown("model", entry.model, tuple(named), hint),
+            )
         if entry.endpoint is not None and known is not None:
             yield Problem(
-                at(path, "model"),
+                extend_path(path, "model"),
                 f"{entry.model!r} is also in models, which run on this machine: give the "
                 "endpoint's model another name here, and its name at the endpoint as `served`",
             )
         if entry.endpoint is None and known is not None and known.family == "encoder":
             yield Problem(
-                at(path, "model"),
+                extend_path(path, "model"),
                 f"{entry.model!r} is an encoder, which cannot be prompted: name a decoder or "
                 "encoder_decoder",
             )
         if entry.endpoint is None and entry.thinking_tokens is not None:
             yield Problem(
-                at(path, "thinking_tokens"),
+                extend_path(path, "thinking_tokens"),
                 f"{entry.model!r} runs on this machine, and only endpoints support it: remove it",
             )
         same = (

@@ -16,7 +16,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from tasktransfer.config.fields import LIST, Count, Section
-from tasktransfer.core.plan import choice_file
+from tasktransfer.core.plan import name_choice_file
 from tasktransfer.errors import RecordError
 from tasktransfer.results.choices import read_choice
 
@@ -103,7 +103,7 @@ def race_of(racing: RacingConfig, seeds: Sequence[int], results: str) -> Race:
         try:
             kept.append(frozenset(tuple(row[name] for name in NAMES) for row in written))
         except (KeyError, TypeError) as error:
-            path = Path(results, choice_file(choice_name(number)))
+            path = Path(results, name_choice_file(choice_name(number)))
             raise RecordError(f"{path}: damaged ({error!r}); delete it to recreate it") from error
     return Race(rounds, tuple(kept))
 

@@ -14,13 +14,13 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.asking import (
     Asked,
     Prompt,
-    answer_words,
-    choice_answers,
-    chosen_from,
-    questions,
+    build_questions,
+    format_answer,
+    get_wordings,
+    has_choices,
+    list_choice_answers,
     read_choice,
     read_written,
-    wordings_of,
 )
 from tasktransfer.tasks.card import Instance, Task, Wording
 
@@ -77,7 +77,7 @@ class Asking:
     @property
     def scores_choices(self) -> bool:
         """True if choices are scored by likelihood instead of generated."""
-        return chosen_from(self.task) and self.model.gives_likelihoods
+        return has_choices(self.task) and self.model.gives_likelihoods
 
     def questions(self, instance: Instance) -> list[Asked]:
         """Return an instance's prompts, with its context truncated to the maximum length.
@@ -103,12 +103,12 @@ class Asking:
         return self._questions(replace(instance, context=context))
 
     def _questions(self, instance: Instance) -> list[Asked]:
-        listed = chosen_from(self.task) and not self.model.gives_likelihoods
-        return questions(self.task, self.wording, instance, self.examples, listed=listed)
+        listed = has_choices(self.task) and not self.model.gives_likelihoods
+        return build_questions(self.task, self.wording, instance, self.examples, listed=listed)
 
     def _answer_tokens(self, asked: Sequence[Asked]) -> int:
         """Return the number of tokens reserved for the answer."""
-        if not chosen_from(self.task):
+        if not has_choices(self.task):
             return self.task.prompt.max_answer_tokens
         longest = max((text for question in asked for text in question.choices), key=len)
         return self.model.length(Prompt((longest,))) + WRITTEN_BEYOND
@@ -143,7 +143,7 @@ class Asking:
     def _chosen(
         self, given: Given, instance: Instance, answers: Sequence[list[Likelihood] | Unread]
     ) -> None:
-        names = choice_answers(self.task)
+        names = list_choice_answers(self.task)
         unread = [each.reason for each in answers if isinstance(each, Unread)]
         if unread:
             given.unreadable += len(unread)
@@ -175,7 +175,7 @@ class Asking:
         unread = [each.reason for each in answers if isinstance(each, Unread)]
         given.reasons.update(unread)
         texts = ["" if isinstance(each, Unread) else each for each in answers]
-        if not chosen_from(self.task):
+        if not has_choices(self.task):
             given.unreadable += len(unread)
             given.predictions.append(read_written(self.task, texts[0], known))
             return
@@ -208,7 +208,7 @@ def asking(
         train: training instances of the task, from which examples are sampled; may be empty for
             zero shots.
     """
-    wording = wordings_of(task)[said["wording"]]
+    wording = get_wordings(task)[said["wording"]]
     bare = Asking(task, wording, (), model)
     examples = drawn_examples(task, train, said["shots"], said.get("seed", 0))
     share = model.max_length // (len(examples) + 1)
@@ -220,10 +220,10 @@ def asking(
 def _truncate_example(asking: Asking, example: Instance, share: int) -> Instance:
     """Return an example whose context is truncated so that it fits into ``share`` tokens."""
     task, model = asking.task, asking.model
-    bare = questions(task, asking.wording, replace(example, context=""))
+    bare = build_questions(task, asking.wording, replace(example, context=""))
     own = max(
         model.length(Prompt((question.prompt.turns[0],)))
-        + model.length(Prompt((answer_words(task, asking.wording, example, question.output),)))
+        + model.length(Prompt((format_answer(task, asking.wording, example, question.output),)))
         for question in bare
     )
     room = max(0, share - own - AROUND)

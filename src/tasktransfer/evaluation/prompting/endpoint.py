@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tasktransfer.config import EndpointConfig
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import SERVED, ModelSpec
 from tasktransfer.encoding.middle import keep_both_ends
 from tasktransfer.errors import ConfigError, EndpointError
@@ -189,7 +189,7 @@ class EndpointModel:
             UnreadableError: the endpoint's answers cannot be read.
             EndpointError: the endpoint refuses the request, or cannot be reached.
         """
-        digest = digest_of([path, body])
+        digest = compute_digest([path, body])
         answer = self.remembered.get(digest)
         known = answer is not None
         if answer is None:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.locks import lock_path
 
@@ -135,7 +135,7 @@ def answers_folder(results: str, model: str, weights: str) -> Path:
     Args:
         weights: ``weights`` of its specification: ``served:`` and the endpoint's model name.
     """
-    return Path(results, "data", "asked", f"{model}-{digest_of(weights)[:12]}")
+    return Path(results, "data", "asked", f"{model}-{compute_digest(weights)[:12]}")
 
 
 def _describe_scores(facts: Facts) -> str:

@@ -25,7 +25,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Evaluation, Node, Outcome, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.errors import RecordError
@@ -162,7 +162,7 @@ class _Log:
     def digest(self) -> str:
         nodes = [each.node.digest for each in self.judged]
         tasks = [list(each.tasks) for each in self.judged]
-        return digest_of([self.collection, self.by, self.run.method, nodes, tasks])
+        return compute_digest([self.collection, self.by, self.run.method, nodes, tasks])
 
     @property
     def path(self) -> str:

@@ -13,7 +13,7 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.operate.forecast.sizes import Sizes
 from tasktransfer.operate.forecast.speed import Speed
-from tasktransfer.tasks.asking import chosen_from
+from tasktransfer.tasks.asking import has_choices
 from tasktransfer.tasks.card import SPLITS
 
 JOB_SECONDS = 1.5
@@ -106,7 +106,7 @@ class Besides:
         read = self._sizes.read(node.data, model.name, node.task, node.split, limit)
         card = get_task(node.data.name, node.task)
         answering = WRITTEN_TOKENS * STEP_TOKENS
-        if chosen_from(card):
+        if has_choices(card):
             answering = (len(card.labels) or OPTIONS) * CHOICE_TOKENS
         tokens = read.tokens + read.units * (ASKED_TOKENS + answering)
         return tokens * self._speed(model, self._precision).read

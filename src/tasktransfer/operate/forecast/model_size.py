@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tasktransfer.config.model_sizes import ModelSize, cached_folders, find_size, read_size
-from tasktransfer.core.architecture import of_weights
+from tasktransfer.config.model_sizes import ModelSize, find_size, list_cached_folders, read_size
+from tasktransfer.core.architecture import parse_weights
 from tasktransfer.core.specs import LowRank
 from tasktransfer.files.tensors import read_tensor_shapes
 from tasktransfer.results.revisions import is_hub_name
@@ -67,7 +67,7 @@ def _find_model_size(study: Study, name: str) -> ModelSize:
     model = study.model(name)
     checkpoint, made = model.checkpoint, model.built
     if model.recipe is not None:
-        built = of_weights(model.recipe)
+        built = parse_weights(model.recipe)
         return ModelSize(
             built.parameters(WORDS), built.units, 2 * built.layers, WORDS, "its recipe"
         )
@@ -90,4 +90,4 @@ def _list_model_folders(study: Study, name: str) -> Iterator[Path]:
     if not is_hub_name(base):
         yield Path(base).expanduser()
         return
-    yield from cached_folders(base, study.revision(name) or "main")
+    yield from list_cached_folders(base, study.revision(name) or "main")

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from tasktransfer.core.validation import unknown
+from tasktransfer.core.validation import describe_unknown
 from tasktransfer.errors import ConfigError, TaskTransferError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.training.device import device_pool
@@ -94,8 +94,8 @@ def card_rates(name: str) -> Rates:
     cards = [card for card in DATASHEET if _is_named(card, name)]
     if not cards:
         raise ConfigError(
-            f"--card: {unknown('card', name, tuple(DATASHEET))}. Give one of these names, or "
-            f"--on gpu without --card for the rates of an {USUAL_CARD}"
+            f"--card: {describe_unknown('card', name, tuple(DATASHEET))}. Give one of these names, "
+            f"or --on gpu without --card for the rates of an {USUAL_CARD}"
         )
     card = max(cards, key=len)
     float32, bfloat16 = DATASHEET[card]

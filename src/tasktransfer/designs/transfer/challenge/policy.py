@@ -10,7 +10,7 @@ from pydantic import Field, TypeAdapter
 
 from tasktransfer import config
 from tasktransfer.config.fields import Section, Seed
-from tasktransfer.core.validation import Problem, nearest, unknown
+from tasktransfer.core.validation import Problem, describe_unknown, suggest_name
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import TaskName, TaskNames
 from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
@@ -72,7 +72,8 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
     fixed = (FIXED + name for name in TRANSFER_ALGORITHMS)
     policies = (BEST_DEV, *fixed, *(BY_SELECTOR + name for name in SELECTORS), NAMED)
     raise ConfigError(
-        f"--policy {text}: no such policy{nearest(text, policies)}; known: {', '.join(policies)}"
+        f"--policy {text}: no such policy{suggest_name(text, policies)}; "
+        f"known: {', '.join(policies)}"
     )
 
 
@@ -82,9 +83,11 @@ def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
     tasks = tuple(DATASETS[dataset].tasks)
     named = document.value if isinstance(document.value, dict) else {}
     if others := [task for task in named if task not in tasks]:
-        raise document.error(Problem(str(t), unknown("task", str(t), tasks)) for t in others)
+        raise document.error(
+            Problem(str(t), describe_unknown("task", str(t), tasks)) for t in others
+        )
     adapter = TypeAdapter(dict[TaskName, NamedRun])
-    runs: dict[str, NamedRun] = config.checked(document, adapter, {"dataset": dataset})
+    runs: dict[str, NamedRun] = config.check_content(document, adapter, {"dataset": dataset})
     missing = [task for task in tasks if task not in runs]
     if missing:
         raise document.error(Problem(task, "is missing; add its run") for task in missing)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.validation import nearest
+from tasktransfer.core.validation import suggest_name
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.choose import Candidate, Chosen, Finished, choose
 from tasktransfer.designs.transfer.challenge.ensemble import Ensemble, combined
@@ -92,7 +92,7 @@ def _refuse_impossible(study: Study, wish: Wish) -> None:
     if wish.dataset not in datasets:
         raise ConfigError(
             f"{file}: {wish.dataset!r} is not a dataset of this study"
-            f"{nearest(wish.dataset, datasets)}; it has {', '.join(datasets)}"
+            f"{suggest_name(wish.dataset, datasets)}; it has {', '.join(datasets)}"
         )
     study.model(wish.model)
     if study.unknown:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Fit, Node, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_manifest
@@ -115,7 +115,7 @@ def affordable(study: Study, question: Question, hours: float) -> tuple[list[str
             continue
         if name not in fits:
             continue
-        missing = [n for n in with_ancestors((fits[name],)) if not is_whole(study, n)]
+        missing = [n for n in add_ancestors((fits[name],)) if not is_whole(study, n)]
         missing = [node for node in missing if node.digest not in needed]
         seconds = sum(
             estimates.of(node).seconds if isinstance(node, Stage) else SECONDS_OF_FIT

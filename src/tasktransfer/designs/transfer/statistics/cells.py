@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer import metrics
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
@@ -206,7 +206,7 @@ def _hash_inputs(cell: _Cell, drawn: _Drawn) -> str:
     units = drawn.of(cell)
     settings = [draws.VERSION, bootstrap.VERSION, bootstrap.LEVEL]
     of_test_set = [cell.tested_on, units.digest if units else None]
-    return digest_of([settings, scored_by, of_test_set, cell.names, members])
+    return compute_digest([settings, scored_by, of_test_set, cell.names, members])
 
 
 def _list_run_inputs(run: Run) -> Values:

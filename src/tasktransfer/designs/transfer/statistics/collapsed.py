@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Tables
@@ -61,7 +61,7 @@ def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) 
     for cell, members in cells.items():
         members.sort(key=lambda run: run.seed)
         # A file may contain the answers to several targets.
-        inputs = digest_of([_VERSION, cell[-1], [[run.seed, run.sha256] for run in members]])
+        inputs = compute_digest([_VERSION, cell[-1], [[run.seed, run.sha256] for run in members]])
         numbers = earlier.get(inputs) or _compute_row(members, root, cell[-1])
         table.append((*cell[:3], list(cell[3]), *cell[4:], *numbers, inputs))
     return frame("collapsed", table)

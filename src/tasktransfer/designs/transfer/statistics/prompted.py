@@ -33,7 +33,7 @@ from tasktransfer.stats.cells import (
     score_answers,
 )
 from tasktransfer.tables.store import build_frame, write_frame
-from tasktransfer.tasks.asking import chosen_from
+from tasktransfer.tasks.asking import has_choices
 
 Key = tuple[str, str, int, str]
 """Dataset, model, shots, target."""
@@ -135,7 +135,7 @@ def _describe_answer_mode(collected: Collected, node: Evaluation) -> Iterator[st
     the notes say nothing else.
     """
     fell_back = any("log-likelihoods" in n for n in collected.record(node)["provenance"]["notes"])
-    scored = chosen_from(get_task(node.data.name, node.task)) and not fell_back
+    scored = has_choices(get_task(node.data.name, node.task)) and not fell_back
     yield SCORED if scored else WRITTEN
 
 
