@@ -30,7 +30,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.datasets import tiny_world
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
-from tasktransfer.results.records import chosen_round, read_record
+from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -114,7 +114,7 @@ def _values(study: Study, run: Run, target: str) -> dict[str, float]:
     if isinstance(run.outcome, Fit):
         return dict(record["report"][target])
     (source,) = run.about["sources"]
-    return {source: chosen_round(record, (target,)).dev_score}
+    return {source: get_selected_round(record, (target,)).dev_score}
 
 
 def _make(study: Study, nodes: list[Node], file: str, cores: str) -> None:

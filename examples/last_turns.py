@@ -171,13 +171,13 @@ def statistics(study: Study) -> None:
 
 def scored_runs(study: Study) -> Iterator[tuple[tuple[str, ...], int, Scored]]:
     """Yield the cell, the seed and the test scores of every finished run."""
-    from tasktransfer.results.rows import rows_beside, rows_of
+    from tasktransfer.results.rows import read_record_rows, select_task_rows
     from tasktransfer.stats.cells import score_answers
 
     for run in study.plan.runs:
         stage, task = run.stages[-1], get_task(run.about["dataset"], run.about["task"])
         if is_whole(study, stage):
-            rows = rows_of(rows_beside(Path(study.record(stage))), task.name)
+            rows = select_task_rows(read_record_rows(Path(study.record(stage))), task.name)
             yield (task.name, run.model, run.about["turns"]), run.seed, score_answers(rows, task)
 
 

@@ -13,7 +13,7 @@ from tasktransfer.datasets.tiny_world import generate, generate_part
 from tasktransfer.designs import design_of
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.jobs import node_jobs
-from tasktransfer.results.revisions import own_tiny_version
+from tasktransfer.results.revisions import get_own_tiny_version
 from tasktransfer.results.study import Study
 from tasktransfer.training.build import build
 from tasktransfer.training.job import Job
@@ -41,7 +41,7 @@ def _prepare(study: Study) -> None:
     for name in study.config.dataset_names:
         place = Path(study.release_of(name))
         if not place.exists():
-            if own_tiny_version(name):
+            if get_own_tiny_version(name):
                 generate_part(
                     DATASETS[name], place, seed=made_from.seed, dialogues=made_from.dialogues
                 )

@@ -14,8 +14,8 @@ from study_records import TEST_SIZE, tested
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
-from tasktransfer.results.artefacts import checksums
-from tasktransfer.results.rounds import choice_folder
+from tasktransfer.results.artefacts import compute_checksums
+from tasktransfer.results.rounds import get_choice_folder
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
@@ -78,8 +78,8 @@ def finish(
     (folder / "train.log").write_text("done\n")
     if study.keeps(stage.kind) if checkpoint is None else checkpoint:
         for one in stage.selections:
-            write_checkpoint(choice_folder(folder / "checkpoint", stage.told_apart(one)))
-        record["artefacts"] = checksums(folder, ["checkpoint"])
+            write_checkpoint(get_choice_folder(folder / "checkpoint", stage.told_apart(one)))
+        record["artefacts"] = compute_checksums(folder, ["checkpoint"])
     # write_record is not used, because its fsync takes longer than the rest of a test.
     (folder / "metrics.json").write_text(json.dumps(record, indent=1))
     return folder

@@ -19,7 +19,7 @@ from tasktransfer.core.former import Former
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.results.old_records import COST
 from tasktransfer.results.records import read_record
-from tasktransfer.results.rows import rows_beside, rows_of, write_table
+from tasktransfer.results.rows import read_record_rows, select_task_rows, write_table
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
 
@@ -84,14 +84,14 @@ def _write_former(former: Former, study: Study, view: Node, folder: Path) -> Non
         view.path.rpartition("/")[2][:-SHORT] + digest[:SHORT]
     )
     path.mkdir(parents=True)
-    rows = None if record["rows"] is None else rows_beside(Path(study.record(view)))
+    rows = None if record["rows"] is None else read_record_rows(Path(study.record(view)))
     if isinstance(view, Stage):
         course, (tasks,) = record["training"], [view.select_on]
         own = [one for one in course["selections"] if tuple(one["select_on"]) == tasks]
         rounds = [{**one, "dev": {t: one["dev"][t] for t in tasks}} for one in course["rounds"]]
         record["training"] = {"rounds": rounds, "selections": own}  # type: ignore[typeddict-item]
         record["results"] = {t: record["results"][t] for t in view.tested}
-        rows = rows_of(rows, view.tested[0]) if rows is not None and view.tested else None
+        rows = select_task_rows(rows, view.tested[0]) if rows is not None and view.tested else None
         record["rows"] = None
     if rows is not None:
         dataset = record["node"]["dataset"]

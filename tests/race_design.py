@@ -21,7 +21,7 @@ from tasktransfer.designs.design import Design, Outputs
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.choices import read_choice, write_choice
 from tasktransfer.results.collect import gather
-from tasktransfer.results.records import chosen_round, read_record
+from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
 
@@ -92,7 +92,7 @@ def choose(study: Study, name: str) -> None:
 def _best(study: Study, nodes: Sequence[Node]) -> Stage:
     """Return the training with the best dev score."""
     scores = {
-        node: chosen_round(read_record(Path(study.record(node))), node.select_on).dev_score
+        node: get_selected_round(read_record(Path(study.record(node))), node.select_on).dev_score
         for node in nodes
         if isinstance(node, Stage)
     }

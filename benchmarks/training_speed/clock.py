@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from tasktransfer.results.provenance import peak_memory_mb
+from tasktransfer.results.provenance import read_peak_memory_mb
 from tasktransfer.training.torch_facts import peak_gpu_memory_mb
 
 
@@ -63,4 +63,4 @@ class FirstUpdate:
 def memory() -> tuple[float, float | None]:
     """Return the peak memory of this process, and of the GPU if one is used, in MiB."""
     device = torch.device("cuda" if _on_gpu() else "cpu")
-    return peak_memory_mb(), peak_gpu_memory_mb(device)
+    return read_peak_memory_mb(), peak_gpu_memory_mb(device)

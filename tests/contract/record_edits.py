@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Node, Stage
-from tasktransfer.results.damage import Artefacts, damage
-from tasktransfer.results.records import NOUNS, identity_of
+from tasktransfer.results.damage import Artefacts, find_damage
+from tasktransfer.results.records import NOUNS, describe_node
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.state import RECORD, ROWS
 from tasktransfer.results.study import Study
@@ -42,7 +42,7 @@ def write(study: Study, node: Node, record: dict[str, Any]) -> None:
 
 def problem_of(study: Study, node: Node, content: Artefacts = "young") -> str | None:
     """Return the problem found in a node's folder."""
-    return damage(Path(study.folder(node)), node.digest, content)
+    return find_damage(Path(study.folder(node)), node.digest, content)
 
 
 # --- damage -------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def of_another(study: Study, stage: Stage, thing: str) -> Stage:
     other = OTHERWISE[thing](stage)
     assert other.digest != stage.digest
     record = read(study, stage)
-    record["node"] = identity_of(other)
+    record["node"] = describe_node(other)
     record["data_revision"] = other.data.revision
     record["provenance"]["recipe"] = other.recipe
     Path(study.record(stage)).write_text(json.dumps(record))

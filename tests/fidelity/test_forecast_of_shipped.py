@@ -11,7 +11,7 @@ from shipped_records import merged
 from tasktransfer.core.nodes import Stage
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
-from tasktransfer.results.costs import cost_in
+from tasktransfer.results.costs import read_cost
 from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 def measured(study: Study, stage: Stage) -> float:
     """Return the seconds of a training from its record."""
-    cost = cost_in(Path(study.record(stage)))
+    cost = read_cost(Path(study.record(stage)))
     assert cost is not None
     return sum(cost.seconds.values())
 
@@ -56,7 +56,7 @@ def test_without_a_record_it_is_right_within_a_factor_of_a_half(
     read = sum(
         cost.tokens
         for stage in study.plan.stages
-        if (cost := cost_in(Path(study.record(stage)))) is not None
+        if (cost := read_cost(Path(study.record(stage)))) is not None
     )
     assert told == pytest.approx(read, rel=0.15)
 

@@ -29,10 +29,10 @@ from tasktransfer.errors import ModelError, RecordError, TaskTransferError
 from tasktransfer.fits import LEARNERS
 from tasktransfer.jobs import inputs, node_jobs
 from tasktransfer.models.weights import read_weights
-from tasktransfer.results.artefacts import checked, problem
-from tasktransfer.results.damage import Checked, damage
+from tasktransfer.results.artefacts import check_artefacts, find_problem
+from tasktransfer.results.damage import Checked, find_damage
 from tasktransfer.results.records import read_record, write_record
-from tasktransfer.results.rounds import checked_round
+from tasktransfer.results.rounds import check_round
 from tasktransfer.results.study import Study
 
 DESIGN = Path(__file__).resolve().parents[1] / "toy_design.py"
@@ -114,16 +114,16 @@ def small(load: Loader, models_folder: Path) -> Path:
 
 
 def test_what_is_right_is_read(kept: Path) -> None:
-    assert checked_round(f"{kept}/checkpoint", FIRST.digest) == f"{kept}/checkpoint"
-    assert checked_round(f"{kept}/rounds/last", FIRST.digest) == f"{kept}/rounds/2"
+    assert check_round(f"{kept}/checkpoint", FIRST.digest) == f"{kept}/checkpoint"
+    assert check_round(f"{kept}/rounds/last", FIRST.digest) == f"{kept}/rounds/2"
     # Snakemake leaves a hidden file in the folders that are outputs.
     (kept / "checkpoint" / ".snakemake_timestamp").touch()
-    checked_round(f"{kept}/checkpoint", FIRST.digest)
+    check_round(f"{kept}/checkpoint", FIRST.digest)
 
 
 def test_another_stages_whole_folder_is_refused(trained: dict[str, Path]) -> None:
     with pytest.raises(RecordError, match=r"belongs to .*, not"):
-        checked_round(str(trained["other"] / "checkpoint"), FIRST.digest)
+        check_round(str(trained["other"] / "checkpoint"), FIRST.digest)
 
 
 def test_old_records_have_no_checksums_and_are_read(kept: Path) -> None:
@@ -131,8 +131,8 @@ def test_old_records_have_no_checksums_and_are_read(kept: Path) -> None:
     del record["artefacts"]
     write_record(kept / "metrics.json", record)
     one_nan(kept / "checkpoint" / WEIGHTS)
-    checked_round(f"{kept}/checkpoint", FIRST.digest)
-    assert damage(kept, FIRST.digest, "all") is None
+    check_round(f"{kept}/checkpoint", FIRST.digest)
+    assert find_damage(kept, FIRST.digest, "all") is None
 
 
 @pytest.mark.parametrize("harm", [one_nan, cut, lambda file: file.unlink()])
@@ -152,22 +152,22 @@ def test_weights_that_are_gone_are_no_damage(kept: Path) -> None:
     """Those that nothing starts from any more are removed."""
     shutil.rmtree(kept / "checkpoint")
     shutil.rmtree(kept / "rounds")
-    assert damage(kept, FIRST.digest, "all") is None
+    assert find_damage(kept, FIRST.digest, "all") is None
 
 
 def test_what_is_younger_than_its_record_is_read_and_the_rest_by_size(kept: Path) -> None:
     file, record = kept / "checkpoint" / WEIGHTS, kept / "metrics.json"
-    assert damage(kept, FIRST.digest) is None
+    assert find_damage(kept, FIRST.digest) is None
     one_nan(file)
-    assert "its SHA-256" in str(damage(kept, FIRST.digest))
+    assert "its SHA-256" in str(find_damage(kept, FIRST.digest))
     long_ago = record.stat().st_mtime - 60
     os.utime(file, (long_ago, long_ago))
-    assert damage(kept, FIRST.digest) is None
-    assert "its SHA-256" in str(damage(kept, FIRST.digest, "all"))
-    assert damage(kept, FIRST.digest, "none") is None
+    assert find_damage(kept, FIRST.digest) is None
+    assert "its SHA-256" in str(find_damage(kept, FIRST.digest, "all"))
+    assert find_damage(kept, FIRST.digest, "none") is None
     cut(file)
     os.utime(file, (long_ago, long_ago))
-    assert "in the record of its node" in str(damage(kept, FIRST.digest))
+    assert "in the record of its node" in str(find_damage(kept, FIRST.digest))
 
 
 def test_what_was_right_once_and_is_another_now_is_read_whatever_its_time(
@@ -257,7 +257,7 @@ def test_a_fit_that_was_changed_makes_no_data_and_no_scores(
     # Its own job makes it once more.
     node_jobs.fit(study, fit, design_of(study.config))
     node_jobs.derive(study, data, design_of(study.config))
-    assert problem(Path(study.folder(fit)), read(study, fit)["artefacts"], every=True) is None
+    assert find_problem(Path(study.folder(fit)), read(study, fit)["artefacts"], every=True) is None
 
 
 def read(study: Study, node: Fit | Data) -> Any:
@@ -296,7 +296,7 @@ def test_derived_tables_are_those_of_their_recipe(study: Study) -> None:
 
 def test_parts_that_the_record_does_not_name_are_not_looked_at(kept: Path) -> None:
     (kept / "notes.txt").write_text("mine")
-    checked(kept, FIRST.digest, ["checkpoint"])
+    check_artefacts(kept, FIRST.digest, ["checkpoint"])
 
 
 def test_a_stage_that_keeps_nothing_names_nothing(small: Path, tmp_path: Path) -> None:

@@ -24,10 +24,10 @@ from tasktransfer.errors import (
     TaskTransferError,
     TrainingError,
 )
-from tasktransfer.results.damage import damage
-from tasktransfer.results.records import identity_of
+from tasktransfer.results.damage import find_damage
+from tasktransfer.results.records import describe_node
 from tasktransfer.results.schema import Record
-from tasktransfer.results.state import CALL, history, last_error, unfinished
+from tasktransfer.results.state import CALL, read_history, read_last_error, read_unfinished_state
 from tasktransfer.training import attempt as module
 from tasktransfer.training.attempt import attempt
 from tasktransfer.training.job import Job
@@ -94,7 +94,7 @@ def test_a_finished_stage_is_not_trained_again(
     trainings += [succeeding]
     attempt(job(tmp_path))
     attempt(job(tmp_path))
-    assert [event["event"] for event in history(tmp_path)] == ["started", "finished"]
+    assert [event["event"] for event in read_history(tmp_path)] == ["started", "finished"]
 
 
 @pytest.mark.parametrize("lost", ["metrics.json", "rows.parquet", "checkpoint"])
@@ -114,7 +114,7 @@ def test_a_stage_whose_rounds_are_gone_is_trained(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
     keeping = replace(STAGE, selection=replace(STAGE.selection, keep="every"))
-    record = {**RECORD, "node": identity_of(keeping)}
+    record = {**RECORD, "node": describe_node(keeping)}
     finish(tmp_path, record)  # type: ignore[arg-type]
     for number in range(record["training"]["rounds"][-1]["round"] + 1):  # type: ignore[index]
         (tmp_path / "rounds" / str(number)).mkdir(parents=True)
@@ -144,8 +144,12 @@ def test_damaged_results_are_kept_beside_those_that_are_trained_anew(
     attempt(job(tmp_path))
     assert trainings == []
     assert (tmp_path / f"{name}.damaged-1").read_bytes() == b"cut off"
-    assert damage(tmp_path, STAGE.digest) is None
-    assert [event["event"] for event in history(tmp_path)] == ["set aside", "started", "finished"]
+    assert find_damage(tmp_path, STAGE.digest) is None
+    assert [event["event"] for event in read_history(tmp_path)] == [
+        "set aside",
+        "started",
+        "finished",
+    ]
     attempt(job(tmp_path))  # trained already
 
 
@@ -178,10 +182,10 @@ def test_ctrl_c_is_an_interruption_and_no_failure(
     trainings += [stopped, succeeding]
     with pytest.raises(KeyboardInterrupt):
         attempt(job(tmp_path))
-    assert history(tmp_path)[-1]["event"] == "interrupted"
+    assert read_history(tmp_path)[-1]["event"] == "interrupted"
     for last in ("interrupted", "Traceback (most recent call last):\nKeyboardInterrupt"):
         (tmp_path / "train.log").write_text(f"10 %\n{last}\n")
-        assert unfinished(tmp_path).state == "interrupted"
+        assert read_unfinished_state(tmp_path).state == "interrupted"
     attempt(job(tmp_path))
     assert trainings == []
 
@@ -241,23 +245,23 @@ def test_of_two_workflows_one_trains_and_the_other_waits_for_it(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
     holder = hold(tmp_path, 1.0, finished())
-    assert unfinished(tmp_path).state == "running"
+    assert read_unfinished_state(tmp_path).state == "running"
     attempt(job(tmp_path))  # trains nothing: there is no training planned
     assert holder.wait(10) == 0
-    assert damage(tmp_path, STAGE.digest) is None
+    assert find_damage(tmp_path, STAGE.digest) is None
 
 
 def test_a_killed_holder_frees_its_stage(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
     holder = hold(tmp_path, 600)
-    claim = unfinished(tmp_path).claim
+    claim = read_unfinished_state(tmp_path).claim
     assert claim is not None
     assert (claim["pid"], claim["device"]) == (holder.pid, "fake")
     holder.kill()
     holder.wait(10)
     (tmp_path / "train.log").write_text("some progress\n")
-    assert unfinished(tmp_path).state == "interrupted"
+    assert read_unfinished_state(tmp_path).state == "interrupted"
     trainings += [succeeding]
     began = time.monotonic()
     attempt(job(tmp_path))
@@ -265,16 +269,18 @@ def test_a_killed_holder_frees_its_stage(
 
 
 def test_the_state_of_a_failed_stage_names_the_error(tmp_path: Path) -> None:
-    assert unfinished(tmp_path).state == "waiting"
+    assert read_unfinished_state(tmp_path).state == "waiting"
     log = tmp_path / "train.log"
     log.write_text("10 %\nerror: the loss became nan\n\n")
-    assert unfinished(tmp_path) == unfinished(tmp_path).__class__("failed", "the loss became nan")
+    assert read_unfinished_state(tmp_path) == read_unfinished_state(tmp_path).__class__(
+        "failed", "the loss became nan"
+    )
     log.write_text('Traceback (most recent call last):\n  File "x"\nKeyError: 1\n')
-    assert last_error(log) == "KeyError: 1"
+    assert read_last_error(log) == "KeyError: 1"
     log.write_bytes(b"\xff" * 100_000 + os.linesep.encode() + b"20 %\n")
-    assert last_error(log) is None
+    assert read_last_error(log) is None
 
 
 def test_a_cut_off_line_of_the_history_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "history.jsonl").write_text('{"event": "started"}\n{"event": "fin')
-    assert history(tmp_path) == [{"event": "started"}]
+    assert read_history(tmp_path) == [{"event": "started"}]

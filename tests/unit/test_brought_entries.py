@@ -17,7 +17,7 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.designs import DESIGNS, open_study
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.records import read_record
-from tasktransfer.results.rows import rows_beside
+from tasktransfer.results.rows import read_record_rows
 
 STUDY: dict[str, Any] = {
     "study": "bringing",
@@ -54,7 +54,7 @@ def test_what_a_design_brings_makes_its_nodes(
     assert "versions" not in {*judged.identity, *derived.identity["derived"]}
     assert data["sizes"][TASK]["train"] == (len(whole) + 1) // 2
     assert 0 < fitted["results"][TASK]["measures"]["micro_f1"] < 100
-    rows = rows_beside(Path(study.record(judged)))
+    rows = read_record_rows(Path(study.record(judged)))
     assert len(set(map(tuple, rows["prediction"].to_pylist()))) == 1
     gaps = pc.subtract(rows["predicted_value"], rows["gold_value"])
     squared = pc.mean(pc.multiply(gaps, gaps)).as_py()

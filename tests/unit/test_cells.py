@@ -33,7 +33,7 @@ from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.errors import RecordError
-from tasktransfer.results.rows import rows_of
+from tasktransfer.results.rows import select_task_rows
 from tasktransfer.results.study import Study
 from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.false_discovery import compute_q_values
@@ -165,7 +165,7 @@ def _copy_result(source: Path, target: Path) -> None:
     own, other = (pq.read_table(path.with_name("rows.parquet")) for path in (source, target))
     (task,) = given["results"]
     table = pa.concat_tables(
-        rows_of(other if name != task else own, name).replace_schema_metadata()
+        select_task_rows(other if name != task else own, name).replace_schema_metadata()
         for name in record["results"]
     ).replace_schema_metadata(own.schema.metadata)
     footer = {**table.schema.metadata, b"node": record["node"]["digest"].encode()}

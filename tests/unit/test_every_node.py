@@ -24,10 +24,10 @@ from tasktransfer.operate.pack import pack_results
 from tasktransfer.operate.pilot import left_by_shard, shard_of
 from tasktransfer.operate.status import Watcher
 from tasktransfer.operate.status_text import as_text
-from tasktransfer.results.finished import lacking_parts, look
+from tasktransfer.results.finished import find_missing_parts, look
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import read_record
-from tasktransfer.results.rows import rows_beside
+from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
 
@@ -105,7 +105,7 @@ def test_what_others_read_may_be_gone_once_nothing_needs_it(study: Study) -> Non
     seen = look(study)
     assert fit.digest not in seen.finished
     assert seen.damaged == {}
-    assert "topic_classification" in str(lacking_parts(study, fit))
+    assert "topic_classification" in str(find_missing_parts(study, fit))
 
 
 # --- plan, status, pilot ------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_every_kind_of_node_is_packed_with_its_rows_and_small_files(study: Study
         for node in study.plan.nodes:
             here, there = Path(study.record(node)), folder / node.path / "metrics.json"
             assert read_record(there) == read_record(here)
-            assert rows_beside(there).equals(rows_beside(here))
+            assert read_record_rows(there).equals(read_record_rows(here))
         assert (folder / study.plan.fits[0].path / PROJECTION).read_bytes() == small
         assert (folder / named[0]).read_bytes() == table.read_bytes()
         assert len(list(folder.rglob("metrics.json"))) == len(study.plan.nodes)

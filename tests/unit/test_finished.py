@@ -116,7 +116,7 @@ def test_a_damaged_record_is_finished_nowhere(
     assert look(study).damaged == {}
     stage = study.plan.stages[1]
     harm(Path(study.folder(stage)))
-    damage.checked.cache_clear()  # another process
+    damage.get_cache.cache_clear()  # another process
     found = look(study)
     assert said in found.damaged[stage.digest]
     assert stage.digest not in found.finished
@@ -133,8 +133,8 @@ def test_a_record_that_was_found_right_is_not_read_again(monkeypatch: pytest.Mon
     study = opened()
     finish_all(study)
     look(study)
-    damage.checked.cache_clear()
-    monkeypatch.setattr(damage, "examined", lambda *_: ("read again", None))
+    damage.get_cache.cache_clear()
+    monkeypatch.setattr(damage, "inspect_record", lambda *_: ("read again", None))
     assert len(look(study).finished) == 7
     record = Path(study.record(study.plan.stages[0]))
     before = record.stat()

@@ -21,9 +21,9 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.fits import LEARNERS, answers, learner_named, ranked
 from tasktransfer.metrics.measures import MEASURES, out_of_range, pearson, spearman
-from tasktransfer.results.damage import damage
+from tasktransfer.results.damage import find_damage
 from tasktransfer.results.records import read_record, record_of, write_record
-from tasktransfer.results.rows import Row, rows_beside, write_rows
+from tasktransfer.results.rows import Row, read_record_rows, write_rows
 from tasktransfer.results.schema import Provenance, TaskResult
 from tasktransfer.tasks.card import Instance
 
@@ -166,10 +166,10 @@ def test_a_record_of_an_evaluation_is_read_as_it_was_written(tmp_path: Path) -> 
     file = finish(tmp_path)
     (result,) = read_record(file)["results"].values()
     assert (result["measures"], result["score"]) == ({"spearman": 0.5}, None)
-    (row,) = rows_beside(file).to_pylist()
+    (row,) = read_record_rows(file).to_pylist()
     assert (row["gold"], row["predicted_value"]) == (["anger"], 1.0)
-    assert damage(tmp_path, NODE.digest) is None
-    assert damage(tmp_path / "nothing", NODE.digest) is None
+    assert find_damage(tmp_path, NODE.digest) is None
+    assert find_damage(tmp_path / "nothing", NODE.digest) is None
 
 
 def test_a_measure_out_of_its_range_is_not_written(tmp_path: Path) -> None:
@@ -190,12 +190,12 @@ def test_a_measure_out_of_its_range_is_not_written(tmp_path: Path) -> None:
 )
 def test_a_damaged_record_is_told(tmp_path: Path, change: dict[str, Any], part: str) -> None:
     edit(finish(tmp_path), **change)
-    assert part in str(damage(tmp_path, NODE.digest))
+    assert part in str(find_damage(tmp_path, NODE.digest))
 
 
 def test_lost_rows_and_another_node_are_damage(tmp_path: Path) -> None:
     finish(tmp_path)
     other = replace(NODE, measures=("micro_f1",))
-    assert f"expected {other.digest[:12]}" in str(damage(tmp_path, other.digest))
+    assert f"expected {other.digest[:12]}" in str(find_damage(tmp_path, other.digest))
     (tmp_path / "rows.parquet").write_bytes(b"x")
-    assert "SHA-256" in str(damage(tmp_path, NODE.digest))
+    assert "SHA-256" in str(find_damage(tmp_path, NODE.digest))

@@ -37,7 +37,7 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.low_rank import EARLIER, WEIGHTS_FILE
 from tasktransfer.models.representation import represent
 from tasktransfer.results.records import read_record
-from tasktransfer.results.rows import rows_beside, rows_of
+from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.training.hardware import Hardware
 
 
@@ -105,7 +105,7 @@ def test_an_evaluation_lays_an_adapter_into_its_model(small: Path, tmp_path: Pat
     outcome = Outcome((Start(stage),))
     evaluation = Evaluation(outcome, stage.data, EMOTIONS, ("micro_f1",))
     answers = answered(evaluation, outcome, places).predictions
-    rows = rows_of(rows_beside(tmp_path / "metrics.json"), EMOTIONS)
+    rows = select_task_rows(read_record_rows(tmp_path / "metrics.json"), EMOTIONS)
     assert [tuple(answer) for answer in rows["prediction"].to_pylist()] == answers
     # A checkpoint names its model too, for whoever is not told it.
     alone = replace(places, base=lambda model: None)  # type: ignore[arg-type,return-value]

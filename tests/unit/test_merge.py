@@ -20,7 +20,7 @@ from tasktransfer.operate.merge_text import as_text, failure
 from tasktransfer.results.finished import look
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
-from tasktransfer.results.state import claim, history
+from tasktransfer.results.state import claim, read_history
 from tasktransfer.results.study import Study
 
 OTHER = Path("theirs")
@@ -315,7 +315,7 @@ def test_another_name_of_the_model_is_no_other_training(ours: Study) -> None:
 
 def test_where_it_is_from_is_remembered(ours: Study, theirs: Study) -> None:
     merged(ours)
-    last = history(Path(ours.folder(ours.plan.stages[0])))[-1]
+    last = read_history(Path(ours.folder(ours.plan.stages[0])))[-1]
     assert (last["event"], last["source"]) == ("merged", "theirs")
 
 

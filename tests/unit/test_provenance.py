@@ -35,11 +35,11 @@ def installed(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 def test_the_own_checkout_is_asked(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, checkout / "src" / "tasktransfer")
-    commit, dirty = provenance.commit()
+    commit, dirty = provenance.read_commit()
     assert commit is not None
     assert (len(commit), dirty) == (40, False)
     (checkout / "file").write_text("another")
-    assert provenance.commit() == (commit, True)
+    assert provenance.read_commit() == (commit, True)
     assert not (checkout / "canary").exists()
 
 
@@ -48,7 +48,7 @@ def test_a_checkout_around_an_installation_is_not(
 ) -> None:
     """A virtual environment within somebody's repository."""
     installed(monkeypatch, checkout / ".venv/lib/python3.11/site-packages/tasktransfer")
-    assert provenance.commit() == (None, None)
+    assert provenance.read_commit() == (None, None)
 
 
 def test_the_variables_of_another_git_do_not_matter(
@@ -56,6 +56,6 @@ def test_the_variables_of_another_git_do_not_matter(
 ) -> None:
     """A study that a git hook starts has them."""
     installed(monkeypatch, checkout / "src" / "tasktransfer")
-    before = provenance.commit()
+    before = provenance.read_commit()
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
-    assert provenance.commit() == before
+    assert provenance.read_commit() == before

@@ -124,7 +124,7 @@ def test_sizes_are_remembered_where_the_model_is_not(
         "training": {"recipe": "auto"},
     }
     config = parse(document)
-    inputs.remember_revisions(config, {}, {"m": "sha256:1"}, {"m": "1234"})
+    inputs.cache_revisions(config, {}, {"m": "sha256:1"}, {"m": "1234"})
     read, _ = inputs.find_revisions(config, need_inputs=False)
     assert read.parameters == {"m": 1234}
     plain, _ = inputs.find_revisions(parse({**document, "training": {}}), need_inputs=False)

@@ -18,13 +18,13 @@ from old_records import OF_PREDICTIONS, OF_ROWS, as_schema_2
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replace_file
 from tasktransfer.results.records import (
-    chosen_round,
-    comparable,
+    get_selected_round,
     read_record,
     record_schema,
+    select_comparable,
     write_record,
 )
-from tasktransfer.results.rows import Row, made_by, read_rows, write_rows
+from tasktransfer.results.rows import Row, read_maker, read_rows, write_rows
 from tasktransfer.results.schema import Record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,9 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
     chosen = put(changed, "training.selections.0.round", 0)
     chosen = put(chosen, "training.selections.0.dev_score", -4.5)
     write_record(tmp_path / "m.json", chosen)
-    assert chosen_round(read_record(tmp_path / "m.json"), [TARGET]).number == untrained["round"]
+    assert (
+        get_selected_round(read_record(tmp_path / "m.json"), [TARGET]).number == untrained["round"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -222,11 +224,13 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 def test_comparable_leaves_out_provenance_and_times_only(record: Record) -> None:
     again = put(record, "provenance", make_provenance(commit=None, tokens_per_second=1.0))
     again = put(again, "training.rounds.0.seconds", 9.0)
-    assert comparable(again) == comparable(record)
-    assert comparable(put(record, "training.selections.0.dev_score", 61.0)) != comparable(record)
-    assert comparable(put(record, "training.rounds.0.train_loss.dialogue_nli", 2.0)) != comparable(
-        record
-    )
+    assert select_comparable(again) == select_comparable(record)
+    assert select_comparable(
+        put(record, "training.selections.0.dev_score", 61.0)
+    ) != select_comparable(record)
+    assert select_comparable(
+        put(record, "training.rounds.0.train_loss.dialogue_nli", 2.0)
+    ) != select_comparable(record)
 
 
 def test_the_schema_agrees_with_the_checks(record: Record) -> None:
@@ -295,7 +299,7 @@ def test_rows_are_read_back(tmp_path: Path) -> None:
     assert table["instance_id"].to_pylist() == ["d-0", "d-1", "d-0"]
     assert table["rank"].to_pylist() == [None] * 3
     assert table.schema.metadata[b"dataset"] == b"DailyDialog"
-    assert made_by(table) == "0" * 64
+    assert read_maker(table) == "0" * 64
     assert write(tmp_path, rows())["sha256"] == file["sha256"]
 
 
@@ -351,7 +355,7 @@ def test_rows_of_schema_2_are_read_as_schema_3(tmp_path: Path) -> None:
     footer = {b"schema": b"2", b"stage": b"0" * 64}
     pq.write_table(older.replace_schema_metadata(footer), path)
     assert read_rows(path).equals(table)
-    assert made_by(read_rows(path)) == "0" * 64
+    assert read_maker(read_rows(path)) == "0" * 64
     pq.write_table(table.select(OF_ROWS).replace_schema_metadata({b"schema": b"2"}), path)
     assert read_rows(path).equals(table)
     # Neither may pass for the other.

@@ -26,8 +26,8 @@ from tasktransfer.operate.pace import Piece, pace
 from tasktransfer.operate.status import Watcher, progress
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results import damage
-from tasktransfer.results.finished import state_in, state_of
-from tasktransfer.results.state import claim, held_if_free, is_in_use, remember
+from tasktransfer.results.finished import read_folder_state, read_state
+from tasktransfer.results.state import claim, is_in_use, lock_if_free, record_event
 from tasktransfer.results.study import Study
 
 BAR = (
@@ -46,7 +46,7 @@ def begin(study: Study, stage: Stage, log: str = BAR) -> Path:
     folder = Path(study.folder(stage))
     folder.mkdir(parents=True)
     (folder / "train.log").write_text(log)
-    remember(folder, "started", attempt=1)
+    record_event(folder, "started", attempt=1)
     return folder
 
 
@@ -169,8 +169,8 @@ def test_a_claim_of_another_host_with_a_fresh_log_is_running() -> None:
     claimed_elsewhere(folder)
     (item,) = Watcher(study).look()["running"]
     assert item["host"] == "node7"
-    assert state_in(folder) == ("running", None)
-    assert state_of(study, study.plan.stages[0]) == ("running", None)
+    assert read_folder_state(folder) == ("running", None)
+    assert read_state(study, study.plan.stages[0]) == ("running", None)
     claimed_elsewhere(folder, log_age=400)
     assert Watcher(study).look()["totals"]["interrupted"] == 1
 
@@ -178,22 +178,22 @@ def test_a_claim_of_another_host_with_a_fresh_log_is_running() -> None:
 def test_a_training_that_ended_elsewhere_is_not_running() -> None:
     study = opened()
     folder = begin(study, study.plan.stages[0], "error: no\n")
-    remember(folder, "failed", cause="TrainingError", error="no")
+    record_event(folder, "failed", cause="TrainingError", error="no")
     claimed_elsewhere(folder)
     assert Watcher(study).look()["totals"]["failed"] == 1
 
 
 def test_a_folder_is_held_only_if_nobody_trains_there(tmp_path: Path) -> None:
     folder = tmp_path / "stage"
-    with held_if_free(folder) as held:
+    with lock_if_free(folder) as held:
         assert held
         assert is_in_use(folder)
-        with held_if_free(folder) as again:
+        with lock_if_free(folder) as again:
             assert not again
     assert not is_in_use(folder)
     (folder / "train.log").touch()
     claimed_elsewhere(folder)
-    with held_if_free(folder) as held:
+    with lock_if_free(folder) as held:
         assert not held
 
 
@@ -253,8 +253,8 @@ def test_starts_after_errors_and_kills_are_told_apart() -> None:
     killed, failed = (finish(study, stage) for stage in study.plan.stages[:2])
     for folder, events in ((killed, "ss"), (failed, "sfsfs")):
         for event in events:
-            remember(folder, {"s": "started", "f": "failed"}[event])
-        remember(folder, "finished")
+            record_event(folder, {"s": "started", "f": "failed"}[event])
+        record_event(folder, "finished")
     watcher = Watcher(study)
     expected = {"trainings": 2, "times": 3, "after_errors": 2}
     assert watcher.look()["started_again"] == expected
@@ -335,13 +335,13 @@ def test_a_record_is_read_once_however_often_one_looks(monkeypatch: pytest.Monke
         (folder / "metrics.json").write_text(json.dumps(record))
         (folder / "history.jsonl").touch()
     read = Counter[Path]()
-    examined = damage.examined
+    examined = damage.inspect_record
 
     def counting(folder: Path, *rest: Any) -> Any:
         read[folder] += 1
         return examined(folder, *rest)
 
-    monkeypatch.setattr(damage, "examined", counting)
+    monkeypatch.setattr(damage, "inspect_record", counting)
     watcher = Watcher(study)
     for _ in range(3):
         assert watcher.look()["totals"]["done"] == 1735

@@ -31,7 +31,7 @@ from tasktransfer.designs.transfer.collect.columns import TABLES, names
 from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.outputs import TABLES_VERSION
 from tasktransfer.errors import RecordError
-from tasktransfer.results.mixtures import Comparison, facts_of
+from tasktransfer.results.mixtures import Comparison, iterate_facts
 from tasktransfer.tables.collected import RESOURCES
 
 TASKS = ("a_task", "b_task", "c_task")
@@ -161,7 +161,7 @@ def add(
 ) -> None:
     """Hold the record of a run against those before it."""
     record = make_record(run, 51.0, stage_of, **changes)
-    facts = facts_of(stage_of_run(run, **stage_of), record)
+    facts = iterate_facts(stage_of_run(run, **stage_of), record)
     comparison.add(dict(facts), record_path(run, **stage_of))
 
 

@@ -16,13 +16,18 @@ from tasktransfer.core.nodes import Stage, Start, with_all_selections
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.errors import ModelError
 from tasktransfer.results.records import (
-    chosen_round,
-    comparable,
+    describe_unrecorded_selections,
+    get_selected_round,
     read_record,
-    without_selection,
+    select_comparable,
 )
-from tasktransfer.results.rounds import choice_folder, existing, kept_in, round_folder
-from tasktransfer.results.rows import rows_beside, rows_of
+from tasktransfer.results.rounds import (
+    find_round_folder,
+    get_choice_folder,
+    get_round_folder,
+    list_kept_rounds,
+)
+from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.training.attempt import is_there, with_what_was_asked
 from tasktransfer.training.job import Job
@@ -88,7 +93,7 @@ def test_every_round_is_kept_as_a_checkpoint_and_changes_no_number(
     assert [one["round"] for one in record["training"]["rounds"]] == [0, 1, 2]
     assert record["training"]["rounds"][0]["train_loss"] == {}
     assert record["training"]["rounds"][0]["dev"].keys() == {EMOTIONS}
-    kept, usual = comparable(record), comparable(without)
+    kept, usual = select_comparable(record), select_comparable(without)
     assert kept["training"]["rounds"][1:] == usual["training"]["rounds"]
     assert chosen_in(record) == chosen_in(without)
     assert kept["results"] == usual["results"]
@@ -101,7 +106,7 @@ def test_every_round_is_kept_as_a_checkpoint_and_changes_no_number(
     # A training that starts from a round begins where that round ended.
     for at in ("last", 1):
         start = replace(plain, starts=(Start(keeping, at=at),), training=STILL)  # type: ignore[arg-type]
-        folder = round_folder(str(tmp_path / "keeping"), at)  # type: ignore[arg-type]
+        folder = get_round_folder(str(tmp_path / "keeping"), at)  # type: ignore[arg-type]
         again = train(small, start, tmp_path / f"from-{at}", (folder,))
         number = 2 if at == "last" else 1
         assert again["training"]["rounds"][0]["dev"] == record["training"]["rounds"][number]["dev"]
@@ -120,26 +125,26 @@ def test_a_training_with_two_selections_is_two_trainings_with_one(
     assert together.digest == alone[0].digest
     assert together.tested == both
     record = train(small, together, tmp_path / "together")
-    rows = rows_beside(tmp_path / "together" / "metrics.json")
+    rows = read_record_rows(tmp_path / "together" / "metrics.json")
     for stage in alone:
         (task,) = stage.select_on
         by_itself = train(small, stage, tmp_path / task)
-        assert chosen_round(record, (task,)) == chosen_round(by_itself, (task,))
+        assert get_selected_round(record, (task,)) == get_selected_round(by_itself, (task,))
         assert record["results"][task] == by_itself["results"][task]
-        own = rows_beside(tmp_path / task / "metrics.json")
-        assert rows_of(rows, task).to_pylist() == own.to_pylist()
+        own = read_record_rows(tmp_path / task / "metrics.json")
+        assert select_task_rows(rows, task).to_pylist() == own.to_pylist()
         losses = [
             [one["train_loss"] for one in each["training"]["rounds"]]
             for each in (record, by_itself)
         ]
         assert losses[0] == losses[1]
-        kept = round_folder(str(tmp_path / "together"), "best", (task,))
-        usual = round_folder(str(tmp_path / task), "best", (task,))
+        kept = get_round_folder(str(tmp_path / "together"), "best", (task,))
+        usual = get_round_folder(str(tmp_path / task), "best", (task,))
         assert same(weights(Path(kept)), weights(Path(usual))) == weights(Path(usual)).keys()
         tuned = replace(stage, train_tasks=(task,), starts=(Start(stage),))
         again = [train(small, tuned, tmp_path / "tuned", (folder,)) for folder in (kept, usual)]
         for part in ("training", "results"):
-            assert comparable(again[0])[part] == comparable(again[1])[part]
+            assert select_comparable(again[0])[part] == select_comparable(again[1])[part]
 
 
 def test_a_training_is_made_once_more_for_a_selection_and_loses_none(
@@ -151,9 +156,9 @@ def test_a_training_is_made_once_more_for_a_selection_and_loses_none(
     other = replace(plain, selection=Selection((NLI,)))
     asked = with_what_was_asked(other, tmp_path)
     assert [one.tasks for one in asked.selections] == [(NLI,), (EMOTIONS,)]
-    assert without_selection(other, first) == f"no round was selected on {NLI}"
+    assert describe_unrecorded_selections(other, first) == f"no round was selected on {NLI}"
     again = train(small, asked, tmp_path)
-    assert without_selection(asked, again) is None
+    assert describe_unrecorded_selections(asked, again) is None
     assert again["results"][EMOTIONS] == first["results"][EMOTIONS]
 
 
@@ -187,7 +192,7 @@ def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None
     (chosen,) = record["training"]["selections"]
     assert chosen["dev_score"] == min(chosen["scores"])
     encoders = [load_file(folder / "checkpoint" / "model.safetensors") for folder in folders]
-    chosen_by_both = choice_folder(tmp_path / "panel" / "checkpoint", (EMOTIONS, NLI))
+    chosen_by_both = get_choice_folder(tmp_path / "panel" / "checkpoint", (EMOTIONS, NLI))
     merged = load_file(chosen_by_both / "model.safetensors")
     for name, tensor in merged.items():
         mean = torch.stack([encoder[name] for encoder in encoders]).mean(0)
@@ -204,11 +209,11 @@ def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None
 def test_a_round_that_was_not_kept_is_named_with_those_that_were(tmp_path: Path) -> None:
     for number in (0, 9, 10):
         (tmp_path / "rounds" / str(number)).mkdir(parents=True)
-    assert existing(round_folder(str(tmp_path), 9)).endswith("rounds/9")
+    assert find_round_folder(get_round_folder(str(tmp_path), 9)).endswith("rounds/9")
     with pytest.raises(ModelError, match=r"rounds/11: no such round \(kept rounds: 0, 9, 10\)"):
-        existing(round_folder(str(tmp_path), 11))
+        find_round_folder(get_round_folder(str(tmp_path), 11))
     with pytest.raises(ModelError, match=r"no round was kept.*keep: every"):
-        existing(round_folder(str(tmp_path / "other"), 1))
+        find_round_folder(get_round_folder(str(tmp_path / "other"), 1))
 
 
 def test_an_earlier_attempt_s_rounds_do_not_stay(small: Path, tmp_path: Path) -> None:
@@ -218,8 +223,8 @@ def test_an_earlier_attempt_s_rounds_do_not_stay(small: Path, tmp_path: Path) ->
     )
     train(small, stage, tmp_path)
     rounds = json.loads((tmp_path / "metrics.json").read_text())["training"]["rounds"]
-    assert kept_in(tmp_path) == [one["round"] for one in rounds]
-    last = existing(round_folder(str(tmp_path), "last"))
+    assert list_kept_rounds(tmp_path) == [one["round"] for one in rounds]
+    last = find_round_folder(get_round_folder(str(tmp_path), "last"))
     assert last == str(tmp_path / "rounds" / str(rounds[-1]["round"]))
 
 
@@ -235,18 +240,18 @@ def test_a_finished_training_that_lacks_a_round_is_made_once_more_and_loses_none
         return Job(stage, encoded, base, None, tmp_path, True, 1, "small", "c")
 
     first = train(small, keeping(0, 2), tmp_path)
-    assert kept_in(tmp_path) == [0, 2]
+    assert list_kept_rounds(tmp_path) == [0, 2]
     assert is_there(asking(keeping(2)))
     assert not is_there(asking(keeping(1, 2)))
     assert not is_there(asking(keeping()))
     again = train(small, keeping(1), tmp_path)
-    assert kept_in(tmp_path) == [0, 1, 2]
+    assert list_kept_rounds(tmp_path) == [0, 1, 2]
     for part in ("training", "results", "rows"):
-        assert comparable(first)[part] == comparable(again)[part]
+        assert select_comparable(first)[part] == select_comparable(again)[part]
     assert is_there(asking(keeping()))
     before = (tmp_path / "rounds" / "1" / "model.safetensors").stat().st_mtime_ns
     train(small, small_stage(EMOTIONS, training=TRAINING), tmp_path)  # keeps its best round alone
-    assert kept_in(tmp_path) == [0, 1, 2]
+    assert list_kept_rounds(tmp_path) == [0, 1, 2]
     assert (tmp_path / "rounds" / "1" / "model.safetensors").stat().st_mtime_ns > before
 
 
@@ -268,7 +273,7 @@ def test_an_interrupted_training_starts_over_where_a_round_before_is_asked_for(
     killed(0)
     assert "resumes after round 1" in killed(0)
     assert "missing checkpoints of rounds: 1; the training starts over" in killed(1)
-    assert kept_in(tmp_path) == [0, 1]
+    assert list_kept_rounds(tmp_path) == [0, 1]
 
 
 def _killed_in_round_2(self: Progress, number: int, *rest: object) -> None:

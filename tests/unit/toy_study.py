@@ -11,8 +11,8 @@ from constructed_records import make_provenance
 from finished_stages import finish
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.designs import open_study
-from tasktransfer.results.artefacts import checksums
-from tasktransfer.results.records import parts_of, record_of, write_record
+from tasktransfer.results.artefacts import compute_checksums
+from tasktransfer.results.records import list_parts, record_of, write_record
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.schema import Provenance, Record, TaskResult
 from tasktransfer.results.study import Study
@@ -45,7 +45,7 @@ def finish_node(study: Study, node: Node, *, value: float = 0.25) -> Path:
     folder = Path(study.folder(node))
     folder.mkdir(parents=True, exist_ok=True)
     record = _record(study, node, value)
-    for part in parts_of(record):
+    for part in list_parts(record):
         if isinstance(node, Fit):
             (folder / part).mkdir()
             (folder / part / "weights").write_text(part)
@@ -54,7 +54,7 @@ def finish_node(study: Study, node: Node, *, value: float = 0.25) -> Path:
     if not isinstance(node, Data):
         rows = [Row(0, task, "1", ("a",), ("b",), 0.0, "dialogue 1") for task in _tasks(node)]
         record["rows"] = write_rows(folder, rows, digest=node.digest, dataset=node.data.name)
-    if left := checksums(folder, parts_of(record)):
+    if left := compute_checksums(folder, list_parts(record)):
         record["artefacts"] = left
     (folder / "job.log").write_text("made\n")
     write_record(folder / "metrics.json", record)

@@ -15,7 +15,7 @@ import yaml
 
 from tasktransfer.designs import open_study
 from tasktransfer.results.records import read_record
-from tasktransfer.results.rows import rows_beside
+from tasktransfer.results.rows import read_record_rows
 from tasktransfer.tables.collected import RESOURCES, build_common_columns
 from tasktransfer.tables.store import read_frame
 from toy_design import ABOUT
@@ -89,7 +89,7 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
         assert trained["provenance"]["stand_ins"] == {"a large model": "a toy"}
     for evaluation in plan.evaluations:
         file = Path(opened.record(evaluation))
-        record, rows = read_record(file), rows_beside(file)
+        record, rows = read_record(file), read_record_rows(file)
         assert record["provenance"]["stand_ins"] == {"a large model": "a toy"}
         result = record["results"][evaluation.task]
         assert rows.num_rows == result["instances"] > 0
@@ -160,7 +160,10 @@ def test_a_limit_keeps_each_prediction_with_its_instance(
     opened = open_study("study.yaml")
     for run in opened.plan.runs:
         rows, few = (
-            {row["instance_id"]: row for row in rows_beside(Path(opened.record(node))).to_pylist()}
+            {
+                row["instance_id"]: row
+                for row in read_record_rows(Path(opened.record(node))).to_pylist()
+            }
             for node in run.evaluations
         )
         assert len(few) == STUDY["part"] < len(rows)

@@ -182,9 +182,9 @@ def check_checkpoint(model: ModelConfig, start: str) -> None:
         start: folder or hub name of the checkpoint.
     """
     from tasktransfer.models.check_model import check_model
-    from tasktransfer.results.revisions import hub_revision, is_hub_name
+    from tasktransfer.results.revisions import get_hub_revision, is_hub_name
 
-    revision = hub_revision(model) if is_hub_name(start) else None
+    revision = get_hub_revision(model) if is_hub_name(start) else None
     check_model(model.loaded_as, start, revision, model.max_length, noting(model))
 
 

@@ -147,9 +147,9 @@ def _generate_part(study: Study, dataset: str) -> None:
     """Write a dataset's part of the tiny world if it has a separate folder."""
     from tasktransfer.datasets import DATASETS
     from tasktransfer.datasets.tiny_world import MAKER, generate_part
-    from tasktransfer.results.revisions import is_generated, own_tiny_version
+    from tasktransfer.results.revisions import get_own_tiny_version, is_generated
 
-    if not is_generated(study.config, dataset) or not own_tiny_version(dataset):
+    if not is_generated(study.config, dataset) or not get_own_tiny_version(dataset):
         return
     folder, made_from = Path(study.tiny_part(dataset)), study.config.data.tiny_world
     if MAKER.read_object(folder) is None:

@@ -21,7 +21,7 @@ from tasktransfer.cli.demo_study import WORKFLOW
 from tasktransfer.cli.options import add_command, add_set, flag, number, option
 from tasktransfer.errors import ConfigError, TaskTransferError, escape_line
 from tasktransfer.files.progress import StatusLine, format_clock_time
-from tasktransfer.results.state import last_error
+from tasktransfer.results.state import read_last_error
 
 if TYPE_CHECKING:
     from tasktransfer.designs.design import Design
@@ -244,7 +244,7 @@ class Progress:
             return self.errors[-10:]
         lines = []
         for rule, log in self.failed.values():
-            error = last_error(Path(log)) if log else None
+            error = read_last_error(Path(log)) if log else None
             lines.append(f"{rule}: {error or 'see the log'}" + (f"\n    {log}" if log else ""))
         return lines
 

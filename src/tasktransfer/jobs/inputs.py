@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from tasktransfer.core.nodes import Data, Fit, Start
 from tasktransfer.data.cache import MANIFEST
 from tasktransfer.fits import Classifier, Learner, fitted_on
-from tasktransfer.results.artefacts import checked
-from tasktransfer.results.rounds import checked_round
+from tasktransfer.results.artefacts import check_artefacts
+from tasktransfer.results.rounds import check_round
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
 
@@ -35,7 +35,7 @@ def weights(study: Study, start: Start) -> str:
         RecordError: the checkpoint differs from the one that the stage has recorded.
     """
     assert start.stage is not None
-    return checked_round(study.start(start), start.stage.digest)
+    return check_round(study.start(start), start.stage.digest)
 
 
 def cache(study: Study, data: Data) -> Path:
@@ -47,7 +47,7 @@ def cache(study: Study, data: Data) -> Path:
         RecordError: the manifest differs from the one that the recipe has recorded.
     """
     if data.recipe:
-        checked(Path(study.folder(data)), data.digest, [MANIFEST])
+        check_artefacts(Path(study.folder(data)), data.digest, [MANIFEST])
     return Path(study.cache(data))
 
 
@@ -64,5 +64,5 @@ def classifier(
         DataError: the classifier does not exist, or has other labels.
     """
     folder, name = Path(study.folder(fit)), fitted or task.name
-    checked(folder, fit.digest, [name])
+    check_artefacts(folder, fit.digest, [name])
     return fitted_on(learner, folder / name, task)

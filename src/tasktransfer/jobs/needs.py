@@ -20,13 +20,13 @@ from tasktransfer.core.selectors import MEASUREMENTS
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import (
-    damage_of,
+    find_missing_parts,
+    find_missing_rounds,
+    find_missing_selections,
+    find_node_damage,
     is_finished,
-    lacking_parts,
-    lacking_rounds,
-    lacking_selections,
 )
-from tasktransfer.results.revisions import is_generated, own_tiny_version
+from tasktransfer.results.revisions import get_own_tiny_version, is_generated
 from tasktransfer.results.study import Study
 
 
@@ -35,7 +35,7 @@ def instances(study: Study, dataset: str, cache: str) -> list[str]:
 
     A release has no inputs for Snakemake: `tasktransfer` finds and checks it.
     """
-    generated = is_generated(study.config, dataset) and not own_tiny_version(dataset)
+    generated = is_generated(study.config, dataset) and not get_own_tiny_version(dataset)
     generated = generated or is_tiny_world(study, dataset, cache)
     return _list_if_missing(f"{cache}/manifest.json", [study.tiny_world] if generated else [])
 
@@ -177,13 +177,13 @@ class DamagedRecords:
         record = study.record(node)
         if not os.path.lexists(record):
             return []
-        problem, why = damage_of(study, node), "damaged, computed again"
+        problem, why = find_node_damage(study, node), "damaged, computed again"
         if problem is None:
             why = "computed again"
             if isinstance(node, Stage):
-                problem = lacking_selections(study, node) or lacking_rounds(study, node)
+                problem = find_missing_selections(study, node) or find_missing_rounds(study, node)
             else:
-                problem = lacking_parts(study, node)
+                problem = find_missing_parts(study, node)
         if problem is None:
             return []
         if record not in self._records:

@@ -21,19 +21,19 @@ from tasktransfer.data.recipes import Recipe
 from tasktransfer.files import remove_partial_files
 from tasktransfer.fits import Learner
 from tasktransfer.jobs.needs import computes_with_a_model
-from tasktransfer.results.artefacts import checksums
-from tasktransfer.results.damage import damage, set_aside
-from tasktransfer.results.provenance import plain_host, provenance_of
+from tasktransfer.results.artefacts import compute_checksums
+from tasktransfer.results.damage import find_damage, set_aside
+from tasktransfer.results.provenance import describe_host, describe_provenance
 from tasktransfer.results.records import (
-    identity_of,
-    parts_of,
+    describe_node,
+    list_parts,
+    list_written_parts,
     read_record,
     record_of,
-    what_is_left,
     write_record,
 )
 from tasktransfer.results.rows import Row, write_rows
-from tasktransfer.results.state import RECORD, claim, remember
+from tasktransfer.results.state import RECORD, claim, record_event
 from tasktransfer.results.study import Study
 from tasktransfer.training.device import device_pool, lease
 
@@ -104,9 +104,9 @@ def recorded(
     folder, made = Path(study.folder(node)), Made()
     with ExitStack() as held:
         tell = held.enter_context(claim(folder, _print_message, label=node.label))
-        problem = damage(folder, node.digest, "all")
+        problem = find_damage(folder, node.digest, "all")
         if problem is None and (folder / RECORD).exists():
-            parts = parts_of(read_record(folder / RECORD))
+            parts = list_parts(read_record(folder / RECORD))
             if all((folder / part).exists() for part in parts):
                 _print_message(f"{folder}: finished already, nothing to do")
                 return
@@ -116,14 +116,14 @@ def recorded(
                 f"{problem}; kept as {', '.join(file.name for file in kept)}, computed again"
             )
         remove_partial_files(folder)
-        remember(folder, "started", digest=node.digest)
+        record_event(folder, "started", digest=node.digest)
         if computes_with_a_model(node):
             tell(device=held.enter_context(lease(device_pool())) or "cpu")
         started, began = datetime.now(UTC), time.perf_counter()
         work(folder, made)
         dataset = node.name if isinstance(node, Data) else node.data.name
         # A fit on representations does not record the device that computed them.
-        host = made.host or (None if computes_with_a_model(node) else plain_host())
+        host = made.host or (None if computes_with_a_model(node) else describe_host())
         rows = None
         if made.rows:
             rows = write_rows(folder, made.rows, digest=node.digest, dataset=dataset)
@@ -134,8 +134,10 @@ def recorded(
             results=made.results,
             report=made.report,
             rows=rows,
-            artefacts=checksums(folder, what_is_left(identity_of(node), made.sizes)),
-            provenance=provenance_of(
+            artefacts=compute_checksums(
+                folder, list_written_parts(describe_node(node), made.sizes)
+            ),
+            provenance=describe_provenance(
                 node,
                 study=study.config.study,
                 config_digest=study.config.digest,
@@ -147,7 +149,7 @@ def recorded(
             ),
         )
         write_record(folder / RECORD, record)
-        remember(folder, "finished", digest=node.digest)
+        record_event(folder, "finished", digest=node.digest)
     measured_by_task = {task: result["measures"] for task, result in made.results.items()}
     sentences = [
         f"{task} " + ", ".join(f"{name} {value:.4g}" for name, value in scores.items())

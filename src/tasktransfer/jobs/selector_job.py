@@ -21,7 +21,7 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.fits.asked import Arrays, Asked, input_text
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.needs import model_of
-from tasktransfer.results.artefacts import checked
+from tasktransfer.results.artefacts import check_artefacts
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 
@@ -110,7 +110,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
                 f"which its `reads` ({', '.join(selector.reads)}) do not include; add it to `reads`"
             )
         folder, (_, name) = Path(study.folder(fit)), task_of(node.data.name, on)
-        checked(folder, fit.digest, [name])
+        check_artefacts(folder, fit.digest, [name])
         with np.load(folder / name / ARRAYS, allow_pickle=False) as arrays:
             return {name: np.asarray(arrays[name], np.float64) for name in arrays.files}
 

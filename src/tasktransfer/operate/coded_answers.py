@@ -17,7 +17,7 @@ from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.metrics import tally
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.word_codes import WordCodes, quotes_dialogues
-from tasktransfer.results.rows import answers, rows_of
+from tasktransfer.results.rows import encode_answers, select_task_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.tasks.card import Task
 
@@ -37,7 +37,7 @@ def shareable(file: Path, record: Record, rows: pa.Table) -> pa.Table:
     """
     parts = []
     for name in dict.fromkeys(rows["task"].to_pylist()):
-        task, of_task = _find_task(record["node"]["dataset"], name), rows_of(rows, name)
+        task, of_task = _find_task(record["node"]["dataset"], name), select_task_rows(rows, name)
         if task is None or not quotes_dialogues(task):
             _refuse_text(file, of_task, "gold", task)
         in_codes = coded(of_task, task) if task is not None else None
@@ -111,4 +111,6 @@ def _alike(rows: pa.Table, changed: pa.Table, task: Task) -> bool:
 
 
 def _tally(rows: pa.Table, task: Task, fidelity: Scoring) -> Sums:
-    return tally(task, answers(rows["prediction"]), answers(rows["gold"]), fidelity=fidelity)
+    return tally(
+        task, encode_answers(rows["prediction"]), encode_answers(rows["gold"]), fidelity=fidelity
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from tasktransfer.operate.overview import stages_by_group
 from tasktransfer.operate.overview_text import table
-from tasktransfer.results.costs import PHASES, Cost, cost_in
+from tasktransfer.results.costs import PHASES, Cost, read_cost
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import format_quantity
 
@@ -27,7 +27,7 @@ def costs(study: Study) -> dict[str, Any]:
     for group, stages in stages_by_group(study).items():
         for stage in stages:
             try:
-                cost = cost_in(Path(study.record(stage)))
+                cost = read_cost(Path(study.record(stage)))
             except FileNotFoundError:
                 continue
             if cost is None:

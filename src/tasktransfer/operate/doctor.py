@@ -22,7 +22,7 @@ from tasktransfer.errors import ConfigError, ModelError, StorageError, TaskTrans
 from tasktransfer.files import locks
 from tasktransfer.files.terminal import Colour, apply_colour
 from tasktransfer.operate.forecast.disk import in_words
-from tasktransfer.results.provenance import cpu_name
+from tasktransfer.results.provenance import read_cpu_name
 from tasktransfer.training.device import batch_job, device_pool, lock_folder
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _check_bfloat16(facts: Any) -> Check:
 
 def processor() -> Check:
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    text = f"{cpu_name()}, {mine} of {os.cpu_count()} cores"
+    text = f"{read_cpu_name()}, {mine} of {os.cpu_count()} cores"
     if mine > 1:
         return Check("CPU", "fine", text)
     return Check("CPU", "slow", text, "one training at a time: use a machine with more cores")

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from tasktransfer.core.nodes import SHORT, Evaluation, Node, Stage
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
-from tasktransfer.results.costs import seconds_of
-from tasktransfer.results.finished import state_in
-from tasktransfer.results.places import STAGES, NodeFolder, node_folders
+from tasktransfer.results.costs import compute_seconds
+from tasktransfer.results.finished import read_folder_state
+from tasktransfer.results.places import STAGES, NodeFolder, iterate_node_folders
 from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import NOUNS, read_record
 from tasktransfer.results.schema import Record
@@ -40,7 +40,7 @@ def explain(study: Study, word: str, instance: int = 0) -> Facts:
     else:
         planned = [node for node in nodes if node.digest.startswith(digest)]
     results = Path(study.config.results)
-    of_digest = [p for p in node_folders(results) if p.digest.startswith(digest[:SHORT])]
+    of_digest = [p for p in iterate_node_folders(results) if p.digest.startswith(digest[:SHORT])]
     if len(planned) == 1:
         return facts_of(study, planned[0], instance)
     if not planned and len(of_digest) == 1:
@@ -123,7 +123,7 @@ def _collect_plan_facts(study: Study, node: Node) -> Facts:
 
 def _collect_node_facts(study: Study, node: Node) -> Facts:
     folder = Path(study.folder(node))
-    state, _ = state_in(folder)
+    state, _ = read_folder_state(folder)
     return {**_collect_plan_facts(study, node), "folder": str(folder), "state": state}
 
 
@@ -132,7 +132,7 @@ def _collect_node_facts(study: Study, node: Node) -> Facts:
 
 def _read_folder_facts(node_folder: NodeFolder) -> Facts:
     folder, log = node_folder.folder, log_in(node_folder.folder)
-    state, error = state_in(folder)
+    state, error = read_folder_state(folder)
     facts: Facts = {
         "folder": str(folder),
         "record": str(folder / RECORD),
@@ -175,7 +175,7 @@ def _extract_record_facts(record: Record) -> Facts:
         "stand_ins": made.get("stand_ins", {}),
         "made_by": made.get("made_by"),
         "host": made.get("host"),
-        "seconds": seconds_of(record),
+        "seconds": compute_seconds(record),
     }
 
 

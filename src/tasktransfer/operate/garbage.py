@@ -26,8 +26,8 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.offered import PARAMETERS
 from tasktransfer.results.finished import is_start
-from tasktransfer.results.places import LAYOUT, NodeFolder, node_folders, through_link
-from tasktransfer.results.records import parts_of, read_record
+from tasktransfer.results.places import LAYOUT, NodeFolder, is_through_link, iterate_node_folders
+from tasktransfer.results.records import list_parts, read_record
 from tasktransfer.results.state import (
     CLAIM,
     HISTORY,
@@ -37,8 +37,8 @@ from tasktransfer.results.state import (
     RECORD,
     RESUME,
     ROWS,
-    held_if_free,
     is_in_use,
+    lock_if_free,
 )
 from tasktransfer.results.study import Study
 
@@ -135,7 +135,7 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
     results = _resolve_shared_folder(studies)
     wanted = {node.path: node for study in studies for node in study.plan.nodes}
     remarks = list(_collect_link_remarks(results))
-    there = list(node_folders(results))
+    there = list(iterate_node_folders(results))
     foreign = [p for p in there if p.path not in wanted and is_in_use(p.folder)]
     settled = not any(study.pending_choices for study in studies)
     if foreign:
@@ -215,7 +215,7 @@ def _collect_from_unplanned(
     )
     small = [RECORD, ROWS, OLD_ROWS, LOG, JOB_LOG]
     try:
-        parts = parts_of(read_record(node_folder.folder / RECORD))
+        parts = list_parts(read_record(node_folder.folder / RECORD))
     except RecordError:
         # The node is unfinished: only files with the fixed names of its kind are recognized.
         parts = [name for name in sorted(names) if _ARROW.match(name)]
@@ -281,9 +281,9 @@ def _collect_caches(
 def _cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
     """Yield the folders of caches and the pattern of cache names in them, without links."""
     for below, pattern in _CACHES.items():
-        if not through_link(results, below):
+        if not is_through_link(results, below):
             yield results / below, pattern
-    if not through_link(results, "data/encoded"):
+    if not is_through_link(results, "data/encoded"):
         for name in sorted(_list_names(results / "data/encoded")):
             if _ENCODED_OF.match(name):
                 yield results / "data/encoded" / name, _ENCODED
@@ -335,7 +335,7 @@ def remove(garbage: Garbage) -> Removed:
 def _try_lock_item(item: Item) -> Iterator[bool]:
     path = Path(item.held_by)
     if item.of_node:
-        with held_if_free(path) as held:
+        with lock_if_free(path) as held:
             yield held
         return
     with (path.parent / f".{path.name}.lock").open("a") as stream:

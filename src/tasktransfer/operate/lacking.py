@@ -21,7 +21,7 @@ from tasktransfer.files import json_text, replace_file
 from tasktransfer.operate.forecast.sizes import read_manifest
 from tasktransfer.operate.shortages import find_shortages
 from tasktransfer.results.finished import look
-from tasktransfer.results.revisions import is_generated, missing_checkpoint
+from tasktransfer.results.revisions import find_missing_checkpoint, is_generated
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS
 
@@ -83,7 +83,7 @@ def _find_absent_models(study: Study) -> Iterator[ModelError]:
     needed = stages | asked
     beside = {model.second for model in study.config.models if model.name in needed}
     for model in study.config.models:
-        if model.name in needed | beside and (error := missing_checkpoint(model)) is not None:
+        if model.name in needed | beside and (error := find_missing_checkpoint(model)) is not None:
             yield error
 
 

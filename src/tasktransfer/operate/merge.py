@@ -32,14 +32,27 @@ from tasktransfer.operate.offered import (
     renamed,
 )
 from tasktransfer.operate.rekey import Rekeyed, rekeyed
-from tasktransfer.results.comparing import differences, shared_tasks
-from tasktransfer.results.damage import damage, set_aside
+from tasktransfer.results.comparing import find_shared_tasks, list_differences
+from tasktransfer.results.damage import find_damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
-from tasktransfer.results.places import LAYOUT, NodeFolder, node_folders, through_link
-from tasktransfer.results.records import read_record, what_is_left, without_selection, write_record
+from tasktransfer.results.places import LAYOUT, NodeFolder, is_through_link, iterate_node_folders
+from tasktransfer.results.records import (
+    describe_unrecorded_selections,
+    list_written_parts,
+    read_record,
+    write_record,
+)
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
-from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, RECORD, RESUME, held_if_free, remember
+from tasktransfer.results.state import (
+    HISTORY,
+    JOB_LOG,
+    LOG,
+    RECORD,
+    RESUME,
+    lock_if_free,
+    record_event,
+)
 from tasktransfer.results.study import Study
 
 MergeOutcome = Literal["taken", "completed", "there already", "busy", "conflict", "refused"]
@@ -142,7 +155,9 @@ def _merge_steps(
     taken = [
         name
         for name in tables
-        if (other / name).is_file() and not through_link(other, name) and not (own / name).exists()
+        if (other / name).is_file()
+        and not is_through_link(other, name)
+        and not (own / name).exists()
     ]
     for name in () if dry_run else taken:
         _copy_file(other / name, own / name)
@@ -185,7 +200,7 @@ def _plan_steps(
     """
     wanted = study.plan.by_digest
     steps, unfinished, elsewhere = [], 0, 0
-    for node_folder in node_folders(other):
+    for node_folder in iterate_node_folders(other):
         node = wanted.get(node_folder.digest)
         if older is not None and node_folder.digest in older.taken:
             continue
@@ -246,12 +261,16 @@ def _merge_record(
     if ours is None:
         return _take(step, theirs, "taken", dry_run=dry_run)
     # Local files are always kept; only missing files are added.
-    differing = differences(ours, theirs) or _compare_rows(step, ours, theirs)
+    differing = list_differences(ours, theirs) or _compare_rows(step, ours, theirs)
     if differing:
         more = len(differing) - SHOWN_DIFFERENCES
         return "conflict", [*differing[:SHOWN_DIFFERENCES], *[f"and {more} more"] * (more > 0)]
     if not _find_missing_files(step, theirs):
-        lacks = without_selection(step.node, ours) if isinstance(step.node, Stage) else None
+        lacks = (
+            describe_unrecorded_selections(step.node, ours)
+            if isinstance(step.node, Stage)
+            else None
+        )
         return "there already", [f"here {lacks}, so it is trained again"] if lacks else []
     return _take(step, theirs, "completed", dry_run=dry_run)
 
@@ -275,7 +294,7 @@ def _compare_rows(step: MergeStep, ours: Record, theirs: Record) -> list[str]:
         return []
     try:
         # Older files have no cluster column; only instances and answers are compared.
-        shared = shared_tasks(ours, theirs)
+        shared = find_shared_tasks(ours, theirs)
         here, there = (
             _select_comparable_rows(read_rows(folder / rows["file"], rows), shared)
             for folder, rows in ((step.out, mine), (step.node_folder.folder, other))
@@ -313,12 +332,12 @@ def _find_missing_files(step: MergeStep, theirs: Record) -> list[str]:
     Local files without a record were left by a killed job and do not count.
     """
     rows = [theirs["rows"]["file"]] if theirs["rows"] else []
-    left = what_is_left(theirs["node"], theirs["sizes"])
+    left = list_written_parts(theirs["node"], theirs["sizes"])
     beside = [name for name in left if (step.node_folder.folder / name).exists()]
     lacks = []
     if _ours(step, theirs) is None:
         lacks += [RECORD, *rows, *beside]
-    elif damage(step.out, theirs["node"]["digest"]) is not None:
+    elif find_damage(step.out, theirs["node"]["digest"]) is not None:
         lacks += [*rows, *_list_absent_files(step.out, beside)]
     else:
         lacks += _list_absent_files(step.out, beside)
@@ -348,14 +367,14 @@ def _take(
             return "refused", remarks
     if dry_run:
         return outcome, remarks
-    with held_if_free(step.out) as held:
+    with lock_if_free(step.out) as held:
         if not held:
             return "busy", ["it is being computed here"]
         try:
             remarks += _copy(step, theirs)
         except RecordError as error:
             return "refused", [str(error)]
-        remember(step.out, "merged", source=str(step.node_folder.results), digest=digest)
+        record_event(step.out, "merged", source=str(step.node_folder.results), digest=digest)
     return outcome, remarks
 
 

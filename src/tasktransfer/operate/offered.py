@@ -8,17 +8,17 @@ from pathlib import Path
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files.tensors import read_tensor_shapes
-from tasktransfer.results.artefacts import checked as checked_artefacts
-from tasktransfer.results.damage import Artefacts, damage
-from tasktransfer.results.places import NodeFolder, path_of
+from tasktransfer.results.artefacts import check_artefacts as checked_artefacts
+from tasktransfer.results.damage import Artefacts, find_damage
+from tasktransfer.results.places import NodeFolder, compute_path
 from tasktransfer.results.records import (
-    parts_of,
+    describe_unrecorded_selections,
+    list_parts,
+    list_written_parts,
     read_record,
-    what_is_left,
-    without_selection,
 )
 from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
-from tasktransfer.results.rows import made_by, read_rows
+from tasktransfer.results.rows import read_maker, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 
@@ -39,7 +39,7 @@ def offered(node_folder: NodeFolder, node: Node | None) -> Record:
     file = node_folder.folder / RECORD
     record = read_record(file)
     try:
-        path, _ = path_of(record), parts_of(record)
+        path, _ = compute_path(record), list_parts(record)
     except (KeyError, TypeError, AttributeError) as error:
         raise RecordError(f"{file}: node.identity: does not describe a node ({error!r})") from error
     digest, problem = record["node"]["digest"], None
@@ -49,7 +49,7 @@ def offered(node_folder: NodeFolder, node: Node | None) -> Record:
         problem = f"digest is {digest}, expected {node.digest}"
     elif isinstance(node, Stage):
         untested = [task for task in node.tested if task not in record["results"]]
-        problem = without_selection(node, record)
+        problem = describe_unrecorded_selections(node, record)
         if problem is None and untested:
             tasks = ", ".join(record["results"]) or "no task"
             problem = f"results: {tasks}, expected {', '.join(node.tested)}"
@@ -67,15 +67,15 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
     # A stage's weights are optional: its record is valid without them (parameters_problem).
     content: Artefacts = "none" if node_folder.is_stage else "all"
     digest, rows = record["node"]["digest"], record["rows"]
-    problem = damage(node_folder.folder, digest, content)
+    problem = find_damage(node_folder.folder, digest, content)
     files = [rows["file"]] if rows else []
-    parts = (*files, *what_is_left(record["node"], record["sizes"]))
+    parts = (*files, *list_written_parts(record["node"], record["sizes"]))
     odd = [file for part in parts for file in _list_irregular_paths(node_folder.folder / part)]
     if problem or odd:
         raise RecordError(problem or f"{odd[0]}: not a regular file; give the file itself")
     if rows is not None:
         file = node_folder.folder / rows["file"]
-        maker = made_by(read_rows(file, rows))
+        maker = read_maker(read_rows(file, rows))
         if maker != digest:
             raise RecordError(
                 f"{file}: belongs to node {maker or '?'}, but its record belongs to {digest}"

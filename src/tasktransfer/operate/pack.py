@@ -23,7 +23,7 @@ from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.coded_answers import shareable
 from tasktransfer.operate.offered import check_files, offered
-from tasktransfer.results.places import node_folders
+from tasktransfer.results.places import iterate_node_folders
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
@@ -84,7 +84,7 @@ def pack_results(
     """
     wanted, results = study.plan.by_digest, Path(study.config.results)
     rows, packed = [], dict[str, int]()
-    for node_folder in show_progress([*node_folders(results)], "packing"):
+    for node_folder in show_progress([*iterate_node_folders(results)], "packing"):
         node = wanted.get(node_folder.digest)
         if node is None or not (node_folder.folder / RECORD).is_file():
             continue

@@ -25,9 +25,9 @@ from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.offered import check_files
 from tasktransfer.results.artefacts import Artefact
-from tasktransfer.results.places import NodeFolder, node_folders
-from tasktransfer.results.records import identity_of, read_record, selected_on, write_record
-from tasktransfer.results.rounds import CHECKPOINT, choice_folder
+from tasktransfer.results.places import NodeFolder, iterate_node_folders
+from tasktransfer.results.records import describe_node, list_selections, read_record, write_record
+from tasktransfer.results.rounds import CHECKPOINT, get_choice_folder
 from tasktransfer.results.rows import read_rows, write_table
 from tasktransfer.results.schema import Record, TrainingResult
 from tasktransfer.results.state import RECORD
@@ -83,7 +83,7 @@ def _find_former_records(
     now = study.plan.by_digest
     there = {
         node_folder.digest: node_folder
-        for node_folder in node_folders(other)
+        for node_folder in iterate_node_folders(other)
         if node_folder.digest not in now
     }
     if not there:
@@ -123,7 +123,7 @@ def _write(node: Node, halves: Sequence[Half], folder: Path) -> None:
         _refuse_unequal(node, halves)
     out, first = folder / node.path, halves[0]
     out.mkdir(parents=True, exist_ok=True)
-    record = cast(dict[str, Any], {**first.record, "node": identity_of(node)})
+    record = cast(dict[str, Any], {**first.record, "node": describe_node(node)})
     record["results"] = _merge_mappings(half.record["results"] for half in halves)
     record["sizes"] = _find_largest_sizes(halves)
     if "training" in first.record:
@@ -152,7 +152,7 @@ def _write(node: Node, halves: Sequence[Half], folder: Path) -> None:
 def _refuse_unequal(stage: Stage, halves: Sequence[Half]) -> None:
     """Raise RecordError unless the former trainings have equal losses and complete selections."""
     for half in halves:
-        if selected_on(half.record) != [half.select_on]:
+        if list_selections(half.record) != [half.select_on]:
             raise RecordError(f"{half.node_folder.path}: its round was selected on other tasks")
     lacks = {entry.tasks for entry in stage.selections} - {half.select_on for half in halves}
     if lacks:
@@ -223,7 +223,7 @@ def _copy_weights(node: Node, halves: Sequence[Half], out: Path) -> Mapping[str,
         if not source.is_dir():
             return {}
         own = next(entry for entry in node.selections if entry.tasks == half.select_on)
-        chosen = choice_folder(Path(CHECKPOINT), node.told_apart(own))
+        chosen = get_choice_folder(Path(CHECKPOINT), node.told_apart(own))
         shutil.copytree(source, out / chosen, symlinks=True, dirs_exist_ok=True)
         for name, entry in recorded.items():
             if name.startswith(f"{CHECKPOINT}/"):

@@ -37,9 +37,9 @@ from tasktransfer.results.state import (
     JOB_LOG,
     LOG,
     Unfinished,
-    history,
-    last_error,
-    unfinished,
+    read_history,
+    read_last_error,
+    read_unfinished_state,
 )
 from tasktransfer.results.study import Study
 
@@ -179,7 +179,7 @@ def _list_begun_nodes(study: Study, there: OnDisk) -> list[Begun]:
     for node in show_progress(study.plan.nodes, "looking at nodes"):
         if there.names.get(node.digest) and node.digest not in there.finished:
             folder = Path(study.folder(node))
-            begun.append(Begun(node, unfinished(folder), history(folder)))
+            begun.append(Begun(node, read_unfinished_state(folder), read_history(folder)))
     return begun
 
 
@@ -210,7 +210,7 @@ def unfinished_inputs(study: Study) -> list[dict[str, Any]]:
     for label, folder, whole, log in _iterate_inputs(study):
         if whole.exists() or not log.exists():
             continue
-        error = last_error(log)
+        error = read_last_error(log)
         held = locks.is_held(folder.parent / f".{folder.name}.lock")
         state = "running" if held else "failed" if error else "interrupted"
         error = error if state == "failed" else None

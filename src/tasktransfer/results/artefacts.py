@@ -1,9 +1,9 @@
 """Checksums of the files that other nodes read: kept weights, fits, derived tables.
 
 A node's record names every such file with its size and SHA-256. A reader first checks the whole
-file (``checked``, ``rounds.checked_round``). Code that only asks whether the node is finished
-compares sizes, and checks the content of files that are newer than the record (``problem``). Old
-records have no checksums, so their files are read unchecked.
+file (``check_artefacts``, ``rounds.check_round``). Code that only asks whether the node is finished
+compares sizes, and checks the content of files that are newer than the record (``find_problem``).
+Old records have no checksums, so their files are read unchecked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Artefact(TypedDict):
 Artefacts = Mapping[str, Artefact]
 
 
-def checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
+def compute_checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
     """Return size and SHA-256 of the files in some parts of a node's folder, for its record.
 
     A part is a file or a folder. Keys are paths below the node's folder. Missing parts and hidden
@@ -47,7 +47,7 @@ def checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
     }
 
 
-def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str | None:
+def find_problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str | None:
     """Return how the files in a node's folder differ from its record, or None if they agree.
 
     A folder without any of its files is not a difference: weights, fits and derived data may be
@@ -75,7 +75,7 @@ def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str |
     return None
 
 
-def checked(folder: Path, digest: str, parts: Iterable[str]) -> None:
+def check_artefacts(folder: Path, digest: str, parts: Iterable[str]) -> None:
     """Check that all files in some parts of a node's folder are those that its record names.
 
     Args:
@@ -102,7 +102,7 @@ def checked(folder: Path, digest: str, parts: Iterable[str]) -> None:
         for name, artefact in in_record[1].items()
         if any(name == part or name.startswith(f"{part}/") for part in wanted)
     }
-    found = problem(folder, of_parts, every=True)
+    found = find_problem(folder, of_parts, every=True)
     if found is None:
         more = sorted({n for part in wanted for n in _list_files(folder, part)} - of_parts.keys())
         found = f"{folder / more[0]}: the record of its node does not name it" if more else None
@@ -127,7 +127,7 @@ def _read_modification_time(record: Path) -> int:
 def _read_digest_and_artefacts(file: Path) -> tuple[str, dict[str, Any] | None] | None:
     """Return a record's digest and artefacts, also from schema 2, or None if there is no record.
 
-    ``damage`` checks whether the record itself is valid.
+    ``find_damage`` checks whether the record itself is valid.
     """
     try:
         record = json_text.read(file)

@@ -28,17 +28,17 @@ from tasktransfer.data.prepared import says_synthetic
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
-from tasktransfer.results.finished import examined, keep_checks
+from tasktransfer.results.finished import inspect_node, keep_checks
 from tasktransfer.results.misplaced import find_misplaced
-from tasktransfer.results.mixtures import Comparison, facts_of
+from tasktransfer.results.mixtures import Comparison, iterate_facts
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import NOUNS, PLURALS, without_selection
+from tasktransfer.results.records import NOUNS, PLURALS, describe_unrecorded_selections
 from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, log_in
 from tasktransfer.results.study import Study
 from tasktransfer.results.tallies import Checks, check_predictions
-from tasktransfer.results.test_sets import deviating_test_sets
+from tasktransfer.results.test_sets import find_deviating_test_sets
 from tasktransfer.tasks.card import SPLITS
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ class _Reading:
     def read(self, node: Node) -> None:
         """Read and check a node's record and rows."""
         self.nodes[node.digest] = node
-        state, error, record = examined(self.study, node)
+        state, error, record = inspect_node(self.study, node)
         self.states[node.digest] = state, error
         if record is None:
             if state == DAMAGED:
@@ -316,7 +316,7 @@ class _Reading:
             if isinstance(stage := self.nodes[digest], Stage)
             for task, found in test_sets.items()
         ]
-        for digest, wrong in deviating_test_sets(tested).items():
+        for digest, wrong in find_deviating_test_sets(tested).items():
             node = self.nodes[digest]
             self._exclude_node(node, f"{self.study.record(node)}: {wrong}")
 
@@ -328,7 +328,7 @@ class _Reading:
         """
         for digest, record in self.records.items():
             node = self.nodes[digest]
-            self._comparison.add(dict(facts_of(node, record)), self.study.record(node))
+            self._comparison.add(dict(iterate_facts(node, record)), self.study.record(node))
 
 
 def _find_holes(reading: _Reading, run: Run) -> Iterator[Missing]:
@@ -356,7 +356,7 @@ def _find_training_holes(study: Study, run: Run, stage: Stage, record: Record) -
     Either the best round was not requested when the model was trained, or a test result is missing.
     """
     remedy = _describe_remedy(study, stage)
-    if lacks := without_selection(stage, record):
+    if lacks := describe_unrecorded_selections(stage, record):
         yield Missing(run, stage, stage, WAITING, lacks, None, remedy)
     elif untested := [task for task in stage.tested if task not in record["results"]]:
         error = f"{study.record(stage)}: has no test result for {', '.join(untested)}"

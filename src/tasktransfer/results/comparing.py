@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tasktransfer.results.contradictions import is_stage
-from tasktransfer.results.records import comparable, selected_on
+from tasktransfer.results.records import list_selections, select_comparable
 from tasktransfer.results.schema import Record
 
 
-def differences(ours: Record, theirs: Record) -> list[str]:
+def list_differences(ours: Record, theirs: Record) -> list[str]:
     """List the differences between two records of one node as ``key: ours, theirs``.
 
     Provenance and times are ignored. So is the digest of the rows file, because equal rows may be
     packed differently. If the two trainings have different selections, only the shared part is
     compared.
     """
-    shared = shared_tasks(ours, theirs)
+    shared = find_shared_tasks(ours, theirs)
     mine, other = (
         _flatten_value(_select_comparable_parts(record, shared)) for record in (ours, theirs)
     )
@@ -30,20 +30,20 @@ def differences(ours: Record, theirs: Record) -> list[str]:
     ]
 
 
-def shared_tasks(ours: Record, theirs: Record) -> set[str] | None:
+def find_shared_tasks(ours: Record, theirs: Record) -> set[str] | None:
     """Return the tasks that alone select a round in both records.
 
     None if both records have the same selections, so that they can be compared completely.
     """
     if not (is_stage(ours) and is_stage(theirs)):
         return None
-    here, there = {*selected_on(ours)}, {*selected_on(theirs)}
+    here, there = {*list_selections(ours)}, {*list_selections(theirs)}
     return None if here == there else {tasks[0] for tasks in here & there if len(tasks) == 1}
 
 
 def _select_comparable_parts(record: Record, shared: set[str] | None) -> dict[str, Any]:
     # Equal classifiers and tables may be packed differently, like rows.
-    kept = comparable(record)
+    kept = select_comparable(record)
     if "training" in kept:
         # Evaluating the untrained model (round 0) is optional and not part of the training.
         rounds = [entry for entry in kept["training"]["rounds"] if entry["round"] > 0]

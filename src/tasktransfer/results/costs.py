@@ -31,7 +31,7 @@ class Cost:
     device: str
 
 
-def cost_in(record: Path) -> Cost | None:
+def read_cost(record: Path) -> Cost | None:
     """Return the cost of a training, or None if the record does not contain it.
 
     The record is not validated: the checks in ``records`` would be too slow for a study with
@@ -65,7 +65,7 @@ def cost_in(record: Path) -> Cost | None:
         return None
 
 
-def seconds_of(record: Record) -> float:
+def compute_seconds(record: Record) -> float:
     """Return a node's wall time: its recorded total, or else the sum of its phases.
 
     The total includes the time between phases.
@@ -74,12 +74,12 @@ def seconds_of(record: Record) -> float:
     return float(seconds["total"] if "total" in seconds else sum(seconds.values()))
 
 
-def hours_of(record: Record) -> float:
+def compute_hours(record: Record) -> float:
     """Return a node's wall time in hours."""
-    return seconds_of(record) / 3600
+    return compute_seconds(record) / 3600
 
 
-def hardware_of(record: Record) -> str:
+def describe_hardware(record: Record) -> str:
     """Return a readable name of the hardware that computed a node."""
     host = record["provenance"]["host"]
     return host["gpu"] or f"{host['threads']} thread of {host['cpu']}"

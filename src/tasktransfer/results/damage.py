@@ -26,7 +26,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.regular import read_regular
 from tasktransfer.results import artefacts
-from tasktransfer.results.records import parse_record, read_record, selected_on
+from tasktransfer.results.records import list_selections, parse_record, read_record
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import OLD_ROWS, RECORD, ROWS
 
@@ -56,7 +56,7 @@ Artefacts = Literal["none", "young", "all"]
 """Artefacts whose content is compared: none (nor sizes), those newer than their record, or all."""
 
 
-def damage(folder: Path, digest: str, content: Artefacts = "young") -> str | None:
+def find_damage(folder: Path, digest: str, content: Artefacts = "young") -> str | None:
     """Return the problem with a node's record, rows or artefacts.
 
     None if they are valid, or if there is no record.
@@ -69,13 +69,13 @@ def damage(folder: Path, digest: str, content: Artefacts = "young") -> str | Non
     Raises:
         RecordError: a file exists but cannot be read, so its state cannot be determined.
     """
-    return examined(folder, digest, content)[0]
+    return inspect_record(folder, digest, content)[0]
 
 
-def examined(
+def inspect_record(
     folder: Path, digest: str, content: Artefacts = "young"
 ) -> tuple[str | None, Record | None]:
-    """Return ``damage`` and the record that was read for it, if there is one."""
+    """Return ``find_damage`` and the record that was read for it, if there is one."""
     file = folder / RECORD
     if not os.path.lexists(file):
         return None, None
@@ -109,7 +109,7 @@ def _find_folder_contradiction(
 def _find_artefact_problem(folder: Path, record: Record, content: Artefacts) -> str | None:
     if content == "none":
         return None
-    return artefacts.problem(folder, record.get("artefacts", {}), every=content == "all")
+    return artefacts.find_problem(folder, record.get("artefacts", {}), every=content == "all")
 
 
 def _find_rows_problem(file: Path, named: Mapping[str, Any]) -> str | None:
@@ -176,14 +176,14 @@ class Checked:
         self._new: dict[str, Right] = {}
 
     def damage(self, node: Node, folder: str) -> str | None:
-        """Return ``damage`` for a node's folder."""
+        """Return ``find_damage`` for a node's folder."""
         return self.examined(node, folder)[0]
 
     def examined(self, node: Node, folder: str) -> tuple[str | None, Record | None]:
-        """Return ``damage``, and the record unless the cache made reading it unnecessary."""
+        """Return ``find_damage``, and the record unless the cache made reading it unnecessary."""
         if not isinstance(node, Stage | Evaluation):
             # Fits and derived data are few, and have more files than a signature covers.
-            return examined(Path(folder), node.digest)
+            return inspect_record(Path(folder), node.digest)
         path = node.path
         before = self._right.get(path)
         if before is not None and _read_signature(folder, before["files"]) == before["files"]:
@@ -192,7 +192,7 @@ class Checked:
         signature = _read_signature(folder, _list_recorded_names(folder))
         # If a valid file was replaced, its mtime cannot be trusted, so all content is compared.
         content: Artefacts = "young" if before is None else "all"
-        problem, record = examined(Path(folder), node.digest, content)
+        problem, record = inspect_record(Path(folder), node.digest, content)
         if problem is None and signature is not None:
             right: Right = {"files": signature, "selections": _read_selections(folder, node)}
             self._right[path] = self._new[path] = right
@@ -222,7 +222,7 @@ class Checked:
 
 
 @cache
-def checked(results: str, here: str) -> Checked:
+def get_cache(results: str, here: str) -> Checked:
     """Return the cache of a results folder, one per process and working directory (``here``)."""
     return Checked(Path(here, results))
 
@@ -247,7 +247,7 @@ def _read_signature(folder: str, names: Iterable[str]) -> Signature | None:
 def _read_selections(folder: str, node: Node) -> list[list[str]]:
     if not isinstance(node, Stage):
         return []
-    return [list(tasks) for tasks in selected_on(read_record(Path(folder, RECORD)))]
+    return [list(tasks) for tasks in list_selections(read_record(Path(folder, RECORD)))]
 
 
 def _list_recorded_names(folder: str) -> list[str]:

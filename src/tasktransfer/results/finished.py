@@ -16,11 +16,11 @@ from tasktransfer.core.ancestors import list_starts
 from tasktransfer.core.nodes import SHORT, Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files.progress import show_progress
-from tasktransfer.results.damage import Checked, checked, damage
-from tasktransfer.results.records import not_chosen, parts_of, read_record
-from tasktransfer.results.rounds import LAST, ROUNDS, last_of, round_folder
+from tasktransfer.results.damage import Checked, find_damage, get_cache
+from tasktransfer.results.records import describe_missing_selections, list_parts, read_record
+from tasktransfer.results.rounds import LAST, ROUNDS, get_round_folder, read_last_round
 from tasktransfer.results.schema import Record
-from tasktransfer.results.state import DAMAGED, DONE, RECORD, unfinished
+from tasktransfer.results.state import DAMAGED, DONE, RECORD, read_unfinished_state
 from tasktransfer.results.study import Study
 
 
@@ -52,11 +52,11 @@ def look(study: Study) -> OnDisk:
         RecordError: a record or its predictions cannot be read.
     """
     nodes = show_progress(study.plan.nodes, "listing folders")
-    listed = ((node.digest, names_in(study.folder(node))) for node in nodes)
+    listed = ((node.digest, list_names(study.folder(node))) for node in nodes)
     names = {digest: content for digest, content in listed if content is not None}
     recorded = [node for node in study.plan.nodes if RECORD in names.get(node.digest, ())]
     checked = show_progress(recorded, "checking records")
-    damaged = {n.digest: problem for n in checked if (problem := damage_of(study, n))}
+    damaged = {n.digest: problem for n in checked if (problem := find_node_damage(study, n))}
     finished = frozenset(node.digest for node in recorded if is_finished(study, node))
     keep_checks(study)
     again = {node.digest for node in recorded} - finished - damaged.keys()
@@ -68,25 +68,25 @@ def is_finished(study: Study, node: Node) -> bool:
     if not is_whole(study, node):
         return False
     if not isinstance(node, Stage):
-        return lacking_parts(study, node) is None
-    if lacking_selections(study, node):
+        return find_missing_parts(study, node) is None
+    if find_missing_selections(study, node):
         return False
     if not node.keeps_rounds and not node.also_selected:  # nothing starts from another round
         return os.path.lexists(study.checkpoint(node)) or not is_start(study, node)
     return not _list_missing_folders(study, node)
 
 
-def lacking_selections(study: Study, stage: Stage) -> str | None:
+def find_missing_selections(study: Study, stage: Stage) -> str | None:
     """Describe the selections of a valid stage that its training did not make; None if none.
 
     Raises as ``look``.
     """
     made = _open_check_cache(study).selections(stage, study.folder(stage))
-    lacks = not_chosen(stage, made)
+    lacks = describe_missing_selections(stage, made)
     return f"{study.record(stage)}: {lacks}" if lacks else None
 
 
-def lacking_rounds(study: Study, stage: Stage) -> str | None:
+def find_missing_rounds(study: Study, stage: Stage) -> str | None:
     """Describe the missing rounds of a valid stage that unfinished nodes start from; None if none.
 
     Raises as ``look``.
@@ -99,7 +99,7 @@ def lacking_rounds(study: Study, stage: Stage) -> str | None:
     return f"{study.folder(stage)}/{ROUNDS}: rounds needed but not kept: {', '.join(gone)}"
 
 
-def lacking_parts(study: Study, node: Node) -> str | None:
+def find_missing_parts(study: Study, node: Node) -> str | None:
     """Describe the missing files of a valid fit or of derived data that unfinished nodes use.
 
     These are classifiers or instances. None if nothing is missing. Raises as ``look``.
@@ -107,7 +107,9 @@ def lacking_parts(study: Study, node: Node) -> str | None:
     if isinstance(node, Evaluation):  # only collect reads evaluations
         return None
     folder = Path(study.folder(node))
-    gone = [part for part in parts_of(read_record(folder / RECORD)) if not (folder / part).exists()]
+    gone = [
+        part for part in list_parts(read_record(folder / RECORD)) if not (folder / part).exists()
+    ]
     if not gone or not is_start(study, node):
         return None
     return f"{folder}: missing, but other nodes read it: {', '.join(gone)}"
@@ -125,8 +127,10 @@ def _list_missing_folders(study: Study, stage: Stage) -> list[str]:
         and not is_finished(study, user)
     ]
     places = {
-        round_folder(
-            folder, last_of(Path(folder)) if start.at == LAST else start.at, start.selected_on
+        get_round_folder(
+            folder,
+            read_last_round(Path(folder)) if start.at == LAST else start.at,
+            start.selected_on,
         )
         for start in starts
     }
@@ -135,7 +139,7 @@ def _list_missing_folders(study: Study, stage: Stage) -> list[str]:
 
 def is_whole(study: Study, node: Node) -> bool:
     """Return whether a node has a valid record. Raises as ``look``."""
-    return os.path.lexists(study.record(node)) and damage_of(study, node) is None
+    return os.path.lexists(study.record(node)) and find_node_damage(study, node) is None
 
 
 def is_start(study: Study, node: Node) -> bool:
@@ -143,19 +147,19 @@ def is_start(study: Study, node: Node) -> bool:
     return not all(is_finished(study, user) for user in study.users(node))
 
 
-def state_of(study: Study, node: Node) -> tuple[str, str | None]:
-    """Return a node's state (done, damaged, or as ``state.unfinished``) and its error.
+def read_state(study: Study, node: Node) -> tuple[str, str | None]:
+    """Return a node's state (done, damaged, or as ``state.read_unfinished_state``) and its error.
 
     Raises as ``look``.
     """
-    return _read_state(Path(study.folder(node)), lambda: damage_of(study, node))
+    return _read_state(Path(study.folder(node)), lambda: find_node_damage(study, node))
 
 
-def examined(study: Study, node: Node) -> tuple[str, str | None, Record | None]:
-    """Return ``state_of`` and the record of a node that is done; unreadable means damaged."""
+def inspect_node(study: Study, node: Node) -> tuple[str, str | None, Record | None]:
+    """Return ``read_state`` and the record of a node that is done; unreadable means damaged."""
     file = Path(study.record(node))
     if not os.path.lexists(file):
-        seen = unfinished(file.parent)
+        seen = read_unfinished_state(file.parent)
         return seen.state, seen.error, None
     try:
         problem, record = _open_check_cache(study).examined(node, study.folder(node))
@@ -166,7 +170,7 @@ def examined(study: Study, node: Node) -> tuple[str, str | None, Record | None]:
     return DAMAGED, " ".join(problem.split()), None
 
 
-def state_in(folder: Path) -> tuple[str, str | None]:
+def read_folder_state(folder: Path) -> tuple[str, str | None]:
     """Return state and error of the node that belongs in a folder, by the folder's name alone.
 
     An unreadable record counts as damaged.
@@ -174,7 +178,7 @@ def state_in(folder: Path) -> tuple[str, str | None]:
 
     def problem() -> str | None:
         try:
-            return damage(folder, folder.name[-SHORT:])
+            return find_damage(folder, folder.name[-SHORT:])
         except RecordError as error:
             return str(error)
 
@@ -183,16 +187,16 @@ def state_in(folder: Path) -> tuple[str, str | None]:
 
 def _read_state(folder: Path, damage: Callable[[], str | None]) -> tuple[str, str | None]:
     if not os.path.lexists(folder / RECORD):
-        seen = unfinished(folder)
+        seen = read_unfinished_state(folder)
         return seen.state, seen.error
     problem = damage()
     return (DAMAGED, problem) if problem else (DONE, None)
 
 
-def damage_of(study: Study, node: Node) -> str | None:
+def find_node_damage(study: Study, node: Node) -> str | None:
     """Return the problem with a node's record or with the files that it names.
 
-    Large files are judged by sizes and times (``damage``). None if there is no problem, or no
+    Large files are judged by sizes and times (``find_damage``). None if there is no problem, or no
     record.
 
     Raises:
@@ -206,7 +210,7 @@ def keep_checks(study: Study) -> None:
     _open_check_cache(study).save()
 
 
-def names_in(folder: str | Path) -> frozenset[str] | None:
+def list_names(folder: str | Path) -> frozenset[str] | None:
     """Return the file names in a node's folder, or None if there is no folder."""
     try:
         return frozenset(entry.name for entry in os.scandir(folder))
@@ -215,4 +219,4 @@ def names_in(folder: str | Path) -> frozenset[str] | None:
 
 
 def _open_check_cache(study: Study) -> Checked:
-    return checked(study.config.results, str(Path.cwd()))
+    return get_cache(study.config.results, str(Path.cwd()))

@@ -23,7 +23,7 @@ def find_misplaced(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[st
     by_digits = {digest[:SHORT]: node for digest, node in nodes.items()}
     places = {study.record(node) for node in nodes.values()}
     for root in sorted({node.path.split("/", 1)[0] for node in nodes.values()}):
-        for path in records_under(results / root):
+        for path in list_records(results / root):
             address = _ADDRESS.fullmatch(path.parent.name)
             if str(path) in places or (address and address[1] not in by_digits):
                 continue
@@ -34,7 +34,7 @@ def find_misplaced(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[st
                 yield path.relative_to(results).as_posix(), error
 
 
-def records_under(folder: Path) -> list[Path]:
+def list_records(folder: Path) -> list[Path]:
     """List all paths below a folder with a record's name, sorted, including folders and links."""
     return sorted(
         Path(path, RECORD)

@@ -13,9 +13,9 @@ from typing import Any
 
 from tasktransfer.core.nodes import SHORT, Data, Evaluation, Fit, Node, Outcome, Stage
 from tasktransfer.errors import RecordError
-from tasktransfer.results.records import selected_on
+from tasktransfer.results.records import list_selections
 from tasktransfer.results.schema import Record
-from tasktransfer.results.tallies import fidelity_of
+from tasktransfer.results.tallies import get_fidelity
 
 _REMEDY = "keep them in separate results folders, or collect with the plan of one study"
 PRECISION = "provenance.host.precision"
@@ -47,14 +47,14 @@ class Comparison:
             if first == value:
                 continue
             what, *of = aspect
-            for name, left, right in differences(first, value, what):
+            for name, left, right in iterate_differences(first, value, what):
                 raise RecordError(
                     f"records that cannot be compared: {' of '.join([name, *of])} is {left!r} in "
                     f"{where} and {right!r} in {path}; {_REMEDIES.get(what, _REMEDY)}"
                 )
 
 
-def facts_of_data(record: Record) -> Iterator[tuple[Aspect, Any]]:
+def iterate_data_facts(record: Record) -> Iterator[tuple[Aspect, Any]]:
     """Yield the properties that must be equal in all records of a dataset."""
     dataset = record["node"]["dataset"]
     yield ("synthetic", dataset), record["synthetic"]
@@ -62,9 +62,9 @@ def facts_of_data(record: Record) -> Iterator[tuple[Aspect, Any]]:
     yield ("few_sample", dataset), record["few_sample"]
 
 
-def facts_of(node: Node, record: Record) -> Iterator[tuple[Aspect, Any]]:
+def iterate_facts(node: Node, record: Record) -> Iterator[tuple[Aspect, Any]]:
     """Yield the properties of a node's record that must be equal in all comparable records."""
-    yield from facts_of_data(record)
+    yield from iterate_data_facts(record)
     if isinstance(node, Stage):
         yield from _iterate_training_facts(node, record)
     host = record["provenance"].get("host")
@@ -81,8 +81,8 @@ def _iterate_training_facts(stage: Stage, record: Record) -> Iterator[tuple[Aspe
     identity: dict[str, Any] = record["node"]["identity"]
     model = stage.model
     yield ("weights", model.name), identity["model"]["weights"]
-    yield ("scoring", f"{stage.dataset} {model.name}"), fidelity_of(identity)
-    tasks = "+".join(sorted({*stage.train_tasks, *chain(*selected_on(record))}))
+    yield ("scoring", f"{stage.dataset} {model.name}"), get_fidelity(identity)
+    tasks = "+".join(sorted({*stage.train_tasks, *chain(*list_selections(record))}))
     of_tasks = f"{stage.dataset} {tasks}, {model.family}"
     yield ("provenance.recipe", of_tasks), record["provenance"]["recipe"]
     limits = [f"{key} {limit}" for key, limit in record["provenance"].get("cuts", {}).items()]
@@ -101,11 +101,11 @@ def _list_model_names(node: Stage | Fit | Evaluation) -> tuple[str, ...]:
     return node.model_names if isinstance(node, Evaluation) else ()
 
 
-def differences(left: Any, right: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
+def iterate_differences(left: Any, right: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
     """Yield (dotted name, left, right) for every leaf in which two JSON values differ."""
     if isinstance(left, dict) and isinstance(right, dict) and _is_reported_per_key(name):
         for key in _list_keys(left, right):
-            yield from differences(left.get(key), right.get(key), f"{name}.{key}")
+            yield from iterate_differences(left.get(key), right.get(key), f"{name}.{key}")
     elif left != right:
         yield name, left, right
 

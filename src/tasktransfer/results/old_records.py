@@ -23,7 +23,7 @@ OLD = (2, 3)
 """Old schemas that can be read in addition to the current one."""
 
 
-def upgraded(old: dict[str, Any]) -> dict[str, Any]:
+def upgrade_record(old: dict[str, Any]) -> dict[str, Any]:
     """Convert a record of an old schema to schema 4 without changing ``old``.
 
     Raises:

@@ -46,13 +46,13 @@ class NodeFolder:
         return self.path.startswith(f"{STAGES}/")
 
 
-def node_folders(results: Path) -> Iterator[NodeFolder]:
+def iterate_node_folders(results: Path) -> Iterator[NodeFolder]:
     """Yield every node's folder in a results folder, sorted by name.
 
     Links are not followed, and folders that do not fit the layout are ignored.
     """
     for room, (levels, name) in LAYOUT.items():
-        folders = [] if through_link(results, room) else [results / room]
+        folders = [] if is_through_link(results, room) else [results / room]
         for _ in range(levels + 1):
             folders = [inner for folder in folders for inner in _list_folders(folder)]
         for folder in folders:
@@ -60,7 +60,7 @@ def node_folders(results: Path) -> Iterator[NodeFolder]:
                 yield NodeFolder(results, folder.relative_to(results).as_posix(), match[1])
 
 
-def through_link(results: Path, below: str) -> bool:
+def is_through_link(results: Path, below: str) -> bool:
     """Return whether a path below a results folder is a link or is inside one."""
     inner = Path(below)
     return any((results / part).is_symlink() for part in (inner, *inner.parents[:-1]))
@@ -74,7 +74,7 @@ def _list_folders(folder: Path) -> list[Path]:
     return sorted(entries)
 
 
-def path_of(record: Any) -> str:
+def compute_path(record: Any) -> str:
     """Return the path where a record belongs, computed from its content."""
     node = record["node"]
     short, identity, dataset = node["digest"][:SHORT], node["identity"], node["dataset"]

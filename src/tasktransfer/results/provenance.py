@@ -23,7 +23,7 @@ from tasktransfer.results.schema import Cost, Host, Provenance
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "pyarrow", "datasets")
 
 
-def provenance_of(
+def describe_provenance(
     node: Node,
     *,
     study: str,
@@ -49,12 +49,12 @@ def provenance_of(
         stand_ins: unavailable input → its substitute.
         training: cost of a training.
     """
-    revision, dirty = commit()
+    revision, dirty = read_commit()
     cuts = collect_limits(node.identity)
     made: dict[str, Any] = {
         "tasktransfer": __version__,
         "recipe": node.recipe if isinstance(node, Stage) else LIBRARY_VERSION,
-        "versions": versions(),
+        "versions": list_versions(),
         "commit": revision,
         "dirty": dirty,
         "config_digest": config_digest,
@@ -71,7 +71,7 @@ def provenance_of(
     return cast(Provenance, made)
 
 
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that can affect the numbers."""
     installed = {"python": platform.python_version()}
     for package in PACKAGES:
@@ -82,7 +82,7 @@ def versions() -> dict[str, str]:
     return installed
 
 
-def commit() -> tuple[str | None, bool | None]:
+def read_commit() -> tuple[str | None, bool | None]:
     """Return the commit of the package's own checkout, and whether it has uncommitted changes.
 
     Both are None if the package is installed elsewhere, even within another project's checkout.
@@ -106,11 +106,11 @@ def _run_git(folder: Path, *arguments: str) -> str | None:
         return None
 
 
-def plain_host(threads: int = 1) -> Host:
+def describe_host(threads: int = 1) -> Host:
     """Describe this machine for nodes without a model, computed in float64 on the CPU."""
     return {
         "platform": platform.platform(),
-        "cpu": cpu_name(),
+        "cpu": read_cpu_name(),
         "cores": os.cpu_count() or 1,
         "gpu": None,
         "device": "cpu",
@@ -120,7 +120,7 @@ def plain_host(threads: int = 1) -> Host:
 
 
 @cache
-def cpu_name() -> str:
+def read_cpu_name() -> str:
     """Return the CPU's model name, or else its architecture."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -131,7 +131,7 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def peak_memory_mb() -> float:
+def read_peak_memory_mb() -> float:
     """Return the peak resident memory of this process in MiB."""
     try:
         # On Linux, getrusage inherits the parent's peak through exec; VmHWM does not.

@@ -18,7 +18,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.results.artefacts import Artefact
 from tasktransfer.results.contradictions import find_contradictions
-from tasktransfer.results.old_records import OLD, upgraded
+from tasktransfer.results.old_records import OLD, upgrade_record
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.schema import (
     SCHEMA_VERSION,
@@ -77,7 +77,7 @@ def record_of(
     data = node if isinstance(node, Data) else node.data
     record: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
-        "node": identity_of(node),
+        "node": describe_node(node),
         "synthetic": synthetic,
         "data_revision": data.revision,
         "few_sample": bool(data.settings.get("few_sample", False)),
@@ -92,7 +92,7 @@ def record_of(
     return cast(Record, record)
 
 
-def identity_of(node: Node) -> Any:
+def describe_node(node: Node) -> Any:
     """Return a record's description of its node."""
     identity: dict[str, Any] = {
         "kind": NOUNS[type(node)],
@@ -128,7 +128,7 @@ class Chosen(NamedTuple):
     dev: Mapping[str, Mapping[str, float]]
 
 
-def chosen_round(record: Record, select_on: Sequence[str]) -> Chosen:
+def get_selected_round(record: Record, select_on: Sequence[str]) -> Chosen:
     """Return the round that was selected on the dev splits of these tasks.
 
     Raises:
@@ -142,22 +142,22 @@ def chosen_round(record: Record, select_on: Sequence[str]) -> Chosen:
             return Chosen(best["round"], selection["dev_score"], dev)
     raise RecordError(
         f"{record['node']['label']}: the best round was selected on "
-        f"{', '.join('+'.join(tasks) for tasks in selected_on(record))}, not on "
+        f"{', '.join('+'.join(tasks) for tasks in list_selections(record))}, not on "
         f"{'+'.join(select_on)}"
     )
 
 
-def selected_on(record: Record) -> list[tuple[str, ...]]:
+def list_selections(record: Record) -> list[tuple[str, ...]]:
     """Return the tasks of every selection in a training's record."""
     return [tuple(selection["select_on"]) for selection in record["training"]["selections"]]
 
 
-def without_selection(stage: Stage, record: Record) -> str | None:
+def describe_unrecorded_selections(stage: Stage, record: Record) -> str | None:
     """Describe the stage's selections that its record does not contain; None if there are none."""
-    return not_chosen(stage, selected_on(record))
+    return describe_missing_selections(stage, list_selections(record))
 
 
-def not_chosen(stage: Stage, made: Collection[tuple[str, ...]]) -> str | None:
+def describe_missing_selections(stage: Stage, made: Collection[tuple[str, ...]]) -> str | None:
     """Describe the stage's selections that are not in ``made``; None if there are none.
 
     Args:
@@ -169,7 +169,7 @@ def not_chosen(stage: Stage, made: Collection[tuple[str, ...]]) -> str | None:
     return f"no round was selected on {', '.join(lacks)}" if lacks else None
 
 
-def parts_of(record: Record) -> list[str]:
+def list_parts(record: Record) -> list[str]:
     """Return the parts that a node always writes beside its record and rows.
 
     A fit writes one folder of classifiers per task, derived data a cache of instances. A training's
@@ -178,11 +178,11 @@ def parts_of(record: Record) -> list[str]:
     return _list_node_files(record["node"], record["sizes"])
 
 
-def what_is_left(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
+def list_written_parts(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
     """Return the parts of a node that was just computed, including optional ones.
 
     Args:
-        node: the node's description (``identity_of``).
+        node: the node's description (``describe_node``).
         tasks: the node's tasks.
     """
     return [*_list_node_files(node, tasks), *([PROJECTION] if node["kind"] == "fit" else [])]
@@ -197,7 +197,7 @@ def _list_node_files(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]
     return []
 
 
-def comparable(record: Record) -> dict[str, Any]:
+def select_comparable(record: Record) -> dict[str, Any]:
     """Return the part of a record that is identical for equal nodes.
 
     It leaves out provenance, the seconds of each round, and the kept files, since one study may
@@ -263,7 +263,7 @@ def parse_record(path: Path, content: bytes) -> Record:
     schema = value.get("schema")
     if schema in OLD and not isinstance(schema, bool):
         try:
-            value = upgraded(value)
+            value = upgrade_record(value)
         except RecordError as error:
             raise RecordError(f"{path}: {error}") from None
     elif schema != SCHEMA_VERSION or isinstance(schema, bool):

@@ -75,12 +75,12 @@ def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revision
     return revisions, tuple(inputs.absent)
 
 
-def tiny_revision(config: CommonConfig) -> str:
+def compute_tiny_revision(config: CommonConfig) -> str:
     """Return the revision of a config's tiny world, even if the study does not read it."""
     return tiny_world_revision(config.data.tiny_world.seed, config.data.tiny_world.dialogues)
 
 
-def own_tiny_version(dataset: str) -> str:
+def get_own_tiny_version(dataset: str) -> str:
     """Return the version of a dataset's own tiny world; empty if it uses the common one."""
     tiny = DATASETS[dataset].tiny
     return tiny.version if tiny else ""
@@ -91,7 +91,7 @@ def is_generated(config: CommonConfig, dataset: str) -> bool:
     return config.data.generates(dataset) and not DATASETS[dataset].has_own_files
 
 
-def hub_revision(model: ModelConfig) -> str:
+def get_hub_revision(model: ModelConfig) -> str:
     """Return the configured revision of a hub model."""
     return model.revision or "main"
 
@@ -106,7 +106,7 @@ def is_hub_name(checkpoint: str) -> bool:
     return not Path(checkpoint).is_dir()
 
 
-def missing_checkpoint(model: ModelConfig) -> ModelError | None:
+def find_missing_checkpoint(model: ModelConfig) -> ModelError | None:
     """Return an error if a model's local checkpoint is missing, else None."""
     if not model.has_checkpoint or is_hub_name(model.checkpoint):
         return None
@@ -121,7 +121,7 @@ def missing_checkpoint(model: ModelConfig) -> ModelError | None:
     )
 
 
-def remember_revisions(
+def cache_revisions(
     config: CommonConfig,
     data: Mapping[str, str],
     models: Mapping[str, str],
@@ -159,7 +159,7 @@ def _build_data_key(config: CommonConfig, dataset: str) -> str:
 def _build_model_key(model: ModelConfig) -> str:
     """Return the cache key of a model's weights."""
     hub = is_hub_name(model.checkpoint)
-    return f"{model.checkpoint}@{hub_revision(model)}" if hub else model.checkpoint
+    return f"{model.checkpoint}@{get_hub_revision(model)}" if hub else model.checkpoint
 
 
 def _build_size_key(model: ModelConfig) -> str:
@@ -183,13 +183,13 @@ class _Inputs:
     def data_revision(self, dataset: str) -> str:
         data = self.config.data
         if is_generated(self.config, dataset):
-            version = own_tiny_version(dataset)
+            version = get_own_tiny_version(dataset)
             if not version and dataset not in PARTS:
                 raise ConfigError(
                     f"data.release: the tiny world has no {dataset}, only {', '.join(PARTS)}; give "
                     f"the folder of a {dataset} release"
                 )
-            world = tiny_revision(self.config)
+            world = compute_tiny_revision(self.config)
             return compute_digest([world, version]) if version else world
         key, release = (
             _build_data_key(self.config, dataset),
@@ -229,7 +229,7 @@ class _Inputs:
         if is_hub_name(name):
             if remembered is not None:
                 return remembered
-            folders = [*list_cached_folders(name, hub_revision(model))]
+            folders = [*list_cached_folders(name, get_hub_revision(model))]
         sizes = (size for folder in folders if (size := read_size(folder)))
         size = next(sizes, None)
         if size is None and remembered is not None:
@@ -245,14 +245,14 @@ class _Inputs:
             recipe = {
                 "version": TINY_RECIPE_VERSION,
                 "family": model.family,
-                "data": tiny_revision(self.config),
+                "data": compute_tiny_revision(self.config),
             }
             return f"tiny:{compute_digest(recipe)}"
         if model.built is not None:
             return f"built:{compute_digest(self._recipe(model.name, model.built))}"
         if is_hub_name(model.checkpoint):
-            return self._resolve_hub_name(model.checkpoint, hub_revision(model))
-        if (error := missing_checkpoint(model)) is not None:
+            return self._resolve_hub_name(model.checkpoint, get_hub_revision(model))
+        if (error := find_missing_checkpoint(model)) is not None:
             return self._absent(model.checkpoint, error)
         one_file = is_gguf(model.checkpoint)
         path = Path(expand_path(model.checkpoint))

@@ -12,7 +12,7 @@ from pathlib import Path
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Round, Stage
 from tasktransfer.errors import ModelError, RecordError
-from tasktransfer.results.artefacts import checked
+from tasktransfer.results.artefacts import check_artefacts
 from tasktransfer.results.records import read_record
 from tasktransfer.results.state import RECORD
 
@@ -31,18 +31,18 @@ ROUNDS = "rounds"
 LAST = "last"
 
 
-def round_folder(stage_folder: str, at: Round, selected_on: Sequence[str] = ()) -> str:
+def get_round_folder(stage_folder: str, at: Round, selected_on: Sequence[str] = ()) -> str:
     """Return the folder of a round's parameters.
 
-    The number of the last round is known only when the stage is done, see ``existing``.
+    The number of the last round is known only when the stage is done, see ``find_round_folder``.
     ``selected_on`` is as in ``Start.selected_on``.
     """
     if at != "best":
         return f"{stage_folder}/{ROUNDS}/{at}"
-    return str(choice_folder(Path(stage_folder, CHECKPOINT), selected_on))
+    return str(get_choice_folder(Path(stage_folder, CHECKPOINT), selected_on))
 
 
-def choice_folder(checkpoint: Path, selected_on: Sequence[str]) -> Path:
+def get_choice_folder(checkpoint: Path, selected_on: Sequence[str]) -> Path:
     """Return the folder of the round that some tasks selected, see ``CHECKPOINT``."""
     if not selected_on:
         return checkpoint
@@ -50,7 +50,7 @@ def choice_folder(checkpoint: Path, selected_on: Sequence[str]) -> Path:
     return checkpoint / ("+".join(selected_on) if few else compute_digest([*selected_on]))
 
 
-def existing(folder: str) -> str:
+def find_round_folder(folder: str) -> str:
     """Return the existing folder of a round's parameters.
 
     The number of the ``last`` round comes from the stage's record, because some rounds may not have
@@ -64,10 +64,10 @@ def existing(folder: str) -> str:
     if path.parent.name != ROUNDS:
         return folder
     if path.name == LAST:
-        path = path.with_name(str(last_of(path.parent.parent)))
+        path = path.with_name(str(read_last_round(path.parent.parent)))
     if path.is_dir():
         return str(path)
-    numbers = kept_in(path.parent.parent)
+    numbers = list_kept_rounds(path.parent.parent)
     kept = f"kept rounds: {', '.join(map(str, numbers))}" if numbers else "no round was kept"
     raise ModelError(
         f"{path}: no such round ({kept}); start from a kept round, or let the stage keep all "
@@ -75,11 +75,11 @@ def existing(folder: str) -> str:
     )
 
 
-def checked_round(folder: str, digest: str) -> str:
+def check_round(folder: str, digest: str) -> str:
     """Return the folder of a stage's kept weights after checking that the stage wrote them.
 
     Args:
-        folder: path from ``round_folder``. It is not checked if there is no record beside it.
+        folder: path from ``get_round_folder``. It is not checked if there is no record beside it.
         digest: digest of the stage.
 
     Returns:
@@ -87,19 +87,19 @@ def checked_round(folder: str, digest: str) -> str:
 
     Raises:
         ModelError: the round was not kept.
-        RecordError: as ``artefacts.checked``.
+        RecordError: as ``artefacts.check_artefacts``.
     """
-    path = Path(existing(folder))
+    path = Path(find_round_folder(folder))
     if path.name == CHECKPOINT:
-        checked(path.parent, digest, [CHECKPOINT])
+        check_artefacts(path.parent, digest, [CHECKPOINT])
     elif path.parent.name == CHECKPOINT:
-        checked(path.parent.parent, digest, [f"{CHECKPOINT}/{path.name}"])
+        check_artefacts(path.parent.parent, digest, [f"{CHECKPOINT}/{path.name}"])
     elif path.parent.name == ROUNDS:
-        checked(path.parent.parent, digest, [f"{ROUNDS}/{path.name}"])
+        check_artefacts(path.parent.parent, digest, [f"{ROUNDS}/{path.name}"])
     return str(path)
 
 
-def last_of(stage_folder: Path) -> int:
+def read_last_round(stage_folder: Path) -> int:
     """Return the number of a finished stage's last round.
 
     Raises:
@@ -114,13 +114,13 @@ def last_of(stage_folder: Path) -> int:
         ) from None
 
 
-def kept_in(stage_folder: Path) -> list[int]:
+def list_kept_rounds(stage_folder: Path) -> list[int]:
     """Return the numbers of the rounds whose parameters exist, sorted."""
     folders = (stage_folder / ROUNDS).glob("*")
     return sorted(int(each.name) for each in folders if each.name.isdigit())
 
 
-def lacking(stage_folder: Path, stage: Stage, last: int) -> list[int]:
+def list_missing_rounds(stage_folder: Path, stage: Stage, last: int) -> list[int]:
     """Return the missing rounds up to ``last`` that a stage should keep."""
-    there = {*kept_in(stage_folder)}
+    there = {*list_kept_rounds(stage_folder)}
     return [n for n in range(last + 1) if stage.keeps(n) and n not in there]

@@ -213,7 +213,7 @@ def _compute_positions(table: pa.Table) -> list[int]:
     return positions
 
 
-def rows_beside(record: Path) -> pa.Table:
+def read_record_rows(record: Path) -> pa.Table:
     """Return the rows of a node from its record's path, after checking both files.
 
     The table is empty if the record names no rows.
@@ -252,13 +252,13 @@ def check_unchanged(path: Path, expected: RowsFile) -> None:
     _check_sha256(path, _read_content(path), expected)
 
 
-def made_by(table: pa.Table) -> str:
+def read_maker(table: pa.Table) -> str:
     """Return the digest of the node that wrote the rows, from their footer; empty if missing."""
     footer = table.schema.metadata or {}
     return bytes(footer.get(b"node") or footer.get(b"stage") or b"").decode("utf-8", "replace")
 
 
-def rows_of(table: pa.Table, task: str) -> pa.Table:
+def select_task_rows(table: pa.Table, task: str) -> pa.Table:
     """Return the rows of one task, in their order."""
     import pyarrow.compute as pc  # noqa: PLC0415  # slow to import, and a training only writes rows
 
@@ -267,7 +267,7 @@ def rows_of(table: pa.Table, task: str) -> pa.Table:
     return table.filter(pc.equal(table["task"], task))
 
 
-def answers(column: pa.ChunkedArray) -> Coded:
+def encode_answers(column: pa.ChunkedArray) -> Coded:
     """Encode a column of answers (``prediction`` or ``gold``) for the metrics."""
     import pyarrow.compute as pc  # noqa: PLC0415
 

@@ -121,7 +121,7 @@ def _format_current_time() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def remember(folder: Path, event: str, **facts: Any) -> None:
+def record_event(folder: Path, event: str, **facts: Any) -> None:
     """Add a line to the node's history: started, interrupted, failed or finished, and when."""
     line = (
         json.dumps({"event": event, "time": _format_current_time(), **_process(), **facts}) + "\n"
@@ -130,7 +130,7 @@ def remember(folder: Path, event: str, **facts: Any) -> None:
         stream.write(line)
 
 
-def history(folder: Path) -> list[dict[str, Any]]:
+def read_history(folder: Path) -> list[dict[str, Any]]:
     """Return the events of a node, oldest first, without lines truncated by a crash."""
     events = []
     try:
@@ -154,7 +154,7 @@ def read_claim(folder: Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def unfinished(folder: Path) -> Unfinished:
+def read_unfinished_state(folder: Path) -> Unfinished:
     """Return the state of an unfinished node whose results belong in ``folder``.
 
     It is running if its claim is held, and failed if its log ends in an error. It is waiting if
@@ -166,7 +166,7 @@ def unfinished(folder: Path) -> Unfinished:
     log = log_in(folder)
     if log is None:
         return Unfinished("waiting")
-    error = last_error(log)
+    error = read_last_error(log)
     if error:
         return Unfinished("failed", error)
     return Unfinished("waiting" if os.path.lexists(folder / RECORD) else "interrupted")
@@ -180,7 +180,7 @@ def is_in_use(folder: Path) -> bool:
 def _is_used_elsewhere(folder: Path) -> bool:
     if read_claim(folder).get("host", platform.node()) == platform.node():
         return False
-    events = history(folder)
+    events = read_history(folder)
     if events and events[-1].get("event") in ENDED:
         return False
     return any(_is_fresh(folder / name) for name in (LOG, JOB_LOG, CLAIM))
@@ -195,7 +195,7 @@ def _is_fresh(file: Path) -> bool:
 
 
 @contextmanager
-def held_if_free(folder: Path) -> Iterator[bool]:
+def lock_if_free(folder: Path) -> Iterator[bool]:
     """Hold a folder like a job if no job does, without waiting. Yield whether it is held now.
 
     Nothing is written into the claim, which still describes the last job.
@@ -210,7 +210,7 @@ def log_in(folder: Path) -> Path | None:
     return next((log for log in (folder / LOG, folder / JOB_LOG) if log.exists()), None)
 
 
-def last_error(log: Path) -> str | None:
+def read_last_error(log: Path) -> str | None:
     """Return the last line of the error at the end of a log, or None."""
     try:
         with log.open("rb") as stream:

@@ -30,12 +30,12 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import (
     UNKNOWN,
     Revisions,
+    compute_tiny_revision,
+    get_own_tiny_version,
     is_generated,
     is_hub_name,
-    own_tiny_version,
-    tiny_revision,
 )
-from tasktransfer.results.rounds import round_folder
+from tasktransfer.results.rounds import get_round_folder
 from tasktransfer.results.state import RECORD
 
 
@@ -109,7 +109,7 @@ class Study:
     @property
     def tiny_world(self) -> str:
         """Folder of the generated tiny world, named after the digest of its settings."""
-        digest = _compute_short_digest(tiny_revision(self.config))
+        digest = _compute_short_digest(compute_tiny_revision(self.config))
         return f"{self.config.results}/data/tiny-world-{digest}"
 
     @property
@@ -129,7 +129,7 @@ class Study:
         self._use_datasets()
         if not is_generated(self.config, dataset):
             return expand_path(self.config.data.release_of(dataset))
-        return self.tiny_part(dataset) if own_tiny_version(dataset) else self.tiny_world
+        return self.tiny_part(dataset) if get_own_tiny_version(dataset) else self.tiny_world
 
     def tiny_part(self, dataset: str) -> str:
         """Return the folder of a generated dataset outside the common tiny world."""
@@ -207,7 +207,7 @@ class Study:
         than a study's few samples.
         """
         return instances_folder(
-            self.config.results, dataset, tiny_revision(self.config), few_sample=False
+            self.config.results, dataset, compute_tiny_revision(self.config), few_sample=False
         )
 
     @property
@@ -345,12 +345,12 @@ class Study:
 
     def checkpoint(self, stage: Stage) -> str:
         """Return the folder of the stage's best rounds, which exists while kept or needed."""
-        return round_folder(self.folder(stage), "best")
+        return get_round_folder(self.folder(stage), "best")
 
     def start(self, start: Start) -> str:
         """Return the folder of the stage's round from which another node starts."""
         assert start.stage is not None
-        return round_folder(self.folder(start.stage), start.at, start.selected_on)
+        return get_round_folder(self.folder(start.stage), start.at, start.selected_on)
 
     def base_revision(self, stage: Stage) -> str | None:
         """Return the hub revision of a stage's base model; None for folders or if it is unused."""

@@ -18,12 +18,12 @@ from tasktransfer.files import json_text, replace_file
 from tasktransfer.metrics import Coded
 from tasktransfer.metrics.word_codes import quotes_dialogues
 from tasktransfer.results.rows import (
-    answers,
     check_unchanged,
-    made_by,
+    encode_answers,
     read_columns,
+    read_maker,
     read_rows,
-    rows_of,
+    select_task_rows,
 )
 from tasktransfer.results.schema import Record, RowsFile, TaskResult
 from tasktransfer.results.test_sets import TestSets
@@ -36,7 +36,7 @@ _AGREE = 1e-6
 """Largest allowed difference between a recorded and a recomputed score, in points."""
 
 
-def fidelity_of(named: dict[str, Any]) -> Scoring:
+def get_fidelity(named: dict[str, Any]) -> Scoring:
     """Return the scoring in a stage's identity; ``default`` for records without it."""
     training = named.get("training")
     return get_scoring(training.get("fidelity")) if isinstance(training, dict) else "default"
@@ -108,7 +108,7 @@ def _name_of_check(record: Record, expected: RowsFile) -> str:
     node = record["node"]
     said = [node["digest"], node["dataset"], record["results"], record["sizes"]]
     return compute_digest(
-        [*said, fidelity_of(node["identity"]), expected["rows"], expected["sha256"]]
+        [*said, get_fidelity(node["identity"]), expected["rows"], expected["sha256"]]
     )
 
 
@@ -117,7 +117,7 @@ def _check_all(
 ) -> dict[str, str]:
     """Check all tasks in the predictions, and return the digest of each test set."""
     table = read_rows(file, expected, columns=())
-    digest, maker = record["node"]["digest"], made_by(table)
+    digest, maker = record["node"]["digest"], read_maker(table)
     if maker != digest:
         raise RecordError(
             f"{file}: contains rows of node {maker[:12] or '?'}, but its record belongs to "
@@ -133,7 +133,7 @@ def _check_predictions(
 ) -> str:
     """Check one task's predictions against its result, and return the digest of its test set."""
     result = record["results"][name]
-    rows = rows_of(table, name)
+    rows = select_task_rows(table, name)
     wanted_by = {f"results.{name}.instances": result["instances"]}
     if name in record["sizes"]:
         wanted_by[f"sizes.{name}.test"] = record["sizes"][name]["test"]
@@ -143,9 +143,11 @@ def _check_predictions(
                 f"{file}: {rows.num_rows} instances of {name}, but its record's {key} is {wanted}"
             )
     task = get_task(record["node"]["dataset"], name)
-    fidelity = fidelity_of(record["node"]["identity"])
+    fidelity = get_fidelity(record["node"]["identity"])
     test_set = test_sets.of(rows, task)
-    tally = metrics.tally(task, answers(rows["prediction"]), test_set.golds, fidelity=fidelity)
+    tally = metrics.tally(
+        task, encode_answers(rows["prediction"]), test_set.golds, fidelity=fidelity
+    )
     values = metrics.finish(task, tally.sum(axis=0), fidelity=fidelity)
     _check_result(file, name, result, {**values, "score": metrics.score(task, values)})
     return test_set.digest
@@ -190,8 +192,8 @@ class Tallies:
         columns = ["prediction"] if self.golds is not None else ["prediction", "gold"]
         alone = expected["rows"] == self.instances
         table = read_columns(path, expected, columns if alone else [*columns, "task"])
-        rows = table if alone else rows_of(table, self.task.name)
+        rows = table if alone else select_task_rows(table, self.task.name)
         if self.golds is None:
-            self.golds = answers(rows["gold"])
-        predicted = answers(rows["prediction"])
+            self.golds = encode_answers(rows["gold"])
+        predicted = encode_answers(rows["prediction"])
         return metrics.tally(self.task, predicted, self.golds, fidelity=self.fidelity)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from tasktransfer.metrics import Coded
 from tasktransfer.metrics.word_codes import WordCodes, quotes_dialogues
-from tasktransfer.results.rows import answers
+from tasktransfer.results.rows import encode_answers
 from tasktransfer.tasks.card import Task
 
 Name = TypeVar("Name", bound=Hashable)
@@ -48,7 +48,7 @@ class TestSets:
         ids, golds = rows["instance_id"], rows["gold"]
         test_set = self.last.get(task.name)
         if test_set is None or not (test_set.ids.equals(ids) and test_set.column.equals(golds)):
-            test_set = TestSet(_compute_digest(ids, golds, task), answers(golds), ids, golds)
+            test_set = TestSet(_compute_digest(ids, golds, task), encode_answers(golds), ids, golds)
             self.last[task.name] = test_set
         return test_set
 
@@ -62,7 +62,7 @@ def _compute_digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray, task: Task) ->
     return hashlib.sha256("\x1e".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def deviating_test_sets(tested: Iterable[tuple[Name, Hashable, str]]) -> dict[Name, str]:
+def find_deviating_test_sets(tested: Iterable[tuple[Name, Hashable, str]]) -> dict[Name, str]:
     """Find the runs whose test set differs from the others in their group.
 
     Args:

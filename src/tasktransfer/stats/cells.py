@@ -26,7 +26,7 @@ import pyarrow as pa
 from tasktransfer import metrics
 from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics.measures import MEASURES, Measure, Scale, spearman
-from tasktransfer.results.rows import answers
+from tasktransfer.results.rows import encode_answers
 from tasktransfer.stats.bootstrap import (
     Estimate,
     Trainings,
@@ -122,7 +122,7 @@ def score_answers(rows: pa.Table, task: Task) -> Scored:
         rows: rows of one task (``results.rows``).
         task: the task.
     """
-    tallies = metrics.tally(task, answers(rows["prediction"]), answers(rows["gold"]))
+    tallies = metrics.tally(task, encode_answers(rows["prediction"]), encode_answers(rows["gold"]))
     finish = partial(metrics.score_of_sums, task)
     return score_tallies(tallies, rows["cluster"].to_pylist(), finish, MEASURES["score"])
 

@@ -17,9 +17,9 @@ from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.results.collect import NO_RECORD, Collected, gather
-from tasktransfer.results.costs import hardware_of, hours_of
-from tasktransfer.results.finished import state_of
-from tasktransfer.results.records import NOUNS, chosen_round
+from tasktransfer.results.costs import compute_hours, describe_hardware
+from tasktransfer.results.finished import read_state
+from tasktransfer.results.records import NOUNS, get_selected_round
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
@@ -124,7 +124,7 @@ def build_common_rows(collected: Collected, about: Sequence[str]) -> dict[str, l
 
 def _make_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Values:
     """Return the row in ``missing`` for a node without a record that is not a run's result."""
-    state, error = state_of(collected.study, node)
+    state, error = read_state(collected.study, node)
     return (
         NOUNS[type(node)],
         node.model.name if isinstance(node, Stage) else None,
@@ -138,7 +138,7 @@ def _make_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Va
 def _summarise_records(collected: Collected, run: Run) -> Values:
     used = [node for node in add_ancestors(run.results_in) if collected.has(node)]
     records = [f"{node.path}/{RECORD}" for node in run.results_in]
-    return records, sum(hours_of(collected.record(node)) for node in used)
+    return records, sum(compute_hours(collected.record(node)) for node in used)
 
 
 def _make_score_rows(collected: Collected, node: Node) -> Iterator[Values]:
@@ -154,7 +154,7 @@ def _make_score_rows(collected: Collected, node: Node) -> Iterator[Values]:
         for measure, value in measures.items():
             yield task, split, measure, value, result["instances"], node.path
     if isinstance(node, Stage):
-        for task, measured in chosen_round(record, node.select_on).dev.items():
+        for task, measured in get_selected_round(record, node.select_on).dev.items():
             size = record["sizes"][task]["dev"]
             for measure, value in measured.items():
                 yield task, "dev", measure, value, size, node.path
@@ -175,12 +175,12 @@ def _make_resource_row(collected: Collected, node: Node) -> Values:
         node.model.name if isinstance(node, Stage) else None,
         node.seed if isinstance(node, Stage | Fit) else None,
         node.path,
-        hours_of(record),
+        compute_hours(record),
         rounds,
         *(cost.get(key) for key in ("tokens", "samples_per_second")),
         *(cost.get(key) for key in ("peak_memory_mb", "peak_gpu_memory_mb")),
         *(counts.get(key) for key in ("all", "trained")),
-        hardware_of(record) if host else None,
+        describe_hardware(record) if host else None,
         host["precision"] if host else None,
         provenance["commit"],
         provenance["recipe"],

@@ -15,10 +15,14 @@ from tasktransfer import errors
 from tasktransfer.core.nodes import Stage, with_all_selections
 from tasktransfer.errors import TaskTransferError, mendable
 from tasktransfer.files import remove_partial_files
-from tasktransfer.results.damage import damage, set_aside
-from tasktransfer.results.records import read_record, selected_on, without_selection
-from tasktransfer.results.rounds import CHECKPOINT, lacking, last_of
-from tasktransfer.results.state import CALL, RECORD, claim, history, remember
+from tasktransfer.results.damage import find_damage, set_aside
+from tasktransfer.results.records import (
+    describe_unrecorded_selections,
+    list_selections,
+    read_record,
+)
+from tasktransfer.results.rounds import CHECKPOINT, list_missing_rounds, read_last_round
+from tasktransfer.results.state import CALL, RECORD, claim, read_history, record_event
 from tasktransfer.training.device import device_pool, lease
 from tasktransfer.training.job import Job
 
@@ -42,7 +46,7 @@ def attempt(job: Job) -> None:
     """
     call = os.environ.get(CALL)
     with claim(job.out, _print_message, label=job.stage.label) as tell:
-        problem = damage(job.out, job.stage.digest, "all")
+        problem = find_damage(job.out, job.stage.digest, "all")
         if problem is None:
             job = replace(job, stage=with_what_was_asked(job.stage, job.out))
         if problem is None and is_there(job):
@@ -53,22 +57,24 @@ def attempt(job: Job) -> None:
         remove_partial_files(job.out)
         if problem is not None:
             _set_aside(job.out, problem)
-        remember(job.out, "started", call=call, digest=job.stage.digest)
+        record_event(job.out, "started", call=call, digest=job.stage.digest)
         try:
             with lease(device_pool()) as device:
                 tell(device=device or "cpu")
                 _train(job)
         except KeyboardInterrupt:
-            remember(job.out, "interrupted")
+            record_event(job.out, "interrupted")
             raise
         except Exception as error:
             cause = mendable(error) or error
             with suppress(OSError):  # on a full disk this cannot be written either
-                remember(job.out, "failed", cause=type(cause).__name__, error=str(cause), call=call)
+                record_event(
+                    job.out, "failed", cause=type(cause).__name__, error=str(cause), call=call
+                )
             if cause is error:
                 raise
             raise cause from error
-        remember(job.out, "finished", digest=job.stage.digest)
+        record_event(job.out, "finished", digest=job.stage.digest)
 
 
 def _train(job: Job) -> None:
@@ -84,9 +90,11 @@ def is_there(job: Job) -> bool:
     wanted = [RECORD, *[CHECKPOINT] * job.save_checkpoint]
     if not all((job.out / name).exists() for name in wanted):
         return False
-    if without_selection(job.stage, read_record(job.out / RECORD)):
+    if describe_unrecorded_selections(job.stage, read_record(job.out / RECORD)):
         return False
-    return not (job.keeps_rounds and lacking(job.out, job.stage, last_of(job.out)))
+    return not (
+        job.keeps_rounds and list_missing_rounds(job.out, job.stage, read_last_round(job.out))
+    )
 
 
 def with_what_was_asked(stage: Stage, folder: Path) -> Stage:
@@ -97,7 +105,7 @@ def with_what_was_asked(stage: Stage, folder: Path) -> Stage:
     if stage.tests or not (folder / RECORD).exists():
         return stage
     asked = {selection.tasks for selection in stage.selections}
-    made = {*selected_on(read_record(folder / RECORD))} - asked
+    made = {*list_selections(read_record(folder / RECORD))} - asked
     own = [tasks for tasks in made if {*tasks} <= {*stage.tasks}]
     before = [replace(stage, selection=replace(stage.selection, tasks=tasks)) for tasks in own]
     return with_all_selections(stage, before)
@@ -106,7 +114,7 @@ def with_what_was_asked(stage: Stage, folder: Path) -> Stage:
 def _set_aside(folder: Path, problem: str) -> None:
     """Rename a damaged record instead of overwriting it: it may have taken hours."""
     kept = set_aside(folder)
-    remember(folder, "set aside", cause=problem, files=[file.name for file in kept])
+    record_event(folder, "set aside", cause=problem, files=[file.name for file in kept])
     _print_message(f"{problem}; kept as {', '.join(file.name for file in kept)}; training again")
 
 
@@ -115,7 +123,7 @@ def _refuse_what_stays(job: Job, call: str) -> None:
 
     A new call of the workflow tries again, because the input may have been fixed.
     """
-    events = history(job.out)
+    events = read_history(job.out)
     last = events[-1] if events else {}
     failed = last.get("event") == "failed" and last.get("call") == call
     kind = getattr(errors, str(last.get("cause")), None) if failed else None

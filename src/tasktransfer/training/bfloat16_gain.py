@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from tasktransfer.files import json_text, locks, replace_file
-from tasktransfer.results.provenance import cpu_name
+from tasktransfer.results.provenance import read_cpu_name
 
 UNITS = ("amx_bf16", "avx512_bf16", "sve_bf16", "bf16")
 """Torch's names of CPU instructions that multiply in bfloat16; the last two are for ARM."""
@@ -59,7 +59,7 @@ def least_gain_reached(hidden_size: int, note: Callable[[str], None]) -> bool:
     if not units:
         return False
     width = min(hidden_size, WIDEST)
-    machine = f"{cpu_name()}, {units[0]}, torch {torch.__version__}, hidden size {width}"
+    machine = f"{read_cpu_name()}, {units[0]}, torch {torch.__version__}, hidden size {width}"
     try:
         return _read_or_measure_gain(machine, width, note) >= LEAST_GAIN
     except (OSError, RuntimeError) as error:  # RuntimeError: no home directory

@@ -10,7 +10,7 @@ from typing import cast
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.results.artefacts import Artefact
-from tasktransfer.results.provenance import peak_memory_mb, provenance_of
+from tasktransfer.results.provenance import describe_provenance, read_peak_memory_mb
 from tasktransfer.results.records import record_of
 from tasktransfer.results.schema import (
     Cost,
@@ -114,7 +114,7 @@ def build_provenance(
             "learnable": learnable,
             "trained": learnable_parameters(model),
         },
-        "peak_memory_mb": peak_memory_mb(),
+        "peak_memory_mb": read_peak_memory_mb(),
         "peak_gpu_memory_mb": peak_gpu_memory_mb(setup.device),
         "paths": [
             *model.paths,
@@ -123,7 +123,7 @@ def build_provenance(
         ],
         "energy_joules": joules,
     }
-    return provenance_of(
+    return describe_provenance(
         job.stage,
         study=job.study,
         config_digest=job.config_digest,

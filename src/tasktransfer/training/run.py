@@ -25,9 +25,15 @@ from tasktransfer.encoding.encoded import EncodedSplit, is_synthetic, read_manif
 from tasktransfer.errors import DataError
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.parts import put_back
-from tasktransfer.results.artefacts import checksums
+from tasktransfer.results.artefacts import compute_checksums
 from tasktransfer.results.records import write_record
-from tasktransfer.results.rounds import CHECKPOINT, ROUNDS, choice_folder, kept_in, lacking
+from tasktransfer.results.rounds import (
+    CHECKPOINT,
+    ROUNDS,
+    get_choice_folder,
+    list_kept_rounds,
+    list_missing_rounds,
+)
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.schema import Record, RowsFile
 from tasktransfer.results.state import RECORD
@@ -94,7 +100,7 @@ def train_stage(job: Job) -> Record:
         least=least_seconds(),
         refused=partial(_describe_missing_rounds, job),
     )
-    keeps = job.keeps_rounds or bool(kept_in(job.out))
+    keeps = job.keeps_rounds or bool(list_kept_rounds(job.out))
     trained = train(
         model,
         stage,
@@ -129,7 +135,7 @@ def train_stage(job: Job) -> Record:
         sizes=split_sizes(splits),
         synthetic=synthetic,
         rows=_write_rows(job, tasks, splits, tested) if tested else None,
-        artefacts=checksums(job.out, kept),
+        artefacts=compute_checksums(job.out, kept),
         provenance=build_provenance(
             job,
             trained,
@@ -226,7 +232,7 @@ def _evaluate_best_round(
 
 def _save(model: FamilyModel, stage: Stage, best: Best, folder: Path) -> None:
     """Save the model of a best round in its subfolder of a checkpoint."""
-    path = choice_folder(folder, stage.told_apart(best.selection))
+    path = get_choice_folder(folder, stage.told_apart(best.selection))
     path.mkdir(exist_ok=True)
     model.save(path)
 
@@ -245,7 +251,7 @@ def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> 
 
 def _remove_rounds_after(folder: Path, last: int) -> None:
     """Remove the checkpoints of later rounds, which a longer earlier attempt has left."""
-    for number in (number for number in kept_in(folder) if number > last):
+    for number in (number for number in list_kept_rounds(folder) if number > last):
         shutil.rmtree(folder / ROUNDS / str(number), ignore_errors=True)
 
 
@@ -253,7 +259,7 @@ def _describe_missing_rounds(job: Job, state: Mapping[str, Any]) -> str:
     """Return why a training cannot resume from a state: missing checkpoints of earlier rounds."""
     if not job.keeps_rounds:
         return ""
-    gone = lacking(job.out, job.stage, state["history"]["rounds"][-1]["round"])
+    gone = list_missing_rounds(job.out, job.stage, state["history"]["rounds"][-1]["round"])
     return f"missing checkpoints of rounds: {', '.join(map(str, gone))}" if gone else ""
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import torch
 
-from tasktransfer.results.provenance import plain_host
+from tasktransfer.results.provenance import describe_host
 from tasktransfer.results.schema import Host
 from tasktransfer.training.bfloat16_gain import bfloat16_units
 
 
 def host(device: torch.device, precision: str, threads: int) -> Host:
     """Describe the machine and the device that computed."""
-    here = plain_host(threads) | {"precision": precision}
+    here = describe_host(threads) | {"precision": precision}
     if device.type == "cuda":
         here |= {"device": "cuda", "gpu": torch.cuda.get_device_name(device)}
     return here

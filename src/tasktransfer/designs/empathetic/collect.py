@@ -24,7 +24,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import coded
 from tasktransfer.results.collect import Collected, gather
-from tasktransfer.results.costs import hardware_of, hours_of
+from tasktransfer.results.costs import compute_hours, describe_hardware
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.stats.collapsed import is_collapsed
@@ -120,8 +120,8 @@ def _make_cost_rows(collected: Collected) -> Iterator[Values]:
         if counts:  # the paper counts fixed positions for retrieval only
             size = counts["all" if run.about["setting"] == "retrieval" else "learnable"]
         examples = max((sizes["train"] for sizes in record["sizes"].values()), default=0)
-        hours = [hours_of(collected.record(stage)) for stage in stages]
-        yield *_make_key(run), size, hours[-1], sum(hours), hardware_of(record), examples
+        hours = [compute_hours(collected.record(stage)) for stage in stages]
+        yield *_make_key(run), size, hours[-1], sum(hours), describe_hardware(record), examples
 
 
 def of_dialogues(study: Study) -> dict[str, list[Values]]:

@@ -20,8 +20,8 @@ from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
 from tasktransfer.results.collect import Collected, gather
-from tasktransfer.results.costs import hardware_of, hours_of
-from tasktransfer.results.records import chosen_round
+from tasktransfer.results.costs import compute_hours, describe_hardware
+from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import build_metadata, read_earlier_rows, write_collected
 from tasktransfer.tables.metadata import Metadata
@@ -201,13 +201,13 @@ def _make_training_rows(collected: Collected) -> Iterator[Values]:
             continue
         record = collected.record(stage)
         counts = record["provenance"]["training"].get("parameters")
-        rounds, chosen = record["training"]["rounds"], chosen_round(record, stage.select_on)
+        rounds, chosen = record["training"]["rounds"], get_selected_round(record, stage.select_on)
         tested = [result["measures"].get("accuracy") for result in record["results"].values()]
         yield (
             *(stage.kind, stage.label, stage.seed, len(rounds), chosen.number),
-            *(chosen.dev_score, hours_of(record)),
+            *(chosen.dev_score, compute_hours(record)),
             *((counts["all"], counts["trained"]) if counts else (None, None)),
-            hardware_of(record),
+            describe_hardware(record),
             *(
                 _compute_accuracies(collected, stage)
                 if tested and None not in tested

@@ -25,7 +25,7 @@ from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
 from tasktransfer.errors import DataError, RecordError
 from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.probe_rows import PROJECTION
-from tasktransfer.results.records import chosen_round
+from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import build_metadata, read_earlier_rows, write_collected
@@ -184,7 +184,7 @@ def _get_epoch(run: Run, record: Record | None) -> int | None:
 
 def _get_best_epoch(stage: Stage | None, record: Record | None) -> int | None:
     """Return the number of the selected round; None if there is no finished training."""
-    return chosen_round(record, stage.select_on).number if stage and record else None
+    return get_selected_round(record, stage.select_on).number if stage and record else None
 
 
 def _compare_by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int, float]]:
@@ -212,7 +212,7 @@ def _make_round_rows(
     stage: Stage, record: Record, by_vectors: dict[int, float]
 ) -> Iterator[tuple[Any, ...]]:
     task = reply_of(stage.dataset)
-    chosen = chosen_round(record, stage.select_on).number
+    chosen = get_selected_round(record, stage.select_on).number
     for entry in record["training"]["rounds"]:
         dev, best = entry["dev"][task], entry["round"] == chosen
         yield (

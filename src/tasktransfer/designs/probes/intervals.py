@@ -29,7 +29,7 @@ from tasktransfer.metrics.labels import Sums, share_finish
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
-from tasktransfer.results.rows import rows_beside, rows_of
+from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.stats.cells import NO_SEED, Scored, build_cell_table, gather_cells, score_tallies
@@ -173,7 +173,7 @@ def with_constant(
 
 
 def _read_rows(study: Study, where: str) -> pa.Table:
-    return rows_beside(Path(study.config.results, where, RECORD))
+    return read_record_rows(Path(study.config.results, where, RECORD))
 
 
 def _find_constant_tasks(rows: pa.Table) -> Iterator[str]:
@@ -209,7 +209,7 @@ def _compute_replies(study: Study) -> pd.DataFrame:
 
 
 def _score_replies(study: Study, stage: Stage) -> Scored:
-    rows = rows_of(rows_beside(Path(study.record(stage))), reply_of(stage.dataset))
+    rows = select_task_rows(read_record_rows(Path(study.record(stage))), reply_of(stage.dataset))
     scores = rows["score"].to_numpy()
     tallies = np.stack([scores, np.ones_like(scores)], axis=1)
     return score_tallies(tallies, rows["cluster"].to_pylist(), share_finish, MEASURES["bleu2"])

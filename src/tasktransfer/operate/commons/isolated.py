@@ -23,7 +23,7 @@ from typing import Any
 
 from tasktransfer.config import CommonConfig
 from tasktransfer.errors import RecordError, StorageError, storage_error
-from tasktransfer.results.revisions import remember_revisions
+from tasktransfer.results.revisions import cache_revisions
 
 MOST_MEMORY = 288 * 2**20
 """Memory limit of the process in bytes, on Linux; with the libraries, less than 400 MiB."""
@@ -132,7 +132,7 @@ def unpacked(file: Path, config: CommonConfig) -> Iterator[Path]:
         if read.problem:
             raise RecordError(read.problem)
         facts = read.facts
-        remember_revisions(config, facts["data"], facts["models"], facts["parameters"])
+        cache_revisions(config, facts["data"], facts["models"], facts["parameters"])
         reader.unpack(file, Path(folder))
         yield Path(folder)
 

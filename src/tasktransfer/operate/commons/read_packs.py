@@ -30,7 +30,7 @@ from tasktransfer.operate.pack import (
     SMALL,
     content_digest,
 )
-from tasktransfer.results.places import path_of
+from tasktransfer.results.places import compute_path
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import parse_record, write_record
 from tasktransfer.results.rows import COLUMNS, write_table
@@ -261,7 +261,7 @@ def _check_table(where: str, content: bytes) -> None:
 
 def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
     record = parse_record(file / row["path"], row["record"].encode())
-    path_of(record)  # checks that all parts exist; ``merge`` compares them with its folder
+    compute_path(record)  # checks that all parts exist; ``merge`` compares them with its folder
     folder.mkdir(parents=True)
     for beside in row.get("files", ()):
         if beside["name"] not in SMALL:

@@ -29,7 +29,7 @@ from tasktransfer.operate.commons.isolated import PackFacts, PackReader
 from tasktransfer.operate.merge import OUTCOMES, merge_results
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import NOUNS
-from tasktransfer.results.revisions import UNKNOWN, remember_revisions
+from tasktransfer.results.revisions import UNKNOWN, cache_revisions
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import format_quantity
 
@@ -110,7 +110,7 @@ def remember_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
         agreed[kind] = {
             name: counts.most_common(1)[0][0] for name, counts in votes.items() if counts.total()
         }
-    remember_revisions(config, agreed["data"], agreed["models"], agreed["parameters"])
+    cache_revisions(config, agreed["data"], agreed["models"], agreed["parameters"])
 
 
 def import_shards(

@@ -18,7 +18,7 @@ from tasktransfer.config.model_sizes import ModelSize
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family
 from tasktransfer.operate.forecast.rates import Device, Precision, Rates
-from tasktransfer.results.costs import PHASES, cost_in
+from tasktransfer.results.costs import PHASES, read_cost
 from tasktransfer.results.study import Study
 
 Basis = Literal[
@@ -157,7 +157,7 @@ def read_samples(study: Study) -> list[Sample]:
 def _sample(stage: Stage, record: str) -> Sample | None:
     """Read a sample; None if the record is missing or incomplete. Damage is reported elsewhere."""
     try:
-        cost = cost_in(Path(record))
+        cost = read_cost(Path(record))
     except FileNotFoundError:
         return None
     if cost is None:

@@ -34,7 +34,11 @@ from tasktransfer.designs.transfer.challenge.rules import ineligible
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import chosen_round, read_record, without_selection
+from tasktransfer.results.records import (
+    describe_unrecorded_selections,
+    get_selected_round,
+    read_record,
+)
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.study import Study
 
@@ -156,7 +160,7 @@ def finished(study: Study, run: Run) -> Finished | None:
             f"{path}: is the record of stage {record['node']['digest'][:12]} instead of "
             f"{run.stages[-1].digest[:12]}; delete its folder and run the stage again"
         )
-    if without_selection(run.stages[-1], record):
+    if describe_unrecorded_selections(run.stages[-1], record):
         return None
     reasons = ineligible(run.about["dataset"], run.about["sources"], run.about["target"], record)
     if reasons:
@@ -166,7 +170,7 @@ def finished(study: Study, run: Run) -> Finished | None:
     return Finished(
         run=run,
         record=path,
-        dev_score=chosen_round(record, run.stages[-1].select_on).dev_score,
+        dev_score=get_selected_round(record, run.stages[-1].select_on).dev_score,
         dev_instances=record["sizes"][run.about["target"]]["dev"],
         predictions=predictions,
         synthetic=record["synthetic"],

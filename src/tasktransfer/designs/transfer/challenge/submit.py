@@ -28,7 +28,7 @@ from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
-from tasktransfer.results.rows import read_rows, rows_of
+from tasktransfer.results.rows import read_rows, select_task_rows
 from tasktransfer.results.study import Study
 from tasktransfer.tables.text import format_table
 from tasktransfer.tasks.card import Task
@@ -166,7 +166,7 @@ def _read_task_rows(
 def _read_run_rows(task: Task, one: Finished) -> list[SubmittedRow]:
     path = one.predictions_path
     # Read only these two columns: neither gold answers nor scores are used.
-    table = rows_of(read_rows(path, one.predictions), task.name)
+    table = select_task_rows(read_rows(path, one.predictions), task.name)
     if not table.num_rows:
         raise RecordError(f"{path}: has no predictions for {task.name}; run its stage again")
     ids, answers = table["instance_id"].to_pylist(), table["prediction"].to_pylist()

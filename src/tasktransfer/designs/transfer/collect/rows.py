@@ -10,11 +10,11 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.runs import PROMPTED, is_prompted, name_of
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing
-from tasktransfer.results.finished import state_of
-from tasktransfer.results.records import NOUNS, chosen_round
+from tasktransfer.results.finished import read_state
+from tasktransfer.results.records import NOUNS, get_selected_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
-from tasktransfer.results.tallies import fidelity_of
+from tasktransfer.results.tallies import get_fidelity
 
 Values = tuple[Any, ...]
 
@@ -44,7 +44,7 @@ def run_row(collected: Collected, run: Run) -> Values:
     record = collected.record(stage)
     provenance = record["provenance"]
     cost, size = provenance["training"], record["sizes"][target]
-    chosen = chosen_round(record, stage.selection.tasks)
+    chosen = get_selected_round(record, stage.selection.tasks)
     return (
         *names(run),
         stage.model.family,
@@ -70,7 +70,7 @@ def run_row(collected: Collected, run: Run) -> Values:
         record["synthetic"],
         record["few_sample"],
         stage.model.weights,
-        fidelity_of(record["node"]["identity"]),
+        get_fidelity(record["node"]["identity"]),
         *_summarise_predictions(stage, record),
         collected.test_sets.get(stage.digest, {}).get(target),
     )
@@ -93,7 +93,7 @@ def score_rows(collected: Collected, run: Run) -> list[Values]:
     """Return a run's rows in ``scores``: its target on test, and its selection tasks on dev."""
     stage, (dataset, model, method, sources, target, seed) = scored(run), name_of(run)
     record = collected.record(stage)
-    result, chosen = record["results"][target], chosen_round(record, stage.selection.tasks)
+    result, chosen = record["results"][target], get_selected_round(record, stage.selection.tasks)
     values: list[Values] = [("test", target, *score) for score in result["measures"].items()]
     values.append(("test", target, "score", result["score"]))
     for task, measures in chosen.dev.items():
@@ -123,7 +123,7 @@ def other_missing_rows(collected: Collected) -> Iterator[Values]:
             told = (path, hole.reason, hole.state, hole.node.path, hole.error)
             yield (*row, about["target"], run.seed, *told)
     for node in collected.without_run:
-        state, error = state_of(collected.study, node)
+        state, error = read_state(collected.study, node)
         yield (
             *identity(
                 node.name if isinstance(node, Data) else node.data.name,

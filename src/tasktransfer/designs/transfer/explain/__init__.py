@@ -26,7 +26,7 @@ from tasktransfer.designs.transfer.statistics.cells import MARKED, inputs_of
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.explain import chain, facts_of, snakemake
 from tasktransfer.results.collect import gather
-from tasktransfer.results.misplaced import records_under
+from tasktransfer.results.misplaced import list_records
 from tasktransfer.results.study import Study
 
 __all__ = ["Cell", "cell_of", "cells_of", "collected_tables", "explain", "find_cell"]
@@ -190,7 +190,7 @@ def _list_trainings(evidence: _Evidence, cell: Cell, seed: int) -> list[Facts]:
         return []
     results = evidence.results
     parents = (
-        path.parent.relative_to(results).as_posix() for path in records_under(results / "stages")
+        path.parent.relative_to(results).as_posix() for path in list_records(results / "stages")
     )
     return chain(results, folders[0], parents)
 

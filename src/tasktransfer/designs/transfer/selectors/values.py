@@ -31,7 +31,7 @@ from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.errors import RecordError
 from tasktransfer.fits.asked import Asked
 from tasktransfer.results.collect import Collected, gather
-from tasktransfer.results.records import chosen_round
+from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
 from tasktransfer.stats.resampling import Floats
@@ -274,7 +274,7 @@ def _collect_computed_values(collected: Collected) -> Iterator[tuple[Key, Found]
         else:
             (stage,) = run.outcome.stages
             record = collected.record(stage)
-            value = chosen_round(record, stage.selection.tasks).dev_score
+            value = get_selected_round(record, stage.selection.tasks).dev_score
             (source,) = run.about["sources"]
             yield (*key, source, run.about["target"], run.seed), (value, _read_cost(record), None)
 

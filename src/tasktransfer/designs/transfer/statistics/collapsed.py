@@ -14,7 +14,7 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.errors import RecordError
-from tasktransfer.results.rows import read_columns, rows_of
+from tasktransfer.results.rows import read_columns, select_task_rows
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.stats.collapsed import LEAST_SHARE, find_most_frequent
 
@@ -94,7 +94,7 @@ def _read_frequent_answer(run: _Run, root: Path, target: str) -> tuple[str, floa
     path = root / run.file
     expected: RowsFile = {"file": path.name, "rows": run.rows, "sha256": run.sha256}
     try:
-        table = rows_of(read_columns(path, expected, ["prediction", "task"]), target)
+        table = select_task_rows(read_columns(path, expected, ["prediction", "task"]), target)
     except RecordError as error:
         remedy = "run `tasktransfer collect` again"
         raise RecordError(f"{error} (changed since it was collected; {remedy})") from error

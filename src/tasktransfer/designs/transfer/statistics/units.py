@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.errors import RecordError
-from tasktransfer.results.rows import read_columns, rows_of
+from tasktransfer.results.rows import read_columns, select_task_rows
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.stats.draws import Units, make_dialogue_units, make_instance_units
 
@@ -47,7 +47,7 @@ def units_of(root: Path, target: str, instances: int, tested: Sequence[Tested]) 
     except RecordError as error:
         remedy = "run `tasktransfer collect` again"
         raise RecordError(f"{error} (changed since it was collected; {remedy})") from error
-    names = rows_of(rows, target)["cluster"]
+    names = select_task_rows(rows, target)["cluster"]
     if names.null_count or len(names) != instances:
         return make_instance_units(instances)
     return make_dialogue_units(names.to_pylist())
