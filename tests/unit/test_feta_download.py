@@ -4,70 +4,23 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
+from archive_server import Server, serving
 from tasktransfer.cli import main
+from tasktransfer.datasets.download import CHECKSUMS, Archive, download, read_checksums
 from tasktransfer.datasets.feta.archive import official_files
-from tasktransfer.datasets.feta_download import ARCHIVES, CHECKSUMS, download, read_checksums
+from tasktransfer.datasets.feta.download import ARCHIVES
 from tasktransfer.errors import DataError
 
 ARCHIVE = ARCHIVES[1]
 
 
-@dataclass
-class Server:
-    """``files``: name → content. ``stops_after``: bytes after which an answer breaks off."""
-
-    files: dict[str, bytes]
-    stops_after: int | None = None
-    kind: str = "application/zip"
-    requests: list[tuple[str, str | None]] = field(default_factory=list)
-    address: str = ""
-
-
-@contextmanager
-def serving(server: Server) -> Iterator[Server]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            wanted = self.headers.get("Range")
-            server.requests.append((self.path, wanted))
-            content = server.files.get(self.path.rsplit("/", 1)[-1])
-            if content is None:
-                self.send_error(404, "Not Found")
-                return
-            start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted else 0
-            if wanted and start >= len(content):
-                self.send_error(416)
-                return
-            self.send_response(206 if wanted else 200)
-            if wanted:
-                place = f"bytes {start}-{len(content) - 1}/{len(content)}"
-                self.send_header("Content-Range", place)
-            self.send_header("Content-Type", server.kind)
-            self.send_header("Content-Length", str(len(content) - start))
-            self.end_headers()
-            end = None if server.stops_after is None else start + server.stops_after
-            self.wfile.write(content[start:end])
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        http.daemon_threads = True
-        Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
-        server.address = f"http://127.0.0.1:{http.server_port}/data"
-        yield server
-        http.shutdown()
-
-
-def archive_of(dataset: str, folder: Path, text: str = "{}") -> bytes:
+def archive_of(archive: Archive, folder: Path, text: str = "{}") -> bytes:
+    dataset = archive.name.removeprefix("TLiDB_").removesuffix(".zip")
     path = folder / f"made-{dataset}.zip"
     with zipfile.ZipFile(path, "w") as packed:
         for name in official_files(dataset):
@@ -77,7 +30,7 @@ def archive_of(dataset: str, folder: Path, text: str = "{}") -> bytes:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    files = {a.name: archive_of(a.dataset, tmp_path) for a in ARCHIVES}
+    files = {a.name: archive_of(a, tmp_path) for a in ARCHIVES}
     with serving(Server(files)) as started:
         yield started
 
@@ -118,7 +71,7 @@ def test_a_whole_download_that_was_not_moved_is_downloaded_again(
 def test_another_archive_than_the_recorded_one_is_refused(server: Server, tmp_path: Path) -> None:
     download(ARCHIVE, tmp_path, server.address)
     (tmp_path / ARCHIVE.name).unlink()
-    server.files[ARCHIVE.name] = archive_of(ARCHIVE.dataset, tmp_path, "[]")
+    server.files[ARCHIVE.name] = archive_of(ARCHIVE, tmp_path, "[]")
     with pytest.raises(DataError, match=r"SHA256SUMS records .*Remove the line"):
         download(ARCHIVE, tmp_path, server.address)
     assert not (tmp_path / ARCHIVE.name).exists()

@@ -20,7 +20,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "cp": ("tasktransfer cp demo study.yaml",),
     "doctor": ("tasktransfer doctor --config study.yaml",),
     "completion": ("tasktransfer completion bash > ~/.tasktransfer-completion",),
-    "data fetch": ("tasktransfer data fetch feta --out releases",),
+    "data fetch": (
+        "tasktransfer data fetch feta --out releases",
+        "tasktransfer data fetch multiwoz --out releases",
+    ),
     "data check": ("tasktransfer data check train.jsonl test.jsonl --name Tickets",),
     "init": ("tasktransfer init --file tickets.jsonl --label priority --model tiny --hours 2",),
     "world": ("tasktransfer world --out releases/tiny --dialogues 240",),

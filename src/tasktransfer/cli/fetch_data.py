@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import add_command, flag, folder, option
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, escape_line
+
+if TYPE_CHECKING:
+    from tasktransfer.datasets.download import Archive, Conversion
 
 DEFAULT_FOLDER = "releases"
+CORPORA = {
+    "feta": "DailyDialog and Friends with 17 tasks",
+    "empathetic": "EmpatheticDialogues",
+    "multiwoz": "MultiWOZ 2.0",
+}
+"""Name in the command → content."""
 
 
 def add_fetch_command(parts: Any) -> None:
     """Add ``data fetch``."""
     command = add_command(parts, "fetch", data_fetch, config=False)
-    option(command, "what", "DATA", "feta: DailyDialog and Friends with 17 tasks", choices=["feta"])
-    where = "folder for the archives (default: %(default)s)"
+    what = "; ".join(f"{name}: {content}" for name, content in CORPORA.items())
+    option(command, "what", "DATA", what, choices=list(CORPORA))
+    where = "folder for the archives and their data (default: %(default)s)"
     option(command, "--out", "DIR", where, type=folder, default=DEFAULT_FOLDER)
     option(command, "--mirror", "URL", "address of a folder that holds the archives by name")
     flag(command, "--accept-licences", "accept the licences that are printed, without a question")
@@ -24,9 +34,8 @@ def add_fetch_command(parts: Any) -> None:
 
 def data_fetch(chosen: argparse.Namespace) -> None:
     """Download published data after showing its licences."""
-    from tasktransfer.datasets.feta_download import ARCHIVES, CHECKSUMS, download
-
-    for archive in ARCHIVES:
+    archives, conversion = _find_archives(chosen.what)
+    for archive in archives:
         print(f"{archive.name} from {chosen.mirror or archive.address}")
         for licence in archive.licences:
             print(f"  {licence}")
@@ -34,11 +43,43 @@ def data_fetch(chosen: argparse.Namespace) -> None:
         raise ConfigError(
             "data fetch: the licences are not accepted. Add --accept-licences if you accept them"
         )
-    for archive in ARCHIVES:
+    if conversion is None:
+        _fetch_archives(archives, chosen)
+    else:
+        _fetch_converted(conversion, chosen)
+    print(f"set data.release to {chosen.out}; `tasktransfer data stats` checks what it holds")
+
+
+def _find_archives(what: str) -> tuple[tuple[Archive, ...], Conversion | None]:
+    """Return the archives of a corpus, and their conversion if the reader needs other files."""
+    if what == "feta":
+        from tasktransfer.datasets.feta.download import ARCHIVES
+
+        return ARCHIVES, None
+    if what == "empathetic":
+        from tasktransfer.designs.empathetic.sources.download import CONVERSION
+    else:
+        from tasktransfer.datasets.multiwoz.download import CONVERSION
+    return (CONVERSION.archive,), CONVERSION
+
+
+def _fetch_archives(archives: tuple[Archive, ...], chosen: argparse.Namespace) -> None:
+    from tasktransfer.datasets.download import CHECKSUMS, download
+
+    for archive in archives:
         fresh = download(archive, chosen.out, chosen.mirror)
         state = "downloaded" if fresh else "already there"
         print(f"{chosen.out / archive.name}: {state}; SHA-256 in {chosen.out / CHECKSUMS}")
-    print(f"set data.release to {chosen.out}; `tasktransfer data stats` checks what it holds")
+
+
+def _fetch_converted(conversion: Conversion, chosen: argparse.Namespace) -> None:
+    from tasktransfer.datasets.download import fetch_converted
+
+    notes = fetch_converted(conversion, chosen.out, chosen.mirror)
+    path, target = chosen.out / conversion.archive.name, chosen.out / conversion.folder
+    print(f"{target}: {'already there' if notes is None else f'written from {path}'}")
+    for note in notes or ():
+        print(escape_line(f"  {note}"))
 
 
 def _request_acceptance() -> bool:

@@ -192,16 +192,10 @@ def _split_members(
 
 def _find_flaw(info: zipfile.ZipInfo, limits: Limits) -> tuple[str, str] | None:
     """Return kind and description of a member's problem, or None if it is safe."""
-    name = info.orig_filename  # filename is truncated at a NUL
     kind = stat.S_IFMT(info.external_attr >> 16)
-    if "\\" in name:
-        return "unsafe-path", "has a foreign path, with a backslash; part folders by /"
-    if name.startswith("/") or re.match(r"[A-Za-z]:", name):
-        return "unsafe-path", "has an absolute path; paths start at the top of the zip"
-    if ".." in name.split("/"):
-        return "unsafe-path", "leads out of its folder, upwards (..); paths stay inside the zip"
-    if not name.isprintable() or not (name.endswith("/") or name.strip("./ ")):
-        return "unsafe-path", "has a path that is empty or holds control characters; rename it"
+    unsafe = find_path_flaw(info.orig_filename)  # filename is truncated at a NUL
+    if unsafe is not None:
+        return "unsafe-path", unsafe
     if kind == stat.S_IFLNK:
         return "link", "is a symbolic link; pack the file itself"
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
@@ -214,6 +208,19 @@ def _find_flaw(info: zipfile.ZipInfo, limits: Limits) -> tuple[str, str] | None:
     if info.file_size > limits.file:
         text = f"claims {info.file_size:,} bytes; at most {limits.file:,} are read of a file"
         return "too-large", f"{text}; {_LESS}"
+    return None
+
+
+def find_path_flaw(name: str, archive: str = "zip") -> str | None:
+    """Return the description of an unsafe path of a member, or None if the path is safe."""
+    if "\\" in name:
+        return "has a foreign path, with a backslash; part folders by /"
+    if name.startswith("/") or re.match(r"[A-Za-z]:", name):
+        return f"has an absolute path; paths start at the top of the {archive}"
+    if ".." in name.split("/"):
+        return f"leads out of its folder, upwards (..); paths stay inside the {archive}"
+    if not name.isprintable() or not (name.endswith("/") or name.strip("./ ")):
+        return "has a path that is empty or holds control characters; rename it"
     return None
 
 

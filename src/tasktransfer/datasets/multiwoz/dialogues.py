@@ -74,10 +74,11 @@ def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
             "fetch it again"
         )
     for name, dialogue in value.items():
-        yield _parse_dialogue(file, name, dialogue)
+        yield parse_dialogue(file, name, dialogue)
 
 
-def _parse_dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
+def parse_dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
+    """Return a dialogue from its JSON. Raises DataError if it is not valid."""
     log = dialogue.get("log") if isinstance(dialogue, dict) else None
     if not isinstance(log, list) or not log:
         raise DataError(f"{file}, dialogue {name}: no log of turns; fetch the file again")

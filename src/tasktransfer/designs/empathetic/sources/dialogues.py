@@ -8,7 +8,7 @@ the classifiers' data in all splits.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,6 +137,11 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
         f"keep one of them, or give both one split in {files[SPLIT_FILE]}",
         generated=SYNTHETIC in files,
     )
+    return sort_dialogues(dialogues)
+
+
+def sort_dialogues(dialogues: Iterable[EmpatheticDialogue]) -> list[EmpatheticDialogue]:
+    """Return the dialogues in the order of the numbers in their names."""
     return sorted(dialogues, key=lambda d: ([int(n) for n in _NUMBER.findall(d.name)], d.name))
 
 

@@ -1,25 +1,34 @@
-"""Download FETA's two archives from the addresses that its authors publish.
+"""Download published archives from their authors' addresses, and convert them if needed.
 
-The addresses are those of TLiDB (``tlidb/TLiDB/datasets/{DailyDialog,Friends}_dataset.py``). The
-authors publish no checksums, so the first download of an archive records its SHA-256, and later
-downloads must have the same. Standard library only.
+A download resumes, is checked, and appears under its name only when it is complete. An archive has
+a known SHA-256, or its first download records one, which later downloads must have. A reader that
+expects other files than the archive holds gets them by conversion: each corpus module brings its
+own. Standard library only.
 """
 
 from __future__ import annotations
 
 import http.client
+import json
 import re
+import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.datasets.feta.archive import find_source, official_files, stream_files
 from tasktransfer.errors import DataError
-from tasktransfer.files import compute_sha256, replace_file
+from tasktransfer.files import (
+    Maker,
+    compute_sha256,
+    remove_partial_folders,
+    replace_file,
+    replace_folder,
+)
+from tasktransfer.files.locks import lock_path
 from tasktransfer.files.progress import StatusLine
 
 MAX_BYTES = 2**30
@@ -34,39 +43,91 @@ _RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A published archive: its dataset, its address, and the licences of what it holds."""
+    """A published archive.
 
-    dataset: str
+    Attributes:
+        name: file name in the folder of downloads and on mirrors.
+        address: address that the authors publish.
+        licences: licences of the contents, one line each.
+        sha256: known checksum. None if the first download determines it.
+        check: function that raises DataError for a file that is not the archive. None if the
+            checksum suffices.
+    """
+
+    name: str
     address: str
     licences: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """File name, under which ``data.release`` finds the archive."""
-        return f"TLiDB_{self.dataset}.zip"
+    sha256: str | None = None
+    check: Callable[[Path], None] | None = None
 
 
-_DRIVE = "https://drive.google.com/uc?export=download&id="
-ARCHIVES = (
-    Archive(
-        "DailyDialog",
-        f"{_DRIVE}1c88IN_ZHpRvkkgQxmN4sfGmqN2DurQx2",
-        (
-            "dialogues (DailyDialog): CC BY-NC-SA 4.0, for non-commercial use",
-            "annotations: DailyDialog CC BY-NC-SA 4.0; CIDER MIT; RECCON and DailyDialog++ as "
-            "their authors state",
-        ),
-    ),
-    Archive(
-        "Friends",
-        f"{_DRIVE}1QK_XX-d38fKeJlcTcoMT9ku3VZn6bv6H",
-        (
-            "dialogues: transcripts of a television series, whose rights are with their owners",
-            "annotations: emorynlp Apache-2.0; MELD GPL-3.0; DialogRE for non-commercial research; "
-            "personality-detection states none",
-        ),
-    ),
-)
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The files that a reader expects, and the function that writes them from an archive.
+
+    Attributes:
+        archive: the archive.
+        folder: name of the folder of the files.
+        version: version of ``write``, raised when it writes other files.
+        write: function from the archive and an empty folder to notes for the user.
+    """
+
+    archive: Archive
+    folder: str
+    version: int
+    write: Callable[[Path, Path], tuple[str, ...]]
+
+
+CONVERTED = Maker("folder that data fetch writes", "fetched.json", "archive_sha256")
+
+
+def fetch_converted(
+    conversion: Conversion, folder: Path, mirror: str | None = None
+) -> tuple[str, ...] | None:
+    """Download an archive and write the files that its reader expects, completely or not at all.
+
+    Returns:
+        Notes for the user. None if the files are there already.
+
+    Raises:
+        DataError: as in ``download``; the archive has other contents than expected; or the folder
+            of the files exists and was not written by this function, or was changed since.
+    """
+    target = folder / conversion.folder
+    with lock_path(target, lambda line: print(line, file=sys.stderr, flush=True)):
+        if (manifest := CONVERTED.read_object(target)) is not None:
+            _refuse_changes(target, manifest, conversion)
+            return None
+        remove_partial_folders(target)
+        with replace_folder(target, CONVERTED) as fresh:
+            download(conversion.archive, folder, mirror)
+            path = folder / conversion.archive.name
+            notes = conversion.write(path, fresh)
+            files = sorted(file for file in fresh.rglob("*") if file.is_file())
+            manifest = {
+                "archive": conversion.archive.name,
+                CONVERTED.key: compute_sha256(path),
+                "conversion": conversion.version,
+                "files": {
+                    file.relative_to(fresh).as_posix(): compute_sha256(file) for file in files
+                },
+                "notes": notes,
+            }
+            (fresh / CONVERTED.file).write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
+    return notes
+
+
+def _refuse_changes(target: Path, manifest: Mapping[str, Any], conversion: Conversion) -> None:
+    """Raise DataError unless a folder holds the files that were written, in this version."""
+    files = manifest.get("files")
+    remedy = f"Remove {target} and run the command again"
+    if manifest.get("conversion") != conversion.version or not isinstance(files, dict):
+        raise DataError(f"{target}: was written by another version of tasktransfer. {remedy}")
+    for name, digest in files.items():
+        file = target / name
+        if not file.is_file() or compute_sha256(file) != digest:
+            state = "has changed since it was written" if file.exists() else "is missing"
+            raise DataError(f"{file}: {state}. {remedy}")
 
 
 def download(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
@@ -80,12 +141,12 @@ def download(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
 
     Raises:
         DataError: the address cannot be reached, what arrives is not the archive, or its checksum
-            is not the recorded one; names the address and the remedy.
+            is another than expected; names the address and the remedy.
     """
     path = folder / archive.name
-    recorded = read_checksums(folder).get(archive.name)
+    expected = archive.sha256 or read_checksums(folder).get(archive.name)
     if path.is_file():
-        _compare(path, recorded)
+        _compare(path, archive, expected)
         return False
     address = archive.address if mirror is None else f"{mirror.rstrip('/')}/{archive.name}"
     part = folder / f".{archive.name}.download"
@@ -100,12 +161,15 @@ def download(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
             _download_rest(address, part)
     _check(part, archive, address)
     digest = compute_sha256(part)
-    if recorded is not None and digest != recorded:
+    if expected is not None and digest != expected:
         part.unlink()
-        raise DataError(
-            f"{address}: its SHA-256 is {digest}, and {folder / CHECKSUMS} records {recorded}. "
-            f"Remove the line of {archive.name} there if the authors changed their archive"
-        )
+        if archive.sha256:
+            source = "the published archive has"
+            remedy = "Run the command again, or give --mirror an address with that archive"
+        else:
+            source = f"{folder / CHECKSUMS} records"
+            remedy = f"Remove the line of {archive.name} there if the authors changed their archive"
+        raise DataError(f"{address}: its SHA-256 is {digest}, and {source} {expected}. {remedy}")
     part.replace(path)
     _record_checksum(folder, archive.name, digest)
     return True
@@ -126,15 +190,18 @@ def _record_checksum(folder: Path, name: str, digest: str) -> None:
         path.write_text("".join(f"{d}  {n}\n" for n, d in sorted(checksums.items())), "utf-8")
 
 
-def _compare(path: Path, recorded: str | None) -> None:
+def _compare(path: Path, archive: Archive, expected: str | None) -> None:
     digest = compute_sha256(path)
-    if recorded is None:
-        _record_checksum(path.parent, path.name, digest)
-    elif digest != recorded:
+    if expected is not None and digest != expected:
+        source = "the published archive has"
+        if archive.sha256 is None:
+            source = f"{path.parent / CHECKSUMS} records"
         raise DataError(
-            f"{path}: its SHA-256 is {digest}, and {path.parent / CHECKSUMS} records {recorded}. "
+            f"{path}: its SHA-256 is {digest}, and {source} {expected}. "
             "Remove the file and download it again"
         )
+    if read_checksums(path.parent).get(path.name) != digest:
+        _record_checksum(path.parent, path.name, digest)
 
 
 def _download_rest(address: str, part: Path) -> None:
@@ -179,12 +246,11 @@ def _append(answer: Any, part: Path, have: int, size: int) -> None:
 
 
 def _check(part: Path, archive: Archive, address: str) -> None:
-    """Raise DataError unless a download is a zip with the official files; remove it then."""
+    """Raise DataError unless a download passes the archive's check; remove it then."""
+    if archive.check is None:
+        return
     try:
-        source = find_source(part, archive.dataset)
-        for chunks in stream_files(source, official_files(archive.dataset)).values():
-            for _ in chunks:
-                pass
+        archive.check(part)
     except DataError as error:
         part.unlink()
         what = str(error).replace(str(part), archive.name)

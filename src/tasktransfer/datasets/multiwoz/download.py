@@ -1,0 +1,181 @@
+"""MultiWOZ 2.0 as its authors publish it, and its conversion to one file per split.
+
+The address and the checksum are ParlAI's (``parlai/tasks/multiwoz_v20/build.py``). The archive has
+all dialogues in ``data.json``, the acts of system turns in ``dialogue_acts.json``, and lists of the
+validation and test dialogues. It has no acts of user turns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.datasets.download import Archive, Conversion
+from tasktransfer.datasets.multiwoz.dialogues import FILES, FOLDER, parse_dialogue
+from tasktransfer.errors import DataError
+from tasktransfer.files.data_files import decode_utf8, parse_json
+from tasktransfer.files.json_stream import open_json
+from tasktransfer.files.safe_zip import Limits, SafeZip, UnsafeZipError, check_zip
+
+ARCHIVE = Archive(
+    "MULTIWOZ2.zip",
+    "https://www.repository.cam.ac.uk/bitstream/handle/1810/280608/MULTIWOZ2.zip"
+    "?sequence=3&isAllowed=y",
+    (
+        "dialogues and annotations (MultiWOZ 2.0): CC BY 4.0, see "
+        "www.repository.cam.ac.uk/handle/1810/280608",
+        "the authors' code at github.com/budzianowski/multiwoz: MIT",
+    ),
+    sha256="6b7c01952f8d0dfa4ac7109c1370e9c6e013ab704bc2f1d63c60bdab070c8506",
+)
+DIALOGUES, ACTS = "data.json", "dialogue_acts.json"
+LISTS = {"dev": "valListFile.json", "test": "testListFile.json"}
+"""Official split → list with the names of its dialogues, one per line."""
+MOST_UNREADABLE = 0.01
+"""Maximum fraction of a split's dialogues that are left out because the reader refuses them."""
+_NO_SLOTS = [["none", "none"]]
+_LIMITS = Limits(total=2**30, members=10_000, ratio=100)
+
+
+def write_splits(archive: Path, folder: Path) -> tuple[str, ...]:
+    """Write the dialogues of each split, with the acts in the turns and without the goals.
+
+    Names lose their ending ``.json``. A dialogue that the reader refuses is left out, with a note.
+
+    Raises:
+        DataError: the archive is damaged or unsafe, or has other contents.
+    """
+    packed = _open_archive(archive)
+    splits = _read_splits(archive, packed)
+    acts = parse_json(_read(archive, packed, ACTS), f"{archive} ({ACTS})")
+    if not isinstance(acts, dict):
+        raise DataError(f"{archive} ({ACTS}): expected an object; fetch it again")
+    sizes, refused = Counter[str](), dict[str, list[str]]()
+    with ExitStack() as stack:
+        outs = {
+            split: stack.enter_context((folder / file).open("w", encoding="utf-8", newline="\n"))
+            for split, file in FILES.items()
+        }
+        for name, dialogue in _read_dialogues(archive, packed, folder):
+            split = splits.pop(name, "train")
+            converted = _convert_dialogue(dialogue, acts.get(name, acts.get(f"{name}.json")))
+            try:
+                parse_dialogue(folder / FILES[split], name, converted)
+            except DataError as error:
+                problem = str(error).removeprefix(f"{folder / FILES[split]}, ")
+                refused.setdefault(split, []).append(problem)
+                continue
+            line = f"{json.dumps(name)}: {json.dumps(converted, ensure_ascii=False)}"
+            outs[split].write(f"{',' if sizes[split] else '{'}\n{line}")
+            sizes[split] += 1
+        for split, out in outs.items():
+            if not sizes[split]:
+                raise DataError(f"{archive}: contains no dialogue of {split}; fetch it again")
+            out.write("\n}\n")
+    return (*_list_refused(archive, refused, sizes), *_list_absent(splits))
+
+
+def _open_archive(archive: Path) -> SafeZip:
+    try:
+        packed = check_zip(archive, _LIMITS)
+    except OSError as error:
+        raise DataError(f"{archive}: cannot be read ({error}); fetch it again") from None
+    if packed.flaws:
+        flaw = packed.flaws[0]
+        member = f" member {flaw.member!r}" if flaw.member else ""
+        raise DataError(f"{archive}:{member} {flaw.text}")
+    return packed
+
+
+def _stream(archive: Path, packed: SafeZip, name: str) -> Iterator[bytes]:
+    """Yield the content of the file with a name in any folder, in chunks."""
+    members = [member for member in packed.members if Path(member).name == name]
+    if len(members) != 1:
+        count = f"{len(members)} files named" if members else "no"
+        raise DataError(f"{archive}: holds {count} {name}; fetch it again")
+    try:
+        yield from packed.chunks(members[0])
+    except UnsafeZipError as error:
+        raise DataError(f"{archive}: member {members[0]!r} {error.flaw.text}") from None
+
+
+def _read(archive: Path, packed: SafeZip, name: str) -> bytes:
+    return b"".join(_stream(archive, packed, name))
+
+
+def _read_splits(archive: Path, packed: SafeZip) -> dict[str, str]:
+    """Return dialogue → split, for the validation and test dialogues."""
+    splits: dict[str, str] = {}
+    for split, file in LISTS.items():
+        text = decode_utf8(_read(archive, packed, file), f"{archive} ({file})")
+        for line in text.split("\n"):
+            name = line.strip().removesuffix(".json")
+            if name and splits.setdefault(name, split) != split:
+                raise DataError(f"{archive}: dialogue {name} is in both lists; fetch it again")
+    return splits
+
+
+def _read_dialogues(archive: Path, packed: SafeZip, folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield all dialogues by name. The file is unpacked, so that memory does not grow with it."""
+    unpacked = folder / DIALOGUES
+    with unpacked.open("wb") as out:
+        out.writelines(_stream(archive, packed, DIALOGUES))
+    names = set[str]()
+    try:
+        with open_json(unpacked) as cursor:
+            for key in cursor.members():
+                name = key.removesuffix(".json")
+                if name in names:
+                    raise DataError(f"{unpacked}: dialogue {name} occurs twice; fetch it again")
+                names.add(name)
+                yield name, cursor.value()
+    except DataError as error:
+        raise DataError(str(error).replace(str(unpacked), f"{archive} ({DIALOGUES})")) from None
+    unpacked.unlink()
+
+
+def _convert_dialogue(dialogue: Any, acts: Any) -> Any:
+    """Return the log with the acts in the system turns; other values than a log unchanged."""
+    log = dialogue.get("log") if isinstance(dialogue, dict) else None
+    if not isinstance(log, list) or not all(isinstance(turn, dict) for turn in log):
+        return dialogue
+    turns = []
+    for number, turn in enumerate(log):
+        kept = {key: turn[key] for key in ("text", "metadata") if key in turn}
+        kept["dialog_act"] = _find_acts(acts, number // 2 + 1) if number % 2 else {}
+        turns.append(kept)
+    return {"log": turns}
+
+
+def _find_acts(acts: Any, exchange: int) -> Mapping[str, Any]:
+    """Return the acts of an exchange, from 1; empty if it has a text instead of annotations."""
+    of_turn = acts.get(str(exchange)) if isinstance(acts, dict) else None
+    if not isinstance(of_turn, dict):
+        return {}
+    return {act: slots or _NO_SLOTS for act, slots in of_turn.items()}
+
+
+def _list_refused(
+    archive: Path, refused: Mapping[str, list[str]], sizes: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield a note per split with unreadable dialogues. Raises DataError if they are many."""
+    for split, problems in refused.items():
+        total = sizes[split] + len(problems)
+        note = f"{len(problems):,} of {total:,} dialogues of {split} cannot be read ({problems[0]})"
+        if len(problems) > MOST_UNREADABLE * total:
+            raise DataError(f"{archive}: {note}; fetch it again")
+        yield f"{note}; left out"
+
+
+def _list_absent(splits: Mapping[str, str]) -> Iterator[str]:
+    """Yield a note about the names in the lists that no dialogue has."""
+    if splits:
+        name = min(splits)
+        yield f"names in the lists without a dialogue: {len(splits):,} (such as {name}); left out"
+
+
+CONVERSION = Conversion(ARCHIVE, FOLDER, 1, write_splits)
