@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.designs import load_config, open_study
-from tasktransfer.operate.commons.isolated import unpacked
+from tasktransfer.operate.commons.isolated import unpack_records
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.results.study import Study
 
@@ -33,7 +33,7 @@ def merged(pack: str, preset: str, results: Path, **changes: Any) -> Study:
         ],
         **changes,
     }
-    with unpacked(ROOT / "shipped" / pack, load_config(config, there)) as records:
+    with unpack_records(ROOT / "shipped" / pack, load_config(config, there)) as records:
         opened = open_study(config, there, need_inputs=False)
         assert merge_results(opened, records)["counts"]["refused"] == 0
     return open_study(config, there, need_inputs=False)

@@ -31,7 +31,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.errors import DataError, TrainingError
 from tasktransfer.files import replace_file
-from tasktransfer.operate.overview import overview
+from tasktransfer.operate.overview import summarise_study
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 
@@ -189,7 +189,7 @@ def _phases(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _grid(study: Study) -> dict[str, Any]:
     """Return the estimate of ``tasktransfer plan`` for all trainings on one device."""
-    seen = overview(study, devices=1)
+    seen = summarise_study(study, devices=1)
     total = seen["estimate"]["total"]
     return {
         "datasets": list(study.config.dataset_names),

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasktransfer.operate.pack import FOOTER, SCHEMA, content_digest
+from tasktransfer.operate.pack import FOOTER, SCHEMA, compute_content_digest
 
 ROWS, FILES = (SCHEMA.field(name).type for name in ("rows", "files"))
 Rows = list[dict[str, Any]]
@@ -40,7 +40,7 @@ def rows_and_facts(good: Path) -> tuple[Rows, dict[str, Any]]:
 def write(out: Path, rows: Rows, facts: Any, **options: Any) -> None:
     """Write a shard with valid checksums."""
     if isinstance(facts, dict) and isinstance(facts.get("sha256"), dict):
-        facts = {**facts, "sha256": {row["path"]: content_digest(row) for row in rows}}
+        facts = {**facts, "sha256": {row["path"]: compute_content_digest(row) for row in rows}}
     footer = facts if isinstance(facts, bytes) else json.dumps(facts).encode()
     table = pa.Table.from_pylist(rows, schema=SCHEMA.with_metadata({FOOTER: footer}))
     pq.write_table(table, out, **{"compression": "zstd", **options})

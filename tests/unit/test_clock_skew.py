@@ -14,7 +14,7 @@ from finished_stages import finish, finish_all, opened
 from tasktransfer.datasets.file_digests import Digests
 from tasktransfer.jobs import clock_skew
 from tasktransfer.jobs.clock_skew import date_future_files_now
-from tasktransfer.operate.pace import WINDOW_SECONDS, ended_lately, pace
+from tasktransfer.operate.pace import WINDOW_SECONDS, estimate_pace, find_ended
 from tasktransfer.operate.status import Watcher
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results.study import Study
@@ -88,12 +88,12 @@ def test_a_clock_that_is_ahead_makes_no_pace(study: Study) -> None:
     begun = datetime.fromtimestamp(now - 300, UTC).isoformat()
     finish(study, stage, started=begun, seconds={"total": 600.0})
     date(study.record(stage), 300)
-    pieces = ended_lately([(stage.digest, Path(study.record(stage)))], {stage.digest: 8.0}, now)
+    pieces = find_ended([(stage.digest, Path(study.record(stage)))], {stage.digest: 8.0}, now)
     (piece,) = pieces
     assert (piece.end, piece.start) == pytest.approx((now, now - 600), abs=1)
-    assert pace(pieces, [], 0.0, now)["per_hour"] == pytest.approx(6, rel=0.01)
+    assert estimate_pace(pieces, [], 0.0, now)["per_hour"] == pytest.approx(6, rel=0.01)
     date(study.record(stage), 2 * WINDOW_SECONDS)
-    assert not ended_lately([(stage.digest, Path(study.record(stage)))], {stage.digest: 8.0}, now)
+    assert not find_ended([(stage.digest, Path(study.record(stage)))], {stage.digest: 8.0}, now)
 
 
 def test_a_data_file_from_the_future_is_read_once(tmp_path: Path) -> None:

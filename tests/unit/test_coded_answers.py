@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tasktransfer.datasets import get_task
 from tasktransfer.metrics import evaluate
-from tasktransfer.operate.coded_answers import FIDELITIES, coded
+from tasktransfer.operate.coded_answers import FIDELITIES, encode_rows
 from tasktransfer.results.rows import Row, encode_answers, read_rows, write_rows
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.results.test_sets import TestSets
@@ -46,7 +46,7 @@ def table(folder: Path, pairs: list[tuple[str, str]]) -> pa.Table:
 
 def test_scores_are_the_same_and_no_word_is_left(tmp_path: Path) -> None:
     rows = table(tmp_path, PAIRS)
-    changed = coded(rows, SPAN)
+    changed = encode_rows(rows, SPAN)
     assert changed is not None
     for fidelity in FIDELITIES:
         before, after = (
@@ -67,7 +67,7 @@ def test_scores_are_the_same_and_no_word_is_left(tmp_path: Path) -> None:
 
 def test_right_answers_have_the_same_codes_in_every_run(tmp_path: Path) -> None:
     one, other = (
-        coded(table(tmp_path / name, [(guess, right) for _, right in PAIRS]), SPAN)
+        encode_rows(table(tmp_path / name, [(guess, right) for _, right in PAIRS]), SPAN)
         for name, guess in (("one", "new words"), ("other", "Joey"))
     )
     assert one is not None and other is not None
@@ -77,7 +77,7 @@ def test_right_answers_have_the_same_codes_in_every_run(tmp_path: Path) -> None:
 def test_a_run_in_codes_stands_beside_one_with_its_text(tmp_path: Path) -> None:
     """Records of a pack, and those of the trainings that it lacks."""
     rows = table(tmp_path / "text", PAIRS)
-    changed = coded(rows, SPAN)
+    changed = encode_rows(rows, SPAN)
     assert changed is not None
     sets = TestSets()
     digests = [sets.of(of_run, SPAN).digest for of_run in (rows, changed, rows)]
@@ -88,7 +88,7 @@ def test_a_run_in_codes_stands_beside_one_with_its_text(tmp_path: Path) -> None:
 
 def test_runs_in_codes_and_with_their_text_are_counted_alike(tmp_path: Path) -> None:
     tallies, sums = Tallies(SPAN, "default", len(PAIRS)), []
-    in_codes = coded(table(tmp_path / "text", PAIRS), SPAN)
+    in_codes = encode_rows(table(tmp_path / "text", PAIRS), SPAN)
     assert in_codes is not None
     columns = (in_codes[name].to_pylist() for name in ("prediction", "gold"))
     coded_pairs = [(guess, right) for (guess,), (right,) in zip(*columns, strict=True)]
@@ -108,7 +108,7 @@ def test_labels_stay_and_what_a_model_wrote_instead_does_not(tmp_path: Path) -> 
         ("5551234", "fear"),
     ]
     rows = table(tmp_path, pairs)
-    changed = coded(rows, task)
+    changed = encode_rows(rows, task)
     assert changed is not None
     assert changed["gold"].equals(rows["gold"])
     assert changed["prediction"].to_pylist() == [["w1"], ["anger"], ["w2 w3 w4"], ["w5"]]
@@ -123,7 +123,7 @@ def pair(rows: pa.Table) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
 def test_what_says_that_there_is_no_answer_still_does(tmp_path: Path) -> None:
     task = get_task("DailyDialog", "causal_emotion_span_extraction")
     assert {p for spec in task.metrics for p in spec.unanswerable_phrases} == {"impossible"}
-    changed = coded(
+    changed = encode_rows(
         table(tmp_path, [("impossible", "impossible"), ("Joey", "impossible"), ("a", "b")]), task
     )
     assert changed is not None
@@ -135,7 +135,9 @@ def test_a_phrase_inside_a_longer_answer_stays(tmp_path: Path) -> None:
     """As models that are asked write it; one scoring counts it wherever it stands."""
     task = get_task("DailyDialog", "causal_emotion_span_extraction")
     said = "The evidence utterance is speaker1: Impossible answer."
-    changed = coded(table(tmp_path, [(said, "Impossible answer"), ("so glad", "so glad")]), task)
+    changed = encode_rows(
+        table(tmp_path, [(said, "Impossible answer"), ("so glad", "so glad")]), task
+    )
     assert changed is not None
     first, second = changed["prediction"].to_pylist()
     assert "impossible" in first[0].split() and "utterance" not in first[0]

@@ -19,7 +19,7 @@ from tasktransfer import cli, metrics
 from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate import coded_answers
-from tasktransfer.operate.commons.every_eval_ever import slug
+from tasktransfer.operate.commons.every_eval_ever import make_slug
 from tasktransfer.operate.commons.isolated import PackReader
 from tasktransfer.operate.commons.shards import find_shards
 from tasktransfer.results.records import read_record
@@ -282,6 +282,10 @@ def test_no_words_of_a_dialogue_are_exported(
 
 
 def test_names_of_folders() -> None:
-    assert slug("Lab A / Groningen") == "Lab-A-Groningen"
-    assert (slug("data"), slug("../.."), slug("ü")) == ("data-results", "unnamed", "unnamed")
-    assert len(slug("x" * 999)) == 120
+    assert make_slug("Lab A / Groningen") == "Lab-A-Groningen"
+    assert (make_slug("data"), make_slug("../.."), make_slug("ü")) == (
+        "data-results",
+        "unnamed",
+        "unnamed",
+    )
+    assert len(make_slug("x" * 999)) == 120

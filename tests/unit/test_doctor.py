@@ -78,7 +78,7 @@ def test_torch_tells_of_its_devices(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     full = type("Usage", (), {"free": 5 << 20})
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: full)
-    check = doctor.disk(Path("results/not/there/yet"))
+    check = doctor.check_disk(Path("results/not/there/yet"))
     assert (check.state, check.exit_code) == ("wrong", 7)
     assert "5.0 MiB free" in check.text and "put `results`" in check.remedy
 
@@ -87,61 +87,61 @@ def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_results_on_another_machine_are_slow(kind: str, state: str, tmp_path: Path) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(f"none / ext4 rw 0 0\nserver {tmp_path} {kind} rw 0 0\n")
-    check = doctor.file_system(tmp_path / "results", mounts)
+    check = doctor.check_file_system(tmp_path / "results", mounts)
     assert (check.state, kind in check.text) == (state, True)
 
 
 def test_locks_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert doctor.kernel_locks(Path("results")).state == "fine"
+    assert doctor.check_kernel_locks(Path("results")).state == "fine"
 
     def none(descriptor: int) -> bool:
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr(locks, "try_lock", none)
-    check = doctor.kernel_locks(Path("results"))
+    check = doctor.check_kernel_locks(Path("results"))
     assert (check.state, check.exit_code) == ("wrong", 7)
     assert "No locks available" in check.text
 
 
 def test_a_lock_of_a_snakemake_that_was_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Path.cwd()
-    assert doctor.snakemake_lock(here).state == "fine"
+    assert doctor.check_snakemake_lock(here).state == "fine"
     held = here / ".snakemake/locks/0.input.lock"
     held.parent.mkdir(parents=True)
     held.touch()
-    check = doctor.snakemake_lock(here)
+    check = doctor.check_snakemake_lock(here)
     assert (check.state, check.exit_code) == ("wrong", 1)
     assert "--unlock" in check.remedy
     monkeypatch.setattr(doctor, "_snakemakes_in", lambda folder: [123])
-    assert "process 123" in doctor.snakemake_lock(here).text
+    assert "process 123" in doctor.check_snakemake_lock(here).text
 
 
 def test_the_profile_in_force(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    check = doctor.profile(tmp_path)
+    check = doctor.check_profile(tmp_path)
     assert check.state == "slow"
     packaged = Path(check.remedy.split()[2].rstrip(":"))
     assert (packaged / "config.yaml").is_file()
     (tmp_path / "profiles/default").mkdir(parents=True)
     (tmp_path / "profiles/default/config.yaml").write_text("executor: slurm\njobs: 9\n")
-    assert "executor: slurm, jobs: 9" in doctor.profile(tmp_path).text
+    assert "executor: slurm, jobs: 9" in doctor.check_profile(tmp_path).text
     monkeypatch.setenv("SNAKEMAKE_PROFILE", "mine")
-    assert doctor.profile(tmp_path).text.startswith("SNAKEMAKE_PROFILE=mine, then ")
+    assert doctor.check_profile(tmp_path).text.startswith("SNAKEMAKE_PROFILE=mine, then ")
 
 
 def test_an_environment_that_is_not_active(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert doctor.command().state == "fine"
+    assert doctor.check_command().state == "fine"
     monkeypatch.setenv("PATH", "/nowhere")
-    check = doctor.command()
+    check = doctor.check_command()
     assert (check.state, check.exit_code) == ("wrong", 2)
     assert str(Path(sys.executable).parent) in check.remedy
 
 
 def test_versions_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert doctor.packages().state == "fine"
+    assert doctor.check_packages().state == "fine"
     wanted = ["snakemake<1", "nobody-has-this", 'torch>=99; extra == "train"', 'x; extra == "dev"']
     monkeypatch.setattr(doctor.metadata, "requires", lambda name: wanted)
     monkeypatch.setattr(doctor, "_version", {"snakemake": "9.27.1"}.get)
-    check = doctor.packages()
+    check = doctor.check_packages()
     assert (check.state, check.exit_code) == ("wrong", 2)
     assert check.text.endswith("snakemake 9.27.1, required <1; nobody-has-this absent, required ")
 
@@ -152,8 +152,8 @@ def test_every_finding_has_a_remedy_and_the_first_wrong_one_the_exit_code() -> N
         Check("b", "wrong", "t", "r", 7),
         Check("c", "wrong", "t", "r", 2),
     ]
-    assert doctor.exit_code(seen) == 7
-    assert doctor.total(seen) == "1 slow, 2 wrong"
-    for check in doctor.checks(None, Path.cwd()):
+    assert doctor.find_exit_code(seen) == 7
+    assert doctor.format_totals(seen) == "1 slow, 2 wrong"
+    for check in doctor.run_checks(None, Path.cwd()):
         assert (check.state == "fine") == (check.remedy == ""), check
         assert (check.state == "wrong") == (check.exit_code > 0), check

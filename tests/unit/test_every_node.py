@@ -16,12 +16,12 @@ from toy_study import finish_all, finish_node, opened
 
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node
-from tasktransfer.operate.commons.isolated import unpacked
+from tasktransfer.operate.commons.isolated import unpack_records
 from tasktransfer.operate.garbage import find_garbage, remove
 from tasktransfer.operate.merge import merge_results
-from tasktransfer.operate.overview import overview
+from tasktransfer.operate.overview import summarise_study
 from tasktransfer.operate.pack import pack_results
-from tasktransfer.operate.pilot import left_by_shard, shard_of
+from tasktransfer.operate.pilot import count_unfinished, find_shard
 from tasktransfer.operate.status import Watcher
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results.finished import find_missing_parts, look
@@ -90,7 +90,7 @@ def test_a_damaged_node_is_finished_nowhere(
     seen = look(study)
     assert node.digest not in seen.finished
     assert said in seen.damaged.get(node.digest, "")
-    assert sum(left_by_shard(study).values()) == len(study.plan.nodes) - len(seen.finished)
+    assert sum(count_unfinished(study).values()) == len(study.plan.nodes) - len(seen.finished)
     assert main(["explain", node.digest[:12], "--config", "study.yaml", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["state"] == ("damaged" if said else "interrupted")
@@ -114,7 +114,7 @@ def test_what_others_read_may_be_gone_once_nothing_needs_it(study: Study) -> Non
 def test_all_kinds_are_counted(study: Study) -> None:
     rows = [("fit", 2), ("data", 2), ("evaluation", 4)]
     expected = [{"kind": kind, "total": n, "done": n, "left": 0} for kind, n in rows]
-    for seen in (overview(study), Watcher(study).look()):
+    for seen in (summarise_study(study), Watcher(study).look()):
         assert sorted(seen["others"], key=str) == sorted(expected, key=str)
     text = as_text(Watcher(study).look())
     assert "4 of 4 trainings done" in text
@@ -142,9 +142,9 @@ def test_what_is_left_runs_and_fails_is_told_of_any_node(study: Study) -> None:
 def test_a_shard_has_every_node_of_its_trainings(capsys: pytest.CaptureFixture[str]) -> None:
     study = opened()
     # Fits on texts, the data derived by them and evaluations of them are of no model.
-    assert left_by_shard(study) == {("tiny-bert", 0): 3, ("tiny-bert", 1): 3, None: 6}
+    assert count_unfinished(study) == {("tiny-bert", 0): 3, ("tiny-bert", 1): 3, None: 6}
     assert main(["records", "--config", "study.yaml", "--seed", "1"]) == 0
-    mine = [study.record(n) for n in study.plan.nodes if shard_of(n) == ("tiny-bert", 1)]
+    mine = [study.record(n) for n in study.plan.nodes if find_shard(n) == ("tiny-bert", 1)]
     assert capsys.readouterr().out.splitlines() == mine
     assert any("/evaluations/" in record for record in mine)
 
@@ -214,7 +214,7 @@ def test_every_kind_of_node_is_packed_with_its_rows_and_small_files(study: Study
     seen = pack_results(study, Path("all.parquet"), tables=named, with_text=True)
     assert seen["packed"] == {"stage": 4, "fit": 2, "evaluation": 4, "data": 2}
     assert (seen["lacking"], seen["tables"]) == (0, 1)
-    with unpacked(Path("all.parquet"), study.config) as folder:
+    with unpack_records(Path("all.parquet"), study.config) as folder:
         for node in study.plan.nodes:
             here, there = Path(study.record(node)), folder / node.path / "metrics.json"
             assert read_record(there) == read_record(here)

@@ -14,7 +14,7 @@ import pytest
 from constructed_records import edit
 from finished_stages import TASKS, finish_all, opened
 from tasktransfer import cli
-from tasktransfer.operate.pilot import left_by_shard
+from tasktransfer.operate.pilot import count_unfinished
 from tasktransfer.results import damage
 from tasktransfer.results.finished import is_finished, look
 
@@ -121,7 +121,7 @@ def test_a_damaged_record_is_finished_nowhere(
     assert said in found.damaged[stage.digest]
     assert stage.digest not in found.finished
     assert len(found.finished) == 6
-    assert left_by_shard(study) == {("tiny-bert", 0): 1}
+    assert count_unfinished(study) == {("tiny-bert", 0): 1}
     for command, count in (("plan", "done: 6, left: 1"), ("status", "6 of 7 trainings done")):
         assert cli.main([command, "--config", "study.yaml"]) == 0
         out = capsys.readouterr().out

@@ -18,13 +18,13 @@ from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.files.tensors import read_tensor_shapes
 from tasktransfer.operate.forecast import estimate, rates
-from tasktransfer.operate.forecast.disk import bytes_under, disk, in_words
+from tasktransfer.operate.forecast.disk import estimate_disk, format_bytes, measure_bytes
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.operate.forecast.model_size import model_size
-from tasktransfer.operate.forecast.rates import Rates, card_rates, machine_rates
-from tasktransfer.operate.forecast.sizes import Sizes, within
+from tasktransfer.operate.forecast.model_size import compute_model_size
+from tasktransfer.operate.forecast.rates import Rates, find_card_rates, measure_machine_rates
+from tasktransfer.operate.forecast.sizes import Sizes, estimate_truncated_mean
 from tasktransfer.operate.forecast.speed import PROCESS_SECONDS
-from tasktransfer.operate.overview import overview
+from tasktransfer.operate.overview import summarise_study
 from tasktransfer.operate.overview_text import as_text
 from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study
@@ -112,9 +112,9 @@ def test_limits_of_the_config_count() -> None:
 def test_tokens_that_are_cut_off_do_not_count() -> None:
     """As many as the records of the shipped study have read an instance, of 128 at most."""
     for mean, read in ((90, 77.2), (131, 97.5), (228, 112.2), (211, 112.5), (308, 122.3)):
-        assert within(mean, 128) == pytest.approx(read, rel=0.04)
-    assert within(20, 10_000) == pytest.approx(20)
-    assert within(10_000, 20) == pytest.approx(20, rel=0.01)
+        assert estimate_truncated_mean(mean, 128) == pytest.approx(read, rel=0.04)
+    assert estimate_truncated_mean(20, 10_000) == pytest.approx(20)
+    assert estimate_truncated_mean(10_000, 20) == pytest.approx(20, rel=0.01)
 
 
 def test_a_damaged_manifest_is_as_none() -> None:
@@ -132,7 +132,7 @@ def write(path: str, value: Any) -> None:
 
 
 def test_models_are_known_by_name(paper: Study) -> None:
-    sizes = {name: model_size(paper, name) for name in ("bert-base", "gpt2", "t5-base")}
+    sizes = {name: compute_model_size(paper, name) for name in ("bert-base", "gpt2", "t5-base")}
     assert {name: round(size.parameters / 1e6) for name, size in sizes.items()} == {
         "bert-base": 110,
         "gpt2": 124,
@@ -143,7 +143,7 @@ def test_models_are_known_by_name(paper: Study) -> None:
 
 def test_a_folder_is_read() -> None:
     write_checkpoint(Path("mine"), (100, 20))
-    size = model_size(opened(models=[MODEL | {"checkpoint": "./mine"}]), "tiny-bert")
+    size = compute_model_size(opened(models=[MODEL | {"checkpoint": "./mine"}]), "tiny-bert")
     assert (size.parameters, size.hidden, size.layers, size.basis) == (2000, 2, 1, "its files")
 
 
@@ -156,12 +156,12 @@ def test_a_hub_model_is_read_where_it_is_cached(
     (hub / "refs").mkdir()
     (hub / "refs" / "main").write_text("abc")
     study = opened(models=[MODEL | {"checkpoint": "org/name"}])
-    assert model_size(study, "tiny-bert").parameters == 7
+    assert compute_model_size(study, "tiny-bert").parameters == 7
 
 
 def test_an_unknown_model_is_a_guess_and_says_so() -> None:
     study = opened(models=[MODEL | {"checkpoint": "org/nobody-knows"}])
-    assert "guess" in model_size(study, "tiny-bert").basis
+    assert "guess" in compute_model_size(study, "tiny-bert").basis
 
 
 def test_a_cut_off_tensor_file_is_noticed(tmp_path: Path) -> None:
@@ -315,20 +315,20 @@ def test_a_machine_is_measured_once_and_remembered_for_a_day(
     study = opened()
     assert Estimates(study).rates.basis == "reference values"
     times = measuring(monkeypatch, 6e12)
-    measured = machine_rates("cpu")
-    assert machine_rates("cpu") == measured
+    measured = measure_machine_rates("cpu")
+    assert measure_machine_rates("cpu") == measured
     assert len(times) == 1
     fast = Estimates(study).speed("tiny-bert", "float32")
     assert fast.basis == "calibrated"
     slow = Rates("cpu", {"float32": 6e10, "bfloat16": 6e10}, "", "measured")
     assert Estimates(study, rates=slow).speed("tiny-bert", "float32").train > fast.train
-    assert machine_rates("cpu", again=True) == measured
+    assert measure_machine_rates("cpu", again=True) == measured
     assert len(times) == 2
     later = time.time() + 25 * 3600
     monkeypatch.setattr(rates.time, "time", lambda: later)
     assert Estimates(study).rates.basis == "reference values"
-    rates.memory_file().write_text('{"x": 1, "y": {"at": 0}}')
-    assert machine_rates("cpu") == measured
+    rates.locate_cache_file().write_text('{"x": 1, "y": {"at": 0}}')
+    assert measure_machine_rates("cpu") == measured
     assert len(times) == 3
 
 
@@ -337,33 +337,33 @@ def test_a_measurement_that_fails_says_why_where_it_was_asked_for(
 ) -> None:
     monkeypatch.setattr(rates.sys, "executable", "/nowhere/python")
     with pytest.raises(TaskTransferError, match="--calibrate: the measurement failed"):
-        machine_rates("cpu", again=True)
-    assert machine_rates("cpu").basis == "reference values"
+        measure_machine_rates("cpu", again=True)
+    assert measure_machine_rates("cpu").basis == "reference values"
 
 
 def test_the_precision_is_the_one_that_will_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     write_checkpoint(Path("wide"), (100, 384))
     study = opened(models=[MODEL, MODEL | {"name": "wide", "checkpoint": "./wide"}])
     measuring(monkeypatch, 1e11)
-    machine_rates("cpu")
+    measure_machine_rates("cpu")
     estimates = Estimates(study)
     assert estimates.precision("tiny-bert", "bfloat16") == "bfloat16"
     assert estimates.precision("tiny-bert", "auto") == "float32", "a narrow model gains nothing"
     monkeypatch.setattr(
-        Estimates, "_model", lambda *_: replace(model_size(study, "wide"), hidden=384)
+        Estimates, "_model", lambda *_: replace(compute_model_size(study, "wide"), hidden=384)
     )
     assert Estimates(study).precision("wide", "auto") == "bfloat16"
     assert Estimates(study).precision("wide", "float32") == "float32"
 
 
 def test_cards_are_known_by_name() -> None:
-    a100, h100 = card_rates("A100"), card_rates("NVIDIA H100 80GB HBM3")
+    a100, h100 = find_card_rates("A100"), find_card_rates("NVIDIA H100 80GB HBM3")
     assert h100.flops["bfloat16"] > 3 * a100.flops["bfloat16"]
-    assert card_rates("NVIDIA L40S").where == "L40S"
-    assert card_rates("Tesla T4").where == "T4"
-    assert card_rates("NVIDIA A100-SXM4-80GB").where == "A100"
-    assert card_rates("GeForce rtx4090").where == "RTX 4090"
-    assert card_rates("NVIDIA H100 PCIe").where == "H100 PCIe"
+    assert find_card_rates("NVIDIA L40S").where == "L40S"
+    assert find_card_rates("Tesla T4").where == "T4"
+    assert find_card_rates("NVIDIA A100-SXM4-80GB").where == "A100"
+    assert find_card_rates("GeForce rtx4090").where == "RTX 4090"
+    assert find_card_rates("NVIDIA H100 PCIe").where == "H100 PCIe"
     assert "not measured" in h100.sentence()
 
 
@@ -391,7 +391,7 @@ def test_a_card_and_this_machine_are_not_planned_together(
 
 def test_the_paper_in_hours_and_bytes(paper: Study) -> None:
     began = time.process_time()
-    seen = overview(paper, devices=4, device="cuda")
+    seen = summarise_study(paper, devices=4, device="cuda")
     assert time.process_time() - began < 10
     estimate_ = seen["estimate"]
     assert seen["trainings"]["done"] is None
@@ -407,11 +407,11 @@ def test_the_paper_in_hours_and_bytes(paper: Study) -> None:
 
 def test_what_is_done_is_not_left() -> None:
     study = opened()
-    before = overview(study, devices=1)["estimate"]
+    before = summarise_study(study, devices=1)["estimate"]
     assert before["left"] == before["total"]
     for stage in study.plan.stages[:2]:
         finish(study, stage)
-    seen = overview(study, devices=1)
+    seen = summarise_study(study, devices=1)
     assert (seen["trainings"]["done"], seen["trainings"]["left"]) == (2, 5)
     assert seen["estimate"]["left"]["trainings"] == 5
     rows = {row["short"]: row for row in seen["estimate"]["by_target"]}
@@ -419,17 +419,17 @@ def test_what_is_done_is_not_left() -> None:
     assert rows["ER"]["device_hours_left"] < rows["ER"]["device_hours"]
     for stage in study.plan.stages:
         finish(study, stage)
-    left = overview(study, devices=1)["estimate"]["left"]
+    left = summarise_study(study, devices=1)["estimate"]["left"]
     assert (left["trainings"], left["device_hours"], left["wall_hours"]) == (0, 0, 0)
 
 
 def test_a_forecast_says_that_it_has_no_time_for_what_an_endpoint_answers() -> None:
     far = {"model": "far", "endpoint": "http://localhost:1/v1", "shots": [0, 2]}
-    seen = overview(opened(prompted=[far]), devices=1)
+    seen = summarise_study(opened(prompted=[far]), devices=1)
     asked = sum(row["total"] for row in seen["others"] if row["kind"] == "evaluation")
     assert seen["estimate"]["total"]["answered_by_endpoints"] == asked > 0
     assert f"not included: {asked} evaluations answered by endpoints" in as_text(seen)
-    assert "endpoints" not in as_text(overview(opened(), devices=1))
+    assert "endpoints" not in as_text(summarise_study(opened(), devices=1))
 
 
 def test_wall_time_is_never_shorter_than_a_chain() -> None:
@@ -440,7 +440,7 @@ def test_wall_time_is_never_shorter_than_a_chain() -> None:
         seconds[stage.digest] + sum(seconds[parent.digest] for parent in stage.parents)
         for stage in study.plan.stages
     )
-    seen = overview(study, devices=1000)["estimate"]
+    seen = summarise_study(study, devices=1000)["estimate"]
     assert seen["total"]["wall_hours"] * 3600 == pytest.approx(chain)
 
 
@@ -448,21 +448,21 @@ def test_disk_counts_what_is_there_and_what_comes() -> None:
     study = opened()
     estimates = Estimates(study)
     weights = 4 * estimates.model("tiny-bert").parameters
-    space = disk(estimates, study.plan.stages, look(study), devices=2)
+    space = estimate_disk(estimates, study.plan.stages, look(study), devices=2)
     assert space["there"] == 0
     assert space["kept_checkpoints"] == 2 * weights  # the baselines'
     assert space["temporary"] == 2 * weights + 2 * (3 + 2) * weights  # both best rounds, and states
     finish(study, stage_of(study))
-    later = disk(estimates, study.plan.stages[1:], look(study), devices=2)
+    later = estimate_disk(estimates, study.plan.stages[1:], look(study), devices=2)
     parts = ["there", "kept_checkpoints", "temporary", "records_and_predictions"]
     assert later["kept_checkpoints"] == weights
-    assert later["there"] == bytes_under("results") > 0
+    assert later["there"] == measure_bytes("results") > 0
     assert later["peak"] == sum(later[part] for part in parts)
 
 
 def test_bytes_in_words() -> None:
     values = (0, 999, 2048, 20 * 2**20, 3 * 2**30, 2**41)
-    assert [in_words(v) for v in values] == [
+    assert [format_bytes(v) for v in values] == [
         "0 B",
         "999 B",
         "2.0 KiB",
@@ -478,7 +478,7 @@ def test_links_are_not_counted(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "small").write_bytes(bytes(10))
     (tmp_path / "inside" / "link").symlink_to(tmp_path / "outside")
-    assert bytes_under(tmp_path / "inside") < 1000
+    assert measure_bytes(tmp_path / "inside") < 1000
 
 
 # --- adapters -----------------------------------------------------------------------------------

@@ -62,8 +62,8 @@ def on(spoil: Spoil | None = None, write: Write = TinyRelease.write, **keys: Any
 
 
 def test_a_release_that_holds_everything_lacks_nothing() -> None:
-    assert lacking.lacking(on()) == ()
-    assert lacking.lacking(opened()) == ()  # the tiny world, not generated yet
+    assert lacking.list_missing_inputs(on()) == ()
+    assert lacking.list_missing_inputs(opened()) == ()  # the tiny world, not generated yet
 
 
 @pytest.mark.parametrize("spoil", [not_annotated, metadata_last])
@@ -75,7 +75,7 @@ def test_a_release_that_holds_everything_lacks_nothing() -> None:
     ],
 )
 def test_a_task_that_is_not_annotated(spoil: Spoil, write: Write, place: str) -> None:
-    (text,) = lacking.lacking(on(spoil, write))
+    (text,) = lacking.list_missing_inputs(on(spoil, write))
     assert text.startswith(place)
     assert f"metadata.tasks does not list '{TASK}'" in text
     assert f"remove '{TASK}' from datasets.DailyDialog.tasks" in text
@@ -94,7 +94,7 @@ def test_a_task_that_is_not_annotated(spoil: Spoil, write: Write, place: str) ->
 )
 def test_a_split_without_instances(spoil: Spoil, few_sample: bool, part: str | None) -> None:
     study = on(spoil, data={"release": ".", "few_sample": few_sample})
-    found = lacking.lacking(study)
+    found = lacking.list_missing_inputs(study)
     assert len(found) == (part is not None)
     assert all(f"no instance of '{TASK}' {part}" in text for text in found)
 
@@ -106,21 +106,21 @@ def test_a_task_that_is_a_source_only_needs_its_train_split() -> None:
         "algorithms": ["multitask"],
         "multi_source": {"mode": "named", "named": named},
     }
-    assert lacking.lacking(on(lists_are_empty("c", "d", "e"), **keys)) == ()
-    assert len(lacking.lacking(on(lists_are_empty("a"), **keys))) == 1
+    assert lacking.list_missing_inputs(on(lists_are_empty("c", "d", "e"), **keys)) == ()
+    assert len(lacking.list_missing_inputs(on(lists_are_empty("a"), **keys))) == 1
 
 
 def test_other_tasks_of_the_release_do_not_matter() -> None:
     others = {"DailyDialog": {"tasks": [TASKS[0], TASKS[2]]}}
-    assert lacking.lacking(on(not_annotated, datasets=others)) == ()
+    assert lacking.list_missing_inputs(on(not_annotated, datasets=others)) == ()
 
 
 def test_a_release_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = lacking.lacking(on(not_annotated))
+    before = lacking.list_missing_inputs(on(not_annotated))
     with monkeypatch.context() as patched:
         patched.delattr(archive, "read_files")
-        assert lacking.lacking(open_study("study.yaml")) == before
-    assert lacking.lacking(on()) == ()  # changed, so it is read again
+        assert lacking.list_missing_inputs(open_study("study.yaml")) == before
+    assert lacking.list_missing_inputs(on()) == ()  # changed, so it is read again
 
 
 def test_prepared_instances_are_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,32 +128,32 @@ def test_prepared_instances_are_asked_first(monkeypatch: pytest.MonkeyPatch) -> 
     for spoil, count in ((lists_are_empty("c"), 1), (not_annotated, 1), (None, 0)):
         study = on(spoil)
         prepare("DailyDialog", ".", True, study.instances("DailyDialog"))
-        assert len(lacking.lacking(study)) == count
+        assert len(lacking.list_missing_inputs(study)) == count
     shutil.rmtree("TLiDB_DailyDialog")
-    assert lacking.lacking(open_study("study.yaml")) == ()
+    assert lacking.list_missing_inputs(open_study("study.yaml")) == ()
 
 
 def test_what_is_finished_or_tokenised_needs_no_data() -> None:
     finish_all(on())
     shutil.rmtree("TLiDB_DailyDialog")
-    assert lacking.lacking(open_study("study.yaml")) == ()
+    assert lacking.list_missing_inputs(open_study("study.yaml")) == ()
     more = opened(data={"release": "."}, seeds=2)
-    (text,) = lacking.lacking(more)
+    (text,) = lacking.list_missing_inputs(more)
     assert "holds no release of DailyDialog" in text
     manifest = Path(more.encoded(more.data("DailyDialog"), "tiny-bert"), "manifest.json")
     manifest.parent.mkdir(parents=True)
     manifest.touch()
-    assert lacking.lacking(more) == ()
+    assert lacking.list_missing_inputs(more) == ()
 
 
 def test_a_damaged_release_is_told() -> None:
     study = on(lambda release: release.content["data"][2].pop("dialogue"))
-    (text,) = lacking.lacking(study)
+    (text,) = lacking.list_missing_inputs(study)
     assert "dialogue 'c': key 'dialogue' is missing" in text
 
 
 def test_plan_and_validate_tell_it(capsys: pytest.CaptureFixture[str]) -> None:
-    (text,) = lacking.lacking(on(not_annotated))
+    (text,) = lacking.list_missing_inputs(on(not_annotated))
     assert cli.main(["plan", "--config", "study.yaml"]) == 0
     assert f"CANNOT BE RUN: {text}" in capsys.readouterr().out
     assert cli.main(["plan", "--config", "study.yaml", "--json"]) == 0

@@ -17,7 +17,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.designs.panel.sources.dataset import REAL
 from tasktransfer.errors import DataError
-from tasktransfer.operate.lacking import lacking, refuse_lacking
+from tasktransfer.operate.lacking import list_missing_inputs, refuse_lacking
 
 ENCODER = {"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
 PANEL: dict[str, Any] = {
@@ -103,7 +103,7 @@ def all_silent(file: Path) -> None:
 
 @pytest.mark.parametrize("config", [PANEL, PROBES, EMPATHETIC], ids=lambda one: one["design"])
 def test_sound_data_lacks_nothing(config: dict[str, Any]) -> None:
-    assert lacking(open_study(written(config))) == ()
+    assert list_missing_inputs(open_study(written(config))) == ()
 
 
 CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
@@ -171,7 +171,7 @@ def test_what_is_missing_of_several_is_told_at_once() -> None:
     for name in (FED, GUPTA, OWN):
         empty(Path("corpora", name))
     Path("corpora/topical_chat/valid_rare.json").unlink()
-    messages = lacking(open_study(written(PANEL)))
+    messages = list_missing_inputs(open_study(written(PANEL)))
     assert len(messages) == 4
     assert {name for name in ("FED_Turn", "Gupta") for text in messages if name in text} <= {
         "FED_Turn", "Gupta",
@@ -180,14 +180,16 @@ def test_what_is_missing_of_several_is_told_at_once() -> None:
 
 def test_what_the_study_does_not_read_is_not_looked_at() -> None:
     empty(Path("corpora/evaluation/usr/persona_usr.json"))
-    assert lacking(open_study(written({**PANEL, "rated": ["FED_Turn", "ConTurE"]}))) == ()
+    assert (
+        list_missing_inputs(open_study(written({**PANEL, "rated": ["FED_Turn", "ConTurE"]}))) == ()
+    )
 
 
 def test_a_release_is_read_once_and_by_its_content(monkeypatch: pytest.MonkeyPatch) -> None:
     file = written(PANEL)
-    assert lacking(open_study(file)) == ()
+    assert list_missing_inputs(open_study(file)) == ()
     with monkeypatch.context() as patched:
         patched.delattr(type(REAL), "_instances")
-        assert lacking(open_study(file)) == ()
+        assert list_missing_inputs(open_study(file)) == ()
     empty(Path("corpora", FED))
-    assert len(lacking(open_study(file))) == 1
+    assert len(list_missing_inputs(open_study(file))) == 1

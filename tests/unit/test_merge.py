@@ -16,7 +16,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate import merge as merging
 from tasktransfer.operate.merge import merge_results
-from tasktransfer.operate.merge_text import as_text, failure
+from tasktransfer.operate.merge_text import as_text, find_error
 from tasktransfer.results.finished import look
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
@@ -140,7 +140,7 @@ def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
     assert conflict["stage"] == stage.path
     assert any("accuracy: 12.5 here, 50.0 there" in reason for reason in conflict["reasons"])
     assert files(ours.folder(stage)) == before
-    assert failure(seen) is not None
+    assert find_error(seen) is not None
     assert cli.main(["merge", str(OTHER), "--config", "study.yaml"]) == 6
     captured = capsys.readouterr()
     assert stage.path in captured.out
@@ -199,7 +199,7 @@ def test_a_record_that_is_not_right_is_refused(how: str, ours: Study, theirs: St
     (refused,) = [item for item in seen["stages"] if item["outcome"] == "refused"]
     assert part in refused["reasons"][0]
     assert not Path(ours.record(stage)).exists()
-    assert failure(seen) is not None
+    assert find_error(seen) is not None
     assert "refused" in as_text(seen)
 
 

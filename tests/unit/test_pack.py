@@ -18,7 +18,7 @@ from tasktransfer import cli
 from tasktransfer.core.nodes import Stage
 from tasktransfer.designs import open_study
 from tasktransfer.errors import RecordError
-from tasktransfer.operate.commons.isolated import unpacked
+from tasktransfer.operate.commons.isolated import unpack_records
 from tasktransfer.operate.commons.read_packs import read_pack
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.pack import pack_results
@@ -70,7 +70,7 @@ def content(study: Study, stage: Stage) -> tuple[Any, Any]:
 
 def test_what_is_packed_comes_back(theirs: Study, packed: Path) -> None:
     ours = opened()
-    with unpacked(packed, ours.config) as folder:
+    with unpack_records(packed, ours.config) as folder:
         seen = merge_results(ours, folder)
     assert seen["counts"]["taken"] == len(ours.plan.stages) == 7
     assert not folder.exists()
@@ -103,7 +103,7 @@ def test_answers_in_codes_are_those_that_they_were_made_of() -> None:
     pack_results(ours, FILE)
 
     def merged_again() -> dict[str, int]:
-        with unpacked(FILE, ours.config) as folder:
+        with unpack_records(FILE, ours.config) as folder:
             (file,) = folder.rglob("rows.parquet")
             assert "keys" not in str(pq.read_table(file)["prediction"].to_pylist())
             counts: dict[str, int] = merge_results(ours, folder)["counts"]
@@ -121,7 +121,7 @@ def test_what_is_trained_after_a_merge_stands_beside_it() -> None:
     finish_all(theirs, measured=True)
     pack_results(theirs, FILE)
     ours = opened(**spans, algorithms=["baseline"], seeds=3)
-    with unpacked(FILE, ours.config) as folder:
+    with unpack_records(FILE, ours.config) as folder:
         merge_results(ours, folder)
     finish(ours, ours.plan.stages[-1], measured=True)
     collected = gather(ours)
@@ -136,7 +136,7 @@ def test_only_what_stays_is_waited_for_on_the_disk(
     monkeypatch.setattr(os, "fsync", synced.append)
     ours = opened()
     nodes = len(ours.plan.stages)
-    with unpacked(packed, ours.config) as folder:
+    with unpack_records(packed, ours.config) as folder:
         unpacking = len(synced)  # what is remembered of its inputs stays
         merge_results(ours, folder)
     assert unpacking < nodes
@@ -150,7 +150,7 @@ def test_inputs_that_are_elsewhere_are_remembered(tmp_path: Path, theirs: Study)
     config = {"data": {"release": "gone"}, "models": [{**MODEL, "checkpoint": "./nowhere"}]}
     study = opened_without_inputs(config)
     assert study.unknown
-    with unpacked(FILE, study.config):
+    with unpack_records(FILE, study.config):
         pass
     again = opened_without_inputs(config)
     assert not again.unknown
@@ -208,7 +208,7 @@ def test_a_damaged_row_is_named(
     spoiled(change)
     with (
         pytest.raises(RecordError, match=message),
-        unpacked(packed, opened().config),
+        unpack_records(packed, opened().config),
     ):
         pass
 
@@ -216,7 +216,7 @@ def test_a_damaged_row_is_named(
 def test_a_node_that_lost_its_last_rows_is_refused(packed: Path) -> None:
     spoiled(lambda row: row["rows"].pop())
     study = opened()
-    with unpacked(packed, study.config) as folder:
+    with unpack_records(packed, study.config) as folder:
         seen = merge_results(study, folder)
     assert seen["counts"]["refused"] == 1
     assert seen["counts"]["taken"] == 6

@@ -21,7 +21,7 @@ from tasktransfer.designs.probes.facts import RECIPE
 from tasktransfer.designs.probes.labels import dialogue_labels
 from tasktransfer.errors import DataError
 from tasktransfer.jobs.needs import first_data
-from tasktransfer.operate.lacking import lacking, refuse_lacking
+from tasktransfer.operate.lacking import list_missing_inputs, refuse_lacking
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -77,9 +77,9 @@ def say_prepared(study: Study, dataset: str, **rows: int) -> None:
 @pytest.mark.parametrize(("rows", "found"), [(99, True), (100, False), (5000, False)])
 def test_a_block_of_replies_needs_as_many_test_rows(rows: int, found: bool) -> None:
     study = study_of(EMPATHETIC)
-    assert not lacking(study), "nothing is known before data are prepared"
+    assert not list_missing_inputs(study), "nothing is known before data are prepared"
     say_prepared(study, "EmpatheticDialogues", test=rows)
-    messages = lacking(study)
+    messages = list_missing_inputs(study)
     assert bool(messages) is found
     if found:
         (text,) = messages
@@ -91,7 +91,7 @@ def test_a_block_of_replies_needs_as_many_test_rows(rows: int, found: bool) -> N
 def test_the_block_that_the_released_code_leaves_out_counts_as_absent() -> None:
     study = study_of(EMPATHETIC | {"release_compat": True})
     say_prepared(study, "EmpatheticDialogues", test=100)
-    (text,) = lacking(study)
+    (text,) = list_missing_inputs(study)
     assert "release_compat leaves the last 100 out" in text
 
 
@@ -100,11 +100,11 @@ def test_prompts_need_as_many_training_instances_as_shots() -> None:
     decoder = {"name": "d", "family": "decoder", "checkpoint": "tiny", "max_length": 512}
     study = opened(models=[MODEL, decoder], prompted=[asked])
     say_prepared(study, "DailyDialog", train=7)
-    messages = lacking(study)
+    messages = list_missing_inputs(study)
     assert len(messages) == 2, "one for each task"
     assert "emotion_recognition has 7 training instances, but prompts need 8 shots" in messages[0]
     say_prepared(study, "DailyDialog", train=8)
-    assert not lacking(study)
+    assert not list_missing_inputs(study)
 
 
 def test_an_update_of_several_batches_needs_them() -> None:
@@ -113,12 +113,12 @@ def test_an_update_of_several_batches_needs_them() -> None:
     stage = study.plan.stages[0]
     assert stage.training.fidelity.leftover_batches == "next_epoch"
     say_prepared(study, "DailyDialog", train=20)
-    messages = lacking(study)
+    messages = list_missing_inputs(study)
     assert any("2 batches per epoch, but an update takes 3" in text for text in messages)
     with pytest.raises(DataError, match="leftover_batches to own_update"):
         refuse_lacking(study)
     finish_all(study)
-    assert not lacking(study), "finished trainings need nothing"
+    assert not list_missing_inputs(study), "finished trainings need nothing"
 
 
 # --- panel --------------------------------------------------------------------------------------

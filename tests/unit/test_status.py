@@ -21,9 +21,9 @@ from tasktransfer.cli import operate as commands
 from tasktransfer.core.nodes import Stage
 from tasktransfer.files import locks
 from tasktransfer.operate.costs import as_text as costs_as_text
-from tasktransfer.operate.costs import costs
-from tasktransfer.operate.pace import Piece, pace
-from tasktransfer.operate.status import Watcher, progress
+from tasktransfer.operate.costs import summarise_costs
+from tasktransfer.operate.pace import Piece, estimate_pace
+from tasktransfer.operate.status import Watcher, read_progress
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results import damage
 from tasktransfer.results.finished import read_folder_state, read_state
@@ -224,14 +224,14 @@ def test_time_left_follows_from_the_work_and_the_pace() -> None:
     now = 10_000.0
     ended = [Piece("a", now - 1000, now - 500, 10.0), Piece("b", now - 500, now, 10.0)]
     running = [Piece("c", now - 100, now, 5.0)]
-    seen = pace(ended, running, left=50.0, now=now)
+    seen = estimate_pace(ended, running, left=50.0, now=now)
     assert seen["seconds_left"] == pytest.approx(50.0 / (25.0 / 1000))
     assert seen["per_hour"] == pytest.approx(7.2)
-    assert pace(ended, [], left=50.0, now=now)["seconds_left"] is None
-    assert pace(ended, [], left=0.0, now=now)["seconds_left"] == 0.0
-    assert pace([], running, left=50.0, now=now)["seconds_left"] == pytest.approx(1000.0)
+    assert estimate_pace(ended, [], left=50.0, now=now)["seconds_left"] is None
+    assert estimate_pace(ended, [], left=0.0, now=now)["seconds_left"] == 0.0
+    assert estimate_pace([], running, left=50.0, now=now)["seconds_left"] == pytest.approx(1000.0)
     begun = [Piece("c", now - 5, now, 0.1)]
-    assert pace([], begun, left=50.0, now=now)["seconds_left"] == 50.0
+    assert estimate_pace([], begun, left=50.0, now=now)["seconds_left"] == 50.0
 
 
 def test_work_before_the_window_does_not_count() -> None:
@@ -244,8 +244,8 @@ def test_work_before_the_window_does_not_count() -> None:
 @pytest.mark.parametrize("log", ["", "loading\n", "x" * 20000])
 def test_a_log_without_a_bar_tells_nothing(log: str, tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text(log)
-    assert progress(tmp_path / "train.log")["percent"] is None
-    assert progress(tmp_path / "nowhere")["percent"] is None
+    assert read_progress(tmp_path / "train.log")["percent"] is None
+    assert read_progress(tmp_path / "nowhere")["percent"] is None
 
 
 def test_starts_after_errors_and_kills_are_told_apart() -> None:
@@ -378,7 +378,7 @@ def test_costs_are_added_up() -> None:
     notes = ["interrupted and resumed after epoch 2"]
     gpu = HOST | {"device": "cuda"}
     finish(study, second, **made, notes=notes, host=gpu, peak_gpu_memory_mb=99.0)
-    seen = costs(study)
+    seen = summarise_costs(study)
     (row,) = seen["groups"]
     assert (row["model"], row["algorithm"], row["trainings"]) == ("tiny-bert", "baseline", 2)
     assert row["hours"] == pytest.approx(7400 / 3600)
@@ -396,11 +396,11 @@ def test_costs_are_added_up() -> None:
 
 def test_costs_of_nothing_and_of_damaged_records(capsys: pytest.CaptureFixture[str]) -> None:
     study = opened()
-    assert "no record yet" in costs_as_text(costs(study))
+    assert "no record yet" in costs_as_text(summarise_costs(study))
     finish(study, study.plan.stages[0])
     for stage, text in zip(study.plan.stages[1:3], ("{", '{"provenance": {}}'), strict=True):
         Path(study.folder(stage)).mkdir(parents=True)
         Path(study.record(stage)).write_text(text)
     assert cli.main(["status", "--config", "study.yaml", "--summary"]) == 0
     assert "left out: 2 records" in capsys.readouterr().out
-    assert costs(study)["total"]["trainings"] == 1
+    assert summarise_costs(study)["total"]["trainings"] == 1

@@ -20,7 +20,7 @@ from tasktransfer.core.nodes import Start
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import metadata_in
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
-from tasktransfer.operate.overview import overview
+from tasktransfer.operate.overview import summarise_study
 from tasktransfer.results import revisions
 from tasktransfer.results.collect import gather
 from tasktransfer.results.revisions import UNKNOWN
@@ -207,7 +207,7 @@ def test_missing_model_is_refused_by_name() -> None:
 def test_a_study_without_its_data_can_be_counted_only() -> None:
     study = opened(need_inputs=False, data={"release": "nowhere"})
     assert study.revisions.data == {"DailyDialog": UNKNOWN}
-    seen = overview(study)
+    seen = summarise_study(study)
     assert seen["runs"]["total"] == 21
     assert seen["trainings"]["done"] is None
     assert "nowhere" in seen["absent"][0]

@@ -66,14 +66,14 @@ def pilot(chosen: argparse.Namespace) -> None:
 
     study = open_study(chosen)
     _check_names(study, chosen)
-    counts = pilot.left_by_shard(study)
+    counts = pilot.count_unfinished(study)
     shards = {shard: left for shard, left in counts.items() if shard and _is_asked(shard, chosen)}
     if not shards and None not in counts:
         show({"scripts": []}, lambda _: f"{NOTHING_LEFT}\n", as_json=chosen.json)
         return
     folder = chosen.out or Path(study.config.results) / "pilot"
     asked = {field.name: getattr(chosen, field.name) for field in fields(pilot.Resources)}
-    texts = pilot.scripts(study, pilot.Resources(**asked), folder, shards)
+    texts = pilot.build_scripts(study, pilot.Resources(**asked), folder, shards)
     paths = pilot.write_scripts(texts, folder)
     left = {pilot.name_of(shard): f" ({count} to make)" for shard, count in shards.items()}
     jobs = pilot.submit(paths) if chosen.submit else {}
@@ -105,11 +105,11 @@ def _format_scripts(
 
 def records(chosen: argparse.Namespace) -> None:
     """Print the path of every record of the study, one per line, in order of execution."""
-    from tasktransfer.operate.pilot import shard_of
+    from tasktransfer.operate.pilot import find_shard
 
     study = open_study(chosen)
     _check_names(study, chosen)
-    nodes = [node for node in study.plan.nodes if _is_asked(shard_of(node), chosen)]
+    nodes = [node for node in study.plan.nodes if _is_asked(find_shard(node), chosen)]
     seen = [{"digest": node.digest, "record": study.record(node)} for node in nodes]
     show(seen, lambda seen: "".join(f"{each['record']}\n" for each in seen), as_json=chosen.json)
 

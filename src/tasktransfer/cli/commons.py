@@ -46,7 +46,7 @@ def import_shards(chosen: argparse.Namespace) -> None:
     config = load_config(chosen.config, overrides(chosen))
     with PackReader(follow_links=False) as reader:
         files = shards.find_shards(chosen.folder, reader)
-        shards.remember_inputs(config, files)
+        shards.cache_inputs(config, files)
         study, design = open_design(chosen, need_inputs=False)
         seen = shards.import_shards(
             study,
@@ -59,7 +59,7 @@ def import_shards(chosen: argparse.Namespace) -> None:
     show(seen, shards.as_text, as_json=chosen.json)
     if chosen.figures and not chosen.dry_run:
         _draw(chosen)
-    if problem := shards.failure(seen):
+    if problem := shards.find_error(seen):
         raise problem
 
 

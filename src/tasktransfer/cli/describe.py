@@ -71,19 +71,19 @@ def demo(chosen: argparse.Namespace) -> None:
 def plan(chosen: argparse.Namespace) -> None:
     """Count a study's runs, and estimate its hours, wall time and disk space."""
     from tasktransfer.operate.forecast.estimate import Estimates
-    from tasktransfer.operate.forecast.rates import card_rates, machine_rates
-    from tasktransfer.operate.overview import overview
+    from tasktransfer.operate.forecast.rates import find_card_rates, measure_machine_rates
+    from tasktransfer.operate.overview import summarise_study
     from tasktransfer.operate.overview_text import as_text
 
-    card = None if chosen.card is None else card_rates(chosen.card)
+    card = None if chosen.card is None else find_card_rates(chosen.card)
     if card is not None and (chosen.on == "cpu" or chosen.calibrate):
         other = "--calibrate" if chosen.calibrate else "--on cpu"
         raise ConfigError(f"--card {chosen.card}: contradicts {other}. Leave one of the two out")
     study, design = open_design(chosen, need_inputs=False)
     device = "cuda" if card else DEVICES[chosen.on]
     estimates = Estimates(study, device)
-    rates = card or machine_rates(estimates.device, again=chosen.calibrate)
-    seen = overview(study, chosen.devices, rates, device)
+    rates = card or measure_machine_rates(estimates.device, again=chosen.calibrate)
+    seen = summarise_study(study, chosen.devices, rates, device)
     seen["lacking"] += design.shortages(study)
     show(seen, as_text, as_json=chosen.json)
     for line in () if chosen.json else design.notes(study.config):
@@ -94,8 +94,8 @@ def validate(chosen: argparse.Namespace) -> None:
     """Check a config file, and the data and models that its runs need."""
     from tasktransfer.designs import refuse_shortages
     from tasktransfer.operate.endpoints import (
+        delete_probes,
         describe_endpoints,
-        forget_probes,
         format_endpoints,
         refuse_endpoints,
     )
@@ -117,7 +117,7 @@ def validate(chosen: argparse.Namespace) -> None:
     refuse_endpoints(study.config)
     name, notes = study.config.study, [*design.notes(study.config)]
     if chosen.probe_again:
-        notes += forget_probes(study.config)
+        notes += delete_probes(study.config)
     endpoints = describe_endpoints(study.config)
     seen = {
         "config": chosen.config,

@@ -46,14 +46,18 @@ def doctor(chosen: argparse.Namespace) -> None:
         try:
             study = open_study(chosen, need_inputs=False)
         except TaskTransferError as error:
-            refused = [health.refused(error)]
+            refused = [health.report_refused_study(error)]
     seen = []
-    for check in chain(refused, health.checks(study, Path.cwd())):
+    for check in chain(refused, health.run_checks(study, Path.cwd())):
         seen.append(check)
         if not chosen.json:
-            print(health.line(check), flush=True)
-    print(json_text.encode(health.as_json(seen), indent=2) if chosen.json else health.total(seen))
-    if code := health.exit_code(seen):
+            print(health.format_check(check), flush=True)
+    print(
+        json_text.encode(health.as_json(seen), indent=2)
+        if chosen.json
+        else health.format_totals(seen)
+    )
+    if code := health.find_exit_code(seen):
         names = ", ".join(check.name for check in seen if check.state == "wrong")
         raise UnwellError(f"failed checks: {names}; see the remedies above", code)
 

@@ -240,14 +240,14 @@ def _infer_family(folder: Path) -> str:
 def _forecast(wish: Wish, config: dict[str, Any]) -> float:
     """Return the forecast of a study's wall time in hours on this machine's cores."""
     from tasktransfer.designs import open_study
-    from tasktransfer.operate.overview import overview
+    from tasktransfer.operate.overview import summarise_study
 
     with chdir(wish.folder):
         draft = Path(f".{CONFIG}")
         try:
             draft.write_text(write_yaml(config), "utf-8")
             study = open_study(draft)
-            return float(overview(study, wish.cores)["estimate"]["total"]["wall_hours"])
+            return float(summarise_study(study, wish.cores)["estimate"]["total"]["wall_hours"])
         finally:
             draft.unlink(missing_ok=True)
 

@@ -74,7 +74,7 @@ def status(chosen: argparse.Namespace) -> None:
     try:
         study, _ = _open_study_design(chosen)
         if chosen.summary:
-            show(costs.costs(study), costs.as_text, as_json=chosen.json)
+            show(costs.summarise_costs(study), costs.as_text, as_json=chosen.json)
         else:
             _follow_status(study, chosen.watch, as_json=chosen.json)
     except KeyboardInterrupt:
@@ -123,16 +123,16 @@ def merge(chosen: argparse.Namespace) -> None:
         _merge(chosen, chosen.other)
         return
     from tasktransfer.designs import load_config
-    from tasktransfer.operate.commons.isolated import unpacked
+    from tasktransfer.operate.commons.isolated import unpack_records
 
     config = load_config(chosen.config, overrides(chosen))
-    with unpacked(chosen.other, config) as folder:
+    with unpack_records(chosen.other, config) as folder:
         _merge(chosen, folder)
 
 
 def _merge(chosen: argparse.Namespace, other: Path) -> None:
     from tasktransfer.operate.merge import merge_results
-    from tasktransfer.operate.merge_text import as_text, failure
+    from tasktransfer.operate.merge_text import as_text, find_error
 
     study, design = _open_study_design(chosen)
     seen = merge_results(
@@ -144,7 +144,7 @@ def _merge(chosen: argparse.Namespace, other: Path) -> None:
         dry_run=chosen.dry_run,
     )
     show(seen, as_text, as_json=chosen.json)
-    if problem := failure(seen):
+    if problem := find_error(seen):
         raise problem
 
 

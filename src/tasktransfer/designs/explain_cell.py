@@ -14,7 +14,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.validation import describe_unknown
 from tasktransfer.designs.explain_runs import facts_of_run, run_lines
 from tasktransfer.errors import ConfigError
-from tasktransfer.operate.explain_text import pairs, section
+from tasktransfer.operate.explain_text import format_pairs, format_section
 from tasktransfer.present.declared import Crossed, Presentation, Table
 from tasktransfer.present.marks import marks_of, notes
 from tasktransfer.present.published_columns import DIFFERS, PUBLISHED
@@ -173,10 +173,10 @@ def as_text(facts: Facts) -> str:
         named = ", ".join(f"{key} {value}" for key, value in cell["names"].items())
         shown = _align_numbers({**cell["numbers"], **cell["published"]})
         more = cell["planned_runs"] - len(cell["runs"])
-        shown += pairs(
+        shown += format_pairs(
             [("runs", f"{cell['planned_runs']}" + (f", {more} not listed" if more else ""))]
         )
-        lines += section(named or "the table", shown)
+        lines += format_section(named or "the table", shown)
         for run in cell["runs"]:
             lines += run_lines(run)
     return "\n".join(lines).rstrip() + "\n"

@@ -8,8 +8,13 @@ from typing import Any
 from tasktransfer.core.nodes import Node
 from tasktransfer.core.runs import Run
 from tasktransfer.errors import ConfigError
-from tasktransfer.operate.explain import facts_of
-from tasktransfer.operate.explain_text import about, asked, pairs, section
+from tasktransfer.operate.explain import collect_facts
+from tasktransfer.operate.explain_text import (
+    describe_node,
+    format_pairs,
+    format_prompt,
+    format_section,
+)
 from tasktransfer.results.study import Study
 
 Facts = dict[str, Any]
@@ -64,7 +69,7 @@ def facts_of_run(study: Study, run: Run) -> Facts:
         "model": run.model,
         "seed": run.seed,
         "about": dict(run.about),
-        "nodes": [facts_of(study, node) for node in _list_nodes(run)],
+        "nodes": [collect_facts(study, node) for node in _list_nodes(run)],
     }
 
 
@@ -82,6 +87,10 @@ def run_lines(run: Facts) -> list[str]:
     heading = f"{run['method']}, {run['model']}, seed {run['seed']}: {named or 'of all'}"
     lines: list[str] = []
     for node in run["nodes"]:
-        lines += [f"{node['label']}: {node['state']}", *pairs(about(node)), *asked(node)]
-        lines += pairs([("again", command) for command in node["commands"]])
-    return section(heading, lines)
+        lines += [
+            f"{node['label']}: {node['state']}",
+            *format_pairs(describe_node(node)),
+            *format_prompt(node),
+        ]
+        lines += format_pairs([("again", command) for command in node["commands"]])
+    return format_section(heading, lines)

@@ -24,7 +24,7 @@ from tasktransfer.tasks.card import Task
 FIDELITIES: tuple[Scoring, ...] = ("default", "tlidb")
 
 
-def shareable(file: Path, record: Record, rows: pa.Table) -> pa.Table:
+def remove_quotations(file: Path, record: Record, rows: pa.Table) -> pa.Table:
     """Return rows without quotations from dialogues.
 
     Answers that are not labels may quote a dialogue. They are encoded or refused.
@@ -40,7 +40,7 @@ def shareable(file: Path, record: Record, rows: pa.Table) -> pa.Table:
         task, of_task = _find_task(record["node"]["dataset"], name), select_task_rows(rows, name)
         if task is None or not quotes_dialogues(task):
             _refuse_text(file, of_task, "gold", task)
-        in_codes = coded(of_task, task) if task is not None else None
+        in_codes = encode_rows(of_task, task) if task is not None else None
         if in_codes is None:
             for column in ("gold", "prediction"):
                 _refuse_text(file, of_task, column, task)
@@ -75,7 +75,7 @@ def _find_task(dataset: str, name: str) -> Task | None:
         return None
 
 
-def coded(rows: pa.Table, task: Task) -> pa.Table | None:
+def encode_rows(rows: pa.Table, task: Task) -> pa.Table | None:
     """Encode the rows of a task.
 
     If the task's answers quote dialogues, all answers are encoded. If it has labels, only generated

@@ -7,8 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.operate.overview import stages_by_group
-from tasktransfer.operate.overview_text import table
+from tasktransfer.operate.overview import group_stages
+from tasktransfer.operate.overview_text import format_indented_table
 from tasktransfer.results.costs import PHASES, Cost, read_cost
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import format_quantity
@@ -16,7 +16,7 @@ from tasktransfer.tables.numbers import format_quantity
 JOULES_A_KWH = 3.6e6
 
 
-def costs(study: Study) -> dict[str, Any]:
+def summarise_costs(study: Study) -> dict[str, Any]:
     """Return the cost of the study's finished trainings, in total and per model and algorithm.
 
     A kind of stage replaces the algorithm if no run ends with it. Unreadable records are counted
@@ -24,7 +24,7 @@ def costs(study: Study) -> dict[str, Any]:
     """
     groups: dict[tuple[str, str], list[Cost]] = {}
     unread = 0
-    for group, stages in stages_by_group(study).items():
+    for group, stages in group_stages(study).items():
         for stage in stages:
             try:
                 cost = read_cost(Path(study.record(stage)))
@@ -92,7 +92,7 @@ def as_text(seen: dict[str, Any]) -> str:
         f"study {seen['study']} ({seen['results']}/): cost of {total['trainings']:,} of "
         f"{seen['planned_trainings']:,} trainings",
         "",
-        *(table(rows, COLUMNS) if total["trainings"] else ["no record yet"]),
+        *(format_indented_table(rows, COLUMNS) if total["trainings"] else ["no record yet"]),
         "",
         "hours: time of a training's process on its device or core; other: starting, reading, "
         "loading, writing. samples/s: while training. MiB: peak memory of one training.",

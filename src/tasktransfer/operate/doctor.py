@@ -21,7 +21,7 @@ from tasktransfer.config import yaml_file
 from tasktransfer.errors import ConfigError, ModelError, StorageError, TaskTransferError
 from tasktransfer.files import locks
 from tasktransfer.files.terminal import Colour, apply_colour
-from tasktransfer.operate.forecast.disk import in_words
+from tasktransfer.operate.forecast.disk import format_bytes
 from tasktransfer.results.provenance import read_cpu_name
 from tasktransfer.training.device import batch_job, device_pool, lock_folder
 
@@ -59,30 +59,30 @@ class Check:
     exit_code: int = 0
 
 
-def checks(study: Study | None, folder: Path) -> Iterator[Check]:
+def run_checks(study: Study | None, folder: Path) -> Iterator[Check]:
     """Run all checks, one after the other.
 
     Args:
         study: study to be run here; None to check only the machine.
         folder: working directory of Snakemake.
     """
-    yield python()
-    yield packages()
-    yield command()
-    yield from torch_and_devices(study)
-    yield processor()
-    yield from memory()
+    yield check_python()
+    yield check_packages()
+    yield check_command()
+    yield from check_torch_and_devices(study)
+    yield check_processor()
+    yield from check_memory()
     results = Path(study.config.results) if study else folder
-    yield disk(results)
-    yield file_system(results)
-    yield kernel_locks(results)
-    yield snakemake_lock(folder)
-    yield profile(folder)
+    yield check_disk(results)
+    yield check_file_system(results)
+    yield check_kernel_locks(results)
+    yield check_snakemake_lock(folder)
+    yield check_profile(folder)
     if study is not None:
-        yield from inputs(study)
+        yield from check_inputs(study)
 
 
-def python() -> Check:
+def check_python() -> Check:
     """Check the Python version against the package's requirement."""
     from packaging.specifiers import SpecifierSet  # noqa: PLC0415  # few commands need it
 
@@ -94,7 +94,7 @@ def python() -> Check:
     return Check("Python", "wrong", text, remedy, ConfigError.exit_code)
 
 
-def packages() -> Check:
+def check_packages() -> Check:
     """Check package versions against the requirements; of an extra, only installed packages."""
     from packaging.requirements import Requirement  # noqa: PLC0415
 
@@ -126,7 +126,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def command() -> Check:
+def check_command() -> Check:
     """Check that ``tasktransfer`` is on the PATH, because the workflow's jobs call it by name."""
     found = shutil.which("tasktransfer")
     if found is not None and Path(found).parent == Path(sys.executable).parent:
@@ -136,7 +136,7 @@ def command() -> Check:
     return Check("command", "wrong", where, remedy, ConfigError.exit_code)
 
 
-def torch_and_devices(study: Study | None) -> Iterator[Check]:
+def check_torch_and_devices(study: Study | None) -> Iterator[Check]:
     if find_spec("torch") is None:
         yield _check_missing_torch(study)
         return
@@ -147,7 +147,7 @@ def torch_and_devices(study: Study | None) -> Iterator[Check]:
     yield Check("torch", "fine", f"{facts.version}, {built}")
     pool = device_pool()
     if facts.gpus:
-        named = ", ".join(f"{one.name} ({in_words(one.memory)})" for one in facts.gpus)
+        named = ", ".join(f"{one.name} ({format_bytes(one.memory)})" for one in facts.gpus)
         yield Check("GPU", "fine", f"{len(facts.gpus)}: {named}")
     elif pool:
         text = f"{len(pool)} in this machine, but torch finds none"
@@ -200,7 +200,7 @@ def _check_bfloat16(facts: Any) -> Check:
     return Check("bfloat16", "slow", text, remedy)
 
 
-def processor() -> Check:
+def check_processor() -> Check:
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     text = f"{read_cpu_name()}, {mine} of {os.cpu_count()} cores"
     if mine > 1:
@@ -208,13 +208,13 @@ def processor() -> Check:
     return Check("CPU", "slow", text, "one training at a time: use a machine with more cores")
 
 
-def memory() -> Iterator[Check]:
+def check_memory() -> Iterator[Check]:
     if find_spec("psutil") is None:
         return
     import psutil  # noqa: PLC0415  # Snakemake's
 
     seen = psutil.virtual_memory()
-    text = f"{in_words(seen.available)} free of {in_words(seen.total)}"
+    text = f"{format_bytes(seen.available)} free of {format_bytes(seen.total)}"
     if seen.available >= LEAST_MEMORY:
         yield Check("memory", "fine", text)
     else:
@@ -225,10 +225,10 @@ def memory() -> Iterator[Check]:
 # --- disk ---------------------------------------------------------------------------------------
 
 
-def disk(results: Path) -> Check:
+def check_disk(results: Path) -> Check:
     folder = _locate_existing_folder(results)
     free = shutil.disk_usage(folder).free
-    text = f"{in_words(free)} free at {folder}"
+    text = f"{format_bytes(free)} free at {folder}"
     if free >= LEAST_FREE:
         return Check("disk", "fine", f"{text} (`tasktransfer plan` estimates a study's needs)")
     remedy = "free some space, or put `results` of the config elsewhere"
@@ -240,7 +240,7 @@ def _locate_existing_folder(path: Path) -> Path:
     return next(place for place in (path.absolute(), *path.absolute().parents) if place.is_dir())
 
 
-def file_system(results: Path, mounts: Path = Path("/proc/mounts")) -> Check:
+def check_file_system(results: Path, mounts: Path = Path("/proc/mounts")) -> Check:
     """Check for a network file system, on which thousands of small files are slow."""
     folder = _locate_existing_folder(results).resolve()
     try:
@@ -255,7 +255,7 @@ def file_system(results: Path, mounts: Path = Path("/proc/mounts")) -> Check:
     return Check("file system", "slow", f"{kind}: results are on another machine", remedy)
 
 
-def kernel_locks(results: Path) -> Check:
+def check_kernel_locks(results: Path) -> Check:
     """Check that kernel locks work in the results folder and in the folder of device leases."""
     for folder in (_locate_existing_folder(results), lock_folder()):
         try:
@@ -275,7 +275,7 @@ def kernel_locks(results: Path) -> Check:
 # --- Snakemake ----------------------------------------------------------------------------------
 
 
-def snakemake_lock(folder: Path) -> Check:
+def check_snakemake_lock(folder: Path) -> Check:
     """Check for a stale Snakemake lock, which remains if Snakemake is killed."""
     held = sorted((folder / ".snakemake" / "locks").glob("*.lock"))
     if not held:
@@ -305,7 +305,7 @@ def _snakemakes_in(folder: Path) -> list[int]:
     return found
 
 
-def profile(folder: Path) -> Check:
+def check_profile(folder: Path) -> Check:
     """Check the profile that a plain ``snakemake`` uses by default (docs/running.md)."""
     chosen = os.environ.get("SNAKEMAKE_PROFILE")
     beside = [folder / "profiles/default", folder / "workflow/profiles/default"]
@@ -331,7 +331,7 @@ def _format_profile_settings(path: Path) -> str:
     return ", ".join(f"{key}: {str(values[key]).lower()}" for key in named) or "default settings"
 
 
-def refused(error: TaskTransferError) -> Check:
+def report_refused_study(error: TaskTransferError) -> Check:
     """Return the check for a study that cannot be opened."""
     return Check(
         "study",
@@ -342,7 +342,7 @@ def refused(error: TaskTransferError) -> Check:
     )
 
 
-def inputs(study: Study) -> Iterator[Check]:
+def check_inputs(study: Study) -> Iterator[Check]:
     """Check that the data and models of a study exist."""
     for text in study.absent:
         yield Check("inputs", "lacking", text, "needed for training, not for tables and figures")
@@ -353,24 +353,24 @@ def inputs(study: Study) -> Iterator[Check]:
 # --- output -------------------------------------------------------------------------------------
 
 
-def exit_code(seen: Sequence[Check]) -> int:
+def find_exit_code(seen: Sequence[Check]) -> int:
     """Return the exit code of the first check that is wrong, else 0."""
     return next((check.exit_code for check in seen if check.state == "wrong"), 0)
 
 
 def as_json(seen: Sequence[Check]) -> dict[str, Any]:
     """Return all checks as plain data."""
-    return {"exit_code": exit_code(seen), "checks": [asdict(check) for check in seen]}
+    return {"exit_code": find_exit_code(seen), "checks": [asdict(check) for check in seen]}
 
 
-def line(check: Check) -> str:
+def format_check(check: Check) -> str:
     """Format one check, with its remedy on the next line."""
     state = apply_colour(f"{check.state:<8}", COLOURS[check.state])
     text = f"{state}{check.name:<18}{check.text}"
     return f"{text}\n{'':<26}{check.remedy}" if check.remedy else text
 
 
-def total(seen: Sequence[Check]) -> str:
+def format_totals(seen: Sequence[Check]) -> str:
     """Return the number of checks in each state, as text."""
     states = [check.state for check in seen]
     counts = (f"{states.count(state)} {state}" for state in COLOURS if state in states)

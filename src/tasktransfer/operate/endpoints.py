@@ -56,7 +56,7 @@ def refuse_endpoints(config: CommonConfig) -> None:
         read_key(at.key_variable)
 
 
-def forget_probes(config: CommonConfig) -> Iterator[str]:
+def delete_probes(config: CommonConfig) -> Iterator[str]:
     """Delete the cached probes of the endpoints, and yield a line about each."""
     for model, probes in _collect_probes(config):
         if probes.forget():

@@ -42,7 +42,7 @@ def explain(study: Study, word: str, instance: int = 0) -> Facts:
     results = Path(study.config.results)
     of_digest = [p for p in iterate_node_folders(results) if p.digest.startswith(digest[:SHORT])]
     if len(planned) == 1:
-        return facts_of(study, planned[0], instance)
+        return collect_facts(study, planned[0], instance)
     if not planned and len(of_digest) == 1:
         return {**_read_unplanned_facts(of_digest[0]), "uses": [], "users": []}
     several = [node.path for node in planned] or [node_folder.path for node_folder in of_digest]
@@ -69,7 +69,7 @@ def _collect_prompt_facts(study: Study, node: Node, instance: int) -> Facts:
         return {"asked": {"lacking": str(error)}}
 
 
-def facts_of(study: Study, node: Node, instance: int = 0) -> Facts:
+def collect_facts(study: Study, node: Node, instance: int = 0) -> Facts:
     """Return all facts about a node of a study's plan. ``instance``: see ``explain``."""
     results = Path(study.config.results)
     facts = _read_folder_facts(NodeFolder(results, node.path, node.digest[:SHORT]))
@@ -80,13 +80,13 @@ def facts_of(study: Study, node: Node, instance: int = 0) -> Facts:
         "identity": node.identity,
         "uses": [_collect_node_facts(study, used) for used in node.uses],
         "users": [_collect_node_facts(study, user) for user in study.users(node)],
-        "commands": again(study, node),
+        "commands": list_commands(study, node),
         "in_plan": True,
         **_collect_prompt_facts(study, node, instance),
     }
 
 
-def snakemake(study: Study, *targets: str) -> str:
+def format_snakemake_command(study: Study, *targets: str) -> str:
     """Return a Snakemake command that creates files.
 
     Targets come first, because ``--config`` and ``--configfile`` consume all following words.
@@ -98,13 +98,13 @@ def snakemake(study: Study, *targets: str) -> str:
     return shlex.join([*words, "--configfile", study.config_file])
 
 
-def again(study: Study, node: Node) -> list[str]:
+def list_commands(study: Study, node: Node) -> list[str]:
     """Return the commands that compute a node again.
 
     The record is deleted first, since a node with a record counts as done regardless of its age.
     """
     record = study.record(node)
-    return [shlex.join(["rm", "-f", record]), snakemake(study, record)]
+    return [shlex.join(["rm", "-f", record]), format_snakemake_command(study, record)]
 
 
 def _collect_plan_facts(study: Study, node: Node) -> Facts:
@@ -203,7 +203,7 @@ def _read_unplanned_facts(node_folder: NodeFolder) -> Facts:
     return {**_read_folder_facts(node_folder), "commands": [], "in_plan": False}
 
 
-def chain(results: Path, path: str, paths: Iterable[str]) -> list[Facts]:
+def trace_ancestors(results: Path, path: str, paths: Iterable[str]) -> list[Facts]:
     """Return a training outside the plan and its ancestors found in records, first to last.
 
     Args:

@@ -13,37 +13,37 @@ Facts = Mapping[str, Any]
 
 def as_text(facts: Facts) -> str:
     """Format a node's facts in sections: results, related nodes, provenance, identity, commands."""
-    lines = section(f"{name(facts)}: {facts['state']}", pairs(about(facts)))
+    lines = format_section(f"{name(facts)}: {facts['state']}", format_pairs(describe_node(facts)))
     for title, key in (("Uses", "uses"), ("Used by", "users")):
-        lines += section(title, [_format_line(node) for node in facts[key]])
-    lines += asked(facts)
-    lines += section("Made with", pairs(made_with(facts).items()))
+        lines += format_section(title, [_format_line(node) for node in facts[key]])
+    lines += format_prompt(facts)
+    lines += format_section("Made with", format_pairs(describe_provenance(facts).items()))
     identity = json.dumps(facts.get("identity", {}), indent=1, ensure_ascii=False)
-    lines += section("Identity", identity.splitlines())
-    return "\n".join([*lines, *section("Run again", facts["commands"])]).rstrip() + "\n"
+    lines += format_section("Identity", identity.splitlines())
+    return "\n".join([*lines, *format_section("Run again", facts["commands"])]).rstrip() + "\n"
 
 
-def asked(facts: Facts) -> list[str]:
+def format_prompt(facts: Facts) -> list[str]:
     """Return the lines of a prompted model's prompt; empty for other nodes."""
     question = facts.get("asked")
     if not question:
         return []
     if "lacking" in question:
-        return section("Prompt", [f"cannot be shown: {question['lacking']}"])
+        return format_section("Prompt", [f"cannot be shown: {question['lacking']}"])
     lines: list[str] = []
     for prompt, choices in zip(question["prompts"], question["choices"], strict=True):
         lines += [*prompt.splitlines(), ""]
-        lines += pairs([("choices", "; ".join(choices) or "none: the answer is generated")])
-    lines += pairs([("gold", ", ".join(question["right"]))])
-    return section(f"Prompt of instance {question['instance']} ({question['id']})", lines)
+        lines += format_pairs([("choices", "; ".join(choices) or "none: the answer is generated")])
+    lines += format_pairs([("gold", ", ".join(question["right"]))])
+    return format_section(f"Prompt of instance {question['instance']} ({question['id']})", lines)
 
 
-def section(heading: str, lines: Sequence[str]) -> list[str]:
+def format_section(heading: str, lines: Sequence[str]) -> list[str]:
     """Return indented lines below a heading; empty if there are no lines."""
     return [heading, *(f"  {line}" for line in lines), ""] if lines else []
 
 
-def pairs(items: Iterable[tuple[str, str]]) -> list[str]:
+def format_pairs(items: Iterable[tuple[str, str]]) -> list[str]:
     """Return one aligned line per name and value."""
     return [f"{name:<14}{value}" for name, value in items]
 
@@ -57,7 +57,7 @@ def _format_line(facts: Facts) -> str:
     return f"{facts['digest'][:12]}  {name(facts)}: {facts['state']}  {facts['folder']}"
 
 
-def about(facts: Facts) -> list[tuple[str, str]]:
+def describe_node(facts: Facts) -> list[tuple[str, str]]:
     """Return rows about a node's paths and the content of its record."""
     rows = [("digest", facts.get("digest", "unknown"))]
     if facts.get("node", "stage") == "stage":
@@ -118,7 +118,7 @@ def _format_measures(measures: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in measures.items())
 
 
-def made_with(facts: Facts) -> dict[str, str]:
+def describe_provenance(facts: Facts) -> dict[str, str]:
     """Return the provenance of a finished node: name of the line → text."""
     if "commit" not in facts:
         return {}

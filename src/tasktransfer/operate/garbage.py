@@ -23,7 +23,7 @@ from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import locks
 from tasktransfer.files.progress import show_progress
-from tasktransfer.operate.forecast.disk import bytes_under, in_words
+from tasktransfer.operate.forecast.disk import format_bytes, measure_bytes
 from tasktransfer.operate.offered import PARAMETERS
 from tasktransfer.results.finished import is_start
 from tasktransfer.results.places import LAYOUT, NodeFolder, is_through_link, iterate_node_folders
@@ -119,7 +119,7 @@ class Removed:
 
     def as_text(self) -> str:
         lines = [f"left alone: {text}" for text in self.left]
-        return "\n".join([*lines, f"removed {self.items:,}, {in_words(self.bytes)}"])
+        return "\n".join([*lines, f"removed {self.items:,}, {format_bytes(self.bytes)}"])
 
 
 def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
@@ -221,7 +221,7 @@ def _collect_from_unplanned(
         parts = [name for name in sorted(names) if _ARROW.match(name)]
     small += [*parts, HISTORY, CLAIM]
     if RECORD in names and not records:
-        stays = sum(bytes_under(node_folder.folder / name) for name in small if name in names)
+        stays = sum(measure_bytes(node_folder.folder / name) for name in small if name in names)
         kind: GarbageKind = (
             "checkpoints of other settings" if node_folder.is_stage else "half-written files"
         )
@@ -251,7 +251,7 @@ def _collect_items(
 ) -> Iterator[Item]:
     paths = [str(node_folder.folder / name) for name in wanted if name in names]
     if paths:
-        size = sum(bytes_under(path) for path in paths)
+        size = sum(measure_bytes(path) for path in paths)
         yield Item(kind, tuple(paths), size, str(node_folder.folder), of_node=True)
 
 
@@ -275,7 +275,7 @@ def _collect_caches(
                 held_by, kind = folder / draft["name"], "half-written files"
             elif not pattern.match(name) or path in needed or leave_whole:
                 continue
-            yield Item(kind, (str(path),), bytes_under(path), str(held_by), of_node=False)
+            yield Item(kind, (str(path),), measure_bytes(path), str(held_by), of_node=False)
 
 
 def _cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
@@ -379,18 +379,20 @@ def as_text(garbage: Garbage) -> str:
     kinds = sorted({item.kind for item in garbage.items})
     for kind in kinds:
         group = [item for item in garbage.items if item.kind == kind]
-        size = in_words(sum(item.bytes for item in group))
+        size = format_bytes(sum(item.bytes for item in group))
         lines.append(f"{kind}: {len(group):,}, {size}")
-        lines += [f"  {in_words(i.bytes):>9}  {path}" for i in group for path in _format_item(i)]
+        lines += [
+            f"  {format_bytes(i.bytes):>9}  {path}" for i in group for path in _format_item(i)
+        ]
     lines += [f"note: {text}" for text in garbage.remarks]
     if garbage.kept:
-        size = in_words(sum(size for _, size in garbage.kept))
+        size = format_bytes(sum(size for _, size in garbage.kept))
         lines.append(
             f"kept: {len(garbage.kept):,} records of other settings with their predictions, "
             f"{size} (--records removes them too)"
         )
-        lines += [f"  {in_words(size):>9}  {path}" for path, size in garbage.kept]
-    total = f"{len(garbage.items):,} items to remove, {in_words(garbage.bytes)}"
+        lines += [f"  {format_bytes(size):>9}  {path}" for path, size in garbage.kept]
+    total = f"{len(garbage.items):,} items to remove, {format_bytes(garbage.bytes)}"
     lines.append(f"{garbage.results}: {total if garbage.items else 'nothing to remove'}")
     return "\n".join(lines) + "\n"
 

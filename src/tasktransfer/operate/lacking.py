@@ -32,7 +32,7 @@ Needed = Mapping[str, set[str]]
 """Task → splits that are needed."""
 
 
-def lacking(study: Study, dataset: str | None = None) -> tuple[str, ...]:
+def list_missing_inputs(study: Study, dataset: str | None = None) -> tuple[str, ...]:
     """Return messages, with remedies, about missing data that unfinished nodes need.
 
     There is one message per missing task, or one per release that is missing or unreadable. Missing
@@ -51,11 +51,11 @@ def lacking(study: Study, dataset: str | None = None) -> tuple[str, ...]:
 
 
 def refuse_lacking(study: Study, dataset: str | None = None) -> None:
-    """Raise DataError with everything that ``lacking`` finds in data on this disk.
+    """Raise DataError with everything that ``list_missing_inputs`` finds in data on this disk.
 
     A release that is not on this disk is not an error: tables and figures do not need it.
     """
-    messages = [text for text in lacking(study, dataset) if text not in study.absent]
+    messages = [text for text in list_missing_inputs(study, dataset) if text not in study.absent]
     if messages:
         raise DataError("\n".join(messages))
 
@@ -67,7 +67,7 @@ def refuse_absent(study: Study) -> None:
         DataError: data are missing, and possibly models.
         ModelError: only models are missing.
     """
-    data = [text for text in lacking(study) if text in study.absent]
+    data = [text for text in list_missing_inputs(study) if text in study.absent]
     models = [str(error) for error in _find_absent_models(study)]
     if not (data or models):
         return

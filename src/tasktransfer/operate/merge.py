@@ -23,15 +23,15 @@ from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import compute_sha256, remove_partial_files, replace_file
 from tasktransfer.files.progress import show_progress
-from tasktransfer.operate.coded_answers import shareable
+from tasktransfer.operate.coded_answers import remove_quotations
 from tasktransfer.operate.offered import (
     PARAMETERS,
     check_files,
-    offered,
-    parameters_problem,
-    renamed,
+    find_parameters_problem,
+    read_offered_record,
+    rename_model,
 )
-from tasktransfer.operate.rekey import Rekeyed, rekeyed
+from tasktransfer.operate.rekey import Rekeyed, convert_records
 from tasktransfer.results.comparing import find_shared_tasks, list_differences
 from tasktransfer.results.damage import find_damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
@@ -122,7 +122,7 @@ def merge_results(
         ConfigError: ``other`` is not a results folder, or is the study's own.
     """
     _check_other(study, other)
-    with rekeyed(study, other) as older:
+    with convert_records(study, other) as older:
         steps, unfinished, elsewhere = _plan_steps(study, other, everything, checkpoints, older)
         steps += _plan_steps(study, older.folder, False, checkpoints)[0]
         return {
@@ -245,7 +245,7 @@ def _plan_step(
 def _merge_one(step: MergeStep, *, dry_run: bool) -> tuple[MergeOutcome, list[str], str | None]:
     """Merge a node, and return outcome, reasons and the author named in its record, if any."""
     try:
-        theirs = offered(step.node_folder, step.node)
+        theirs = read_offered_record(step.node_folder, step.node)
     except RecordError as error:
         return "refused", [str(error)], None
     outcome, reasons = _merge_record(step, theirs, dry_run=dry_run)
@@ -256,7 +256,7 @@ def _merge_record(
     step: MergeStep, theirs: Record, *, dry_run: bool
 ) -> tuple[MergeOutcome, list[str]]:
     if isinstance(step.node, Stage):
-        theirs = renamed(theirs, step.node.model.name)
+        theirs = rename_model(theirs, step.node.model.name)
     ours = _ours(step, theirs)
     if ours is None:
         return _take(step, theirs, "taken", dry_run=dry_run)
@@ -312,7 +312,7 @@ def _compare_rows(step: MergeStep, ours: Record, theirs: Record) -> list[str]:
 def _encode_rows(folder: Path, record: Record, rows: pa.Table) -> pa.Table:
     """Encode the rows as in a pack; return them unchanged if they cannot be shared."""
     try:
-        return shareable(folder, record, rows)
+        return remove_quotations(folder, record, rows)
     except RecordError:
         return rows
 
@@ -359,7 +359,7 @@ def _take(
     except RecordError as error:
         return "refused", [str(error)]
     wanted = [name for name in _find_missing_files(step, theirs) if name in PARAMETERS]
-    problems = [parameters_problem(step.node_folder.folder / name, digest) for name in wanted]
+    problems = [find_parameters_problem(step.node_folder.folder / name, digest) for name in wanted]
     if any(problems):
         remarks = [f"copied without checkpoint: {problem}" for problem in problems if problem]
         step = replace(step, takes_parameters=lambda: False)

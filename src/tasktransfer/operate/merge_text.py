@@ -9,7 +9,7 @@ from tasktransfer.operate.merge import OUTCOMES
 from tasktransfer.tables.numbers import format_quantity
 
 
-def failure(seen: dict[str, Any]) -> RecordError | None:
+def find_error(seen: dict[str, Any]) -> RecordError | None:
     """Return the error for conflicts and refused records, or None."""
     conflicts, refused = seen["counts"]["conflict"], seen["counts"]["refused"]
     refused += len(seen["rekeyed"]["refused"])

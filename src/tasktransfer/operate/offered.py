@@ -26,7 +26,7 @@ PARAMETERS = (CHECKPOINT, ROUNDS)
 """Folders of a stage's parameters, from which other nodes start; not part of its record."""
 
 
-def offered(node_folder: NodeFolder, node: Node | None) -> Record:
+def read_offered_record(node_folder: NodeFolder, node: Node | None) -> Record:
     """Read the record in a folder and check it.
 
     Args:
@@ -82,7 +82,7 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
             )
 
 
-def parameters_problem(folder: Path, digest: str) -> str | None:
+def find_parameters_problem(folder: Path, digest: str) -> str | None:
     """Return the problem with a stage's folder of parameters; None if valid or missing."""
     if odd := _list_irregular_paths(folder):
         return f"{odd[0]}: not a regular file"
@@ -111,7 +111,7 @@ def _is_plain(path: Path) -> bool:
     return not path.is_symlink() and (path.is_file() or path.is_dir())
 
 
-def renamed(record: Record, model: str) -> Record:
+def rename_model(record: Record, model: str) -> Record:
     """Return a stage's record with this study's model name, if the other study uses another."""
     node = record["node"]
     if node["kind"] != "stage" or node["model"] == model:

@@ -16,10 +16,10 @@ from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.operate.endpoints import describe_endpoints
 from tasktransfer.operate.forecast.besides import is_answered_by_endpoint
-from tasktransfer.operate.forecast.disk import disk
+from tasktransfer.operate.forecast.disk import estimate_disk
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Device, Rates
-from tasktransfer.operate.lacking import lacking
+from tasktransfer.operate.lacking import list_missing_inputs
 from tasktransfer.results.finished import OnDisk, look
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.study import Study
@@ -31,7 +31,7 @@ SEVERAL = "(several)"
 """Placeholder for the target of a training that several tasks select."""
 
 
-def overview(
+def summarise_study(
     study: Study,
     devices: int | None = None,
     rates: Rates | None = None,
@@ -54,14 +54,14 @@ def overview(
         "results": study.config.results,
         "synthetic": _has_synthetic_dialogues(study),
         "absent": list(study.absent),
-        "lacking": [text for text in lacking(study) if text not in study.absent],
+        "lacking": [text for text in list_missing_inputs(study) if text not in study.absent],
         "runs": {
             "total": len(study.plan.runs),
             "by_method": study.plan.counts(),
             "choice_pending": bool(study.pending_choices),
         },
         "trainings": _summarise_trainings(study, there),
-        "others": others(study, there),
+        "others": count_other_nodes(study, there),
         "endpoints": describe_endpoints(study.config),
         "estimate": _estimate(Estimates(study, device, rates), there, devices),
     }
@@ -76,7 +76,7 @@ def _has_synthetic_dialogues(study: Study) -> bool | None:
 # --- counts -------------------------------------------------------------------------------------
 
 
-def others(study: Study, there: OnDisk) -> list[dict[str, Any]]:
+def count_other_nodes(study: Study, there: OnDisk) -> list[dict[str, Any]]:
     """Count the nodes other than trainings by kind: total, done and left."""
     nodes = [node for node in study.plan.nodes if not isinstance(node, Stage)]
     counts = Counter(NOUNS[type(node)] for node in nodes)
@@ -131,7 +131,7 @@ def _iterate_pairs(study: Study) -> product[tuple[str, str]]:
     return product(study.config.dataset_names, [model.name for model in study.config.models])
 
 
-def stages_by_group(study: Study) -> dict[tuple[str, str], list[Stage]]:
+def group_stages(study: Study) -> dict[tuple[str, str], list[Stage]]:
     """Group the trainings by model and algorithm, in the order of the config.
 
     A kind of stage replaces the algorithm if no run ends with it. Empty groups are left out.
@@ -160,7 +160,7 @@ def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> dict[
         "total": _sum(estimates, study.plan.nodes, count),
         "left": _sum(estimates, [*left, *_select_unfinished_nodes(study, there)], count),
         "by_target": _summarise_targets(estimates, there),
-        "disk_bytes": disk(estimates, left, there, count),
+        "disk_bytes": estimate_disk(estimates, left, there, count),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasktransfer.operate.endpoints import format_endpoints
-from tasktransfer.operate.forecast.disk import in_words
+from tasktransfer.operate.forecast.disk import format_bytes
 from tasktransfer.results.records import PLURALS
 from tasktransfer.tables.numbers import format_quantity
 from tasktransfer.tables.text import format_table
@@ -47,12 +47,12 @@ def as_text(seen: dict[str, Any]) -> str:
         "",
         *_format_runs_and_trainings(seen),
         "",
-        *table(seen["trainings"]["by_dataset_and_model"], PAIRS),
+        *format_indented_table(seen["trainings"]["by_dataset_and_model"], PAIRS),
         "",
         *_format_estimate(seen["estimate"]),
         *(f"  {line}" for line in format_endpoints(seen["endpoints"])),
         "",
-        *table(seen["estimate"]["by_target"], TARGETS),
+        *format_indented_table(seen["estimate"]["by_target"], TARGETS),
         "",
         *_describe_disk_space(seen["estimate"]["disk_bytes"]),
         "",
@@ -84,7 +84,7 @@ def _format_counts(counts: dict[str, int]) -> list[str]:
     return [f"  {count:>7,}  {name}" for name, count in counts.items()]
 
 
-def table(rows: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> list[str]:
+def format_indented_table(rows: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> list[str]:
     """Return the indented lines of a ``format_table``. ``columns``: title → key of the rows."""
     shown = [{title: row[key] for title, key in columns.items()} for row in rows]
     return [f"  {line}" for line in format_table(shown)]
@@ -92,7 +92,7 @@ def table(rows: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> list[st
 
 def _format_estimate(estimate: dict[str, Any]) -> list[str]:
     rows = [
-        {**estimate[key], "name": name, "wall_time": hours(estimate[key]["wall_hours"])}
+        {**estimate[key], "name": name, "wall_time": format_hours(estimate[key]["wall_hours"])}
         for name, key in (("total", "total"), ("left", "left"))
     ]
     columns = {
@@ -105,7 +105,7 @@ def _format_estimate(estimate: dict[str, Any]) -> list[str]:
         f"wall time on {estimate['devices']}": "wall_time",
     }
     return [
-        *table(rows, columns),
+        *format_indented_table(rows, columns),
         f"  {estimate['devices']} in parallel: {estimate['devices_from']} "
         "(--devices N --on cpu|gpu)",
         f"  sizes from {', '.join(estimate['sizes_from'])}; samples and tokens over all epochs",
@@ -137,7 +137,7 @@ def _describe_speed_basis(name: str, basis: dict[str, Any]) -> str:
     )
 
 
-def hours(value: float) -> str:
+def format_hours(value: float) -> str:
     """Format a time in hours as 40 s, 12 min, 3.5 h or 12 days."""
     if value * 3600 < 100:
         return f"{value * 3600:.0f} s"
@@ -148,12 +148,12 @@ def hours(value: float) -> str:
 
 def _describe_disk_space(space: dict[str, Any]) -> list[str]:
     parts = (
-        f"{in_words(space['there'])} existing, {in_words(space['kept_checkpoints'])} further kept "
-        f"checkpoints, {in_words(space['temporary'])} temporary, "
-        f"{in_words(space['records_and_predictions'])} further records and predictions"
+        f"{format_bytes(space['there'])} existing, {format_bytes(space['kept_checkpoints'])} "
+        f"further kept checkpoints, {format_bytes(space['temporary'])} temporary, "
+        f"{format_bytes(space['records_and_predictions'])} further records and predictions"
     )
-    free = "" if space["free"] is None else f"; {in_words(space['free'])} free"
-    lines = [f"disk, at most: {in_words(space['peak'])} ({parts}){free}"]
+    free = "" if space["free"] is None else f"; {format_bytes(space['free'])} free"
+    lines = [f"disk, at most: {format_bytes(space['peak'])} ({parts}){free}"]
     if space["short"]:
         lines.append("  NOT ENOUGH: free some space, or put `results` of the config elsewhere")
     return lines
@@ -169,29 +169,29 @@ def _format_progress(seen: dict[str, Any]) -> list[str]:
     return [
         *absent,
         f"done: {done:,}, left: {left:,}{more}",
-        *others(seen["others"]),
-        *damaged(seen["trainings"]["damaged"]),
+        *format_other_nodes(seen["others"]),
+        *format_damaged(seen["trainings"]["damaged"]),
     ]
 
 
-def others(rows: Sequence[dict[str, Any]]) -> list[str]:
+def format_other_nodes(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return one line with the counts of nodes other than trainings."""
     counts = (f"{row['done']:,} of {row['total']:,} {PLURALS[row['kind']]}" for row in rows)
     return [f"other nodes done: {', '.join(counts)}"] if rows else []
 
 
-def damaged(problems: Sequence[str]) -> list[str]:
+def format_damaged(problems: Sequence[str]) -> list[str]:
     """Return lines about the first damaged records, which count as left, with reasons."""
     if not problems:
         return []
     return [
         f"{format_quantity(len(problems), 'damaged record')}: snakemake sets each aside "
         "(metrics.json.damaged-1) and computes its node again",
-        *first_of(problems),
+        *format_first(problems),
     ]
 
 
-def first_of(texts: Sequence[str]) -> list[str]:
+def format_first(texts: Sequence[str]) -> list[str]:
     """Return the first ``SHOWN`` texts, indented, and a line with the number of further ones."""
     more = [f"and {len(texts) - SHOWN:,} more"] if len(texts) > SHOWN else []
     return [f"  {text}" for text in (*texts[:SHOWN], *more)]

@@ -45,7 +45,7 @@ class Piece:
         return self.work * (min(1.0, (self.end - start) / length) if length > 0 else 1.0)
 
 
-def ended_lately(
+def find_ended(
     records: Iterable[tuple[str, Path]], work: Mapping[str, float], now: float
 ) -> list[Piece]:
     """Return the trainings that ended within the window.
@@ -83,11 +83,13 @@ def count_future_records(records: Iterable[tuple[str, Path]], now: float) -> int
     return count
 
 
-def pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> dict[str, Any]:
+def estimate_pace(
+    ended: list[Piece], running: list[Piece], left: float, now: float
+) -> dict[str, Any]:
     """Estimate the speed and the remaining time.
 
     Args:
-        ended: result of ``ended_lately``.
+        ended: result of ``find_ended``.
         running: finished parts of the running trainings.
         left: estimated seconds of remaining work.
 
@@ -114,13 +116,13 @@ def _read_times(record: Path) -> tuple[float, float] | None:
     """Return start and end of a training from its record, or None."""
     try:
         provenance = json_text.loads(record.read_bytes())["provenance"]
-        start = seconds(provenance["started"])
+        start = parse_time(provenance["started"])
         return None if start is None else (start, start + float(provenance["seconds"]["total"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def seconds(time_of_day: Any) -> float | None:
+def parse_time(time_of_day: Any) -> float | None:
     """Convert an ISO 8601 time to seconds since 1970; None if it is invalid."""
     try:
         return datetime.fromisoformat(str(time_of_day)).timestamp()

@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
-from tasktransfer.operate.coded_answers import shareable
-from tasktransfer.operate.offered import check_files, offered
+from tasktransfer.operate.coded_answers import remove_quotations
+from tasktransfer.operate.offered import check_files, read_offered_record
 from tasktransfer.results.places import iterate_node_folders
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.rows import COLUMNS, read_rows
@@ -88,11 +88,11 @@ def pack_results(
         node = wanted.get(node_folder.digest)
         if node is None or not (node_folder.folder / RECORD).is_file():
             continue
-        record = offered(node_folder, node)
+        record = read_offered_record(node_folder, node)
         check_files(node_folder, record)
         rows.append(
             _build_node_row(
-                node_folder.folder, node_folder.path, made_by(record, by), with_text=with_text
+                node_folder.folder, node_folder.path, add_author(record, by), with_text=with_text
             )
         )
         kind = record["node"]["kind"]
@@ -113,7 +113,7 @@ def pack_results(
         "parameters": {name: str(count) for name, count in study.revisions.parameters.items()},
         "provenance": provenance,
         "by": by,
-        "sha256": {row["path"]: content_digest(row) for row in _iterate_rows(table)},
+        "sha256": {row["path"]: compute_content_digest(row) for row in _iterate_rows(table)},
     }
     table = table.replace_schema_metadata({FOOTER: json.dumps(facts)})
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def _build_node_row(folder: Path, path: str, record: Record, *, with_text: bool)
         file = folder / record["rows"]["file"]
         rows = read_rows(file, record["rows"])
         if not with_text:
-            rows = shareable(file, record, rows)
+            rows = remove_quotations(file, record, rows)
     small = [folder / name for name in SMALL if (folder / name).is_file()]
     return {
         "path": path,
@@ -156,7 +156,7 @@ def _build_node_row(folder: Path, path: str, record: Record, *, with_text: bool)
     }
 
 
-def made_by(record: Record, by: str) -> Record:
+def add_author(record: Record, by: str) -> Record:
     """Return a record that names its author; an existing author is kept."""
     if not by or record["provenance"].get("made_by"):
         return record
@@ -174,7 +174,7 @@ def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def content_digest(row: Mapping[str, Any]) -> str:
+def compute_content_digest(row: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a pack's row, which does not depend on the file."""
     files = [
         {**each, "content": hashlib.sha256(each["content"]).hexdigest()} for each in row["files"]

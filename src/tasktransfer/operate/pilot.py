@@ -60,17 +60,17 @@ class Resources:
     sbatch: Sequence[str]
 
 
-def left_by_shard(study: Study) -> dict[Shard | None, int]:
+def count_unfinished(study: Study) -> dict[Shard | None, int]:
     """Return the number of unfinished nodes per shard, in the order of the plan.
 
     The key None counts the nodes outside any shard.
     """
     finished = look(study).finished
     left = [node for node in study.plan.nodes if node.digest not in finished]
-    return dict(Counter(shard_of(node) for node in left))
+    return dict(Counter(find_shard(node) for node in left))
 
 
-def shard_of(node: Node) -> Shard | None:
+def find_shard(node: Node) -> Shard | None:
     """Return the shard that computes a node, which is the shard of the trainings it depends on.
 
     None if it depends on several shards or on no training. ``prepare`` then computes it if it is
@@ -88,7 +88,7 @@ def name_of(shard: Shard) -> str:
     return f"{shard[0]}-seed{shard[1]}"
 
 
-def scripts(
+def build_scripts(
     study: Study, resources: Resources, folder: Path, chosen: Iterable[Shard]
 ) -> dict[str, str]:
     """Return the batch scripts by name: prepare, one per shard, finish.

@@ -61,7 +61,7 @@ class Rekeyed:
 
 
 @contextmanager
-def rekeyed(study: Study, other: Path) -> Iterator[Rekeyed]:
+def convert_records(study: Study, other: Path) -> Iterator[Rekeyed]:
     """Convert a results folder's old records of planned nodes into a temporary results folder."""
     with tempfile.TemporaryDirectory(prefix="tasktransfer-") as folder:
         outcome = Rekeyed(Path(folder))

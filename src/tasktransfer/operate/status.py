@@ -22,13 +22,13 @@ from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.files import locks
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.operate.overview import others, stages_by_group
+from tasktransfer.operate.overview import count_other_nodes, group_stages
 from tasktransfer.operate.pace import (
     Piece,
     count_future_records,
-    ended_lately,
-    pace,
-    seconds,
+    estimate_pace,
+    find_ended,
+    parse_time,
 )
 from tasktransfer.results.finished import OnDisk, look
 from tasktransfer.results.records import NOUNS
@@ -79,7 +79,7 @@ class Watcher:
         ``dated_in_the_future``: number of records from the future. ``inputs``: data, token ids and
         tiny models that are being created or failed. ``failed``: nodes with the last line of the
         error and the log. ``seconds_left``: remaining time, None if unknown. Throughput is included
-        too, see ``pace``.
+        too, see ``estimate_pace``.
         """
         self.study = self.study.with_choices()
         study, now, there = self.study, time.time(), look(self.study)
@@ -105,9 +105,9 @@ class Watcher:
             **self._estimate_pace(there, running, now),
             "started_again": self._count_restarts(there),
             "groups": groups,
-            "others": others(study, there),
+            "others": count_other_nodes(study, there),
             # A finished study no longer needs its inputs, which may have been deleted.
-            "inputs": unfinished_inputs(study) if left else [],
+            "inputs": list_unfinished_inputs(study) if left else [],
             "running": running,
             "failed": [
                 _summarise_failed_node(study, each)
@@ -134,7 +134,7 @@ class Watcher:
         pieces = [
             Piece(
                 item["digest"],
-                min(seconds(item["started"]) or now, now),
+                min(parse_time(item["started"]) or now, now),
                 now,
                 work[item["digest"]] * (item["percent"] or 0) / 100,
             )
@@ -144,7 +144,7 @@ class Watcher:
         left = sum(value for digest, value in work.items() if digest not in there.finished)
         left -= sum(piece.work for piece in pieces)
         return {
-            **pace(ended_lately(records, work, now), pieces, left, now),
+            **estimate_pace(find_ended(records, work, now), pieces, left, now),
             "dated_in_the_future": count_future_records(records, now),
         }
 
@@ -189,7 +189,7 @@ def _count_states_by_group(
     """Count trainings by state, per model and algorithm, in the order of the config."""
     states = {**states, **dict.fromkeys(there.finished, "done")}
     rows = []
-    for (model, what), stages in stages_by_group(study).items():
+    for (model, what), stages in group_stages(study).items():
         counts = Counter(states.get(stage.digest, "waiting") for stage in stages)
         by_state = {state: counts[state] for state in STATES}
         group = {"model": model, "algorithm": what}
@@ -200,7 +200,7 @@ def _count_states_by_group(
 # --- inputs of trainings: dialogues, token ids, tiny models --------------------------------------
 
 
-def unfinished_inputs(study: Study) -> list[dict[str, Any]]:
+def list_unfinished_inputs(study: Study) -> list[dict[str, Any]]:
     """Return the inputs that a job has started but not finished, as plain data.
 
     Keys are ``label``, ``state`` ("running", "failed" or "interrupted"), ``error`` (the last line,
@@ -255,7 +255,7 @@ def _summarise_running_node(study: Study, begun: Begun) -> dict[str, Any]:
     return {
         **_name_node(study, begun),
         **{key: claim.get(key) for key in ("host", "pid", "device", "started")},
-        **progress(Path(study.folder(begun.node), LOG)),
+        **read_progress(Path(study.folder(begun.node), LOG)),
     }
 
 
@@ -284,7 +284,7 @@ def _name_node(study: Study, begun: Begun) -> dict[str, Any]:
     }
 
 
-def progress(log: Path) -> dict[str, Any]:
+def read_progress(log: Path) -> dict[str, Any]:
     """Return percent, speed and remaining time from the last progress bar in a training's log.
 
     The values are None before the first progress bar.

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasktransfer.operate.overview_text import AGAIN, damaged, first_of, hours, others, table
+from tasktransfer.operate.overview_text import (
+    AGAIN,
+    format_damaged,
+    format_first,
+    format_hours,
+    format_indented_table,
+    format_other_nodes,
+)
 from tasktransfer.operate.status import STATES
 from tasktransfer.tables.numbers import format_quantity
 
@@ -35,7 +42,7 @@ def as_text(seen: dict[str, Any]) -> str:
         ),
     ):
         if items:
-            lines += ["", f"{title}:", *first_of(items)]
+            lines += ["", f"{title}:", *format_first(items)]
     return "\n".join(lines) + "\n"
 
 
@@ -44,7 +51,7 @@ def _format_groups(seen: dict[str, Any]) -> list[str]:
     total = {"trainings": seen["trainings"], **seen["totals"]}
     shown = [state for state in STATES if seen["totals"][state] or state == "done"]
     columns = {name: name for name in ("model", "algorithm", *shown)} | {"of": "trainings"}
-    return table([*rows, {"model": "all", "algorithm": "", **total}], columns)
+    return format_indented_table([*rows, {"model": "all", "algorithm": "", **total}], columns)
 
 
 def _describe_progress(seen: dict[str, Any]) -> list[str]:
@@ -55,7 +62,7 @@ def _describe_progress(seen: dict[str, Any]) -> list[str]:
         lines[0] += (
             f", {seen['finished_last_hour']:,} in the last hour ({seen['per_hour']:,.0f} per hour)"
         )
-    lines += others(seen["others"])
+    lines += format_other_nodes(seen["others"])
     if not seen["left"]:
         lines.append("nothing is left to compute")
     elif done == total and seen["running"]:
@@ -63,7 +70,7 @@ def _describe_progress(seen: dict[str, Any]) -> list[str]:
     elif done == total or seen["seconds_left"] is None:
         lines.append("nothing runs; start snakemake to continue")
     else:
-        lines.append(f"about {hours(seen['seconds_left'] / 3600)} left at this speed")
+        lines.append(f"about {format_hours(seen['seconds_left'] / 3600)} left at this speed")
     if seen["again"]:
         lines.append(f"{seen['again']:,} are trained {AGAIN}")
     if ahead := seen["dated_in_the_future"]:
@@ -71,7 +78,7 @@ def _describe_progress(seen: dict[str, Any]) -> list[str]:
             f"{format_quantity(ahead, 'record')} dated in the future, because a clock is ahead or "
             "files were copied; the next start of snakemake sets their time to now"
         )
-    lines += damaged(seen["damaged"])
+    lines += format_damaged(seen["damaged"])
     if seen["choice_pending"]:
         lines.append("further multi-source trainings follow when their sources are selected")
     again = seen["started_again"]

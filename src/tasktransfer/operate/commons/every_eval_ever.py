@@ -32,7 +32,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files import compute_sha256, replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics.measures import MEASURES, Measure
-from tasktransfer.operate.coded_answers import shareable
+from tasktransfer.operate.coded_answers import remove_quotations
 from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.rows import read_rows
@@ -79,9 +79,9 @@ def export(
     collected = gather(study)
     if not collected.runs:
         raise RecordError(f"{study.config.results}: no run of {study.config_file} is finished")
-    folder, instances, without = out / "data" / slug(collection), 0, 0
+    folder, instances, without = out / "data" / make_slug(collection), 0, 0
     for run in show_progress(collected.runs, "writing runs"):
-        log = _Log(study, run, tuple(_collect_judged(collected, run)), by, slug(collection))
+        log = _Log(study, run, tuple(_collect_judged(collected, run)), by, make_slug(collection))
         lines = log.instances(with_text=with_text)
         without += lines is None
         instances += len(lines or ())
@@ -111,7 +111,7 @@ def as_text(seen: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def slug(name: str) -> str:
+def make_slug(name: str) -> str:
     """Convert a name to a folder name that is valid on any system."""
     plain = re.sub(r"[^A-Za-z0-9_.+-]+", "-", name).strip("-.") or "unnamed"
     short = plain[:_MOST_LETTERS].rstrip("-.")
@@ -176,11 +176,12 @@ class _Log:
         """Developer and name of the model: of the checkpoint if prompted, else of the trainer."""
         if self._is_asked and self._hub_name:
             developer, _, name = self._hub_name.rpartition("/")
-            return f"{slug(developer or 'unnamed')}/{slug(name)}"
+            return f"{make_slug(developer or 'unnamed')}/{make_slug(name)}"
         if self._is_asked:
-            return f"{slug(self.by)}/{slug(self.run.model)}"
+            return f"{make_slug(self.by)}/{make_slug(self.run.model)}"
         words = [self.run.model, self.run.method, *self._about.values()]
-        return f"{slug(self.by)}/{slug('-'.join(words))}-seed{self.run.seed}-{self.digest[:8]}"
+        what = make_slug("-".join(words))
+        return f"{make_slug(self.by)}/{what}-seed{self.run.seed}-{self.digest[:8]}"
 
     @property
     def _hub_name(self) -> str:
@@ -282,7 +283,7 @@ class _Log:
             rows = _select_task_rows(read_rows(file, named), judged)
             if not with_text:
                 try:
-                    rows = shareable(file, judged.record, rows)
+                    rows = remove_quotations(file, judged.record, rows)
                 except RecordError:
                     return None
             lines += (self._instance(judged, row) for row in rows.to_pylist())

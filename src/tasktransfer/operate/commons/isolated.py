@@ -119,7 +119,7 @@ class PackReader:
 
 
 @contextmanager
-def unpacked(file: Path, config: CommonConfig) -> Iterator[Path]:
+def unpack_records(file: Path, config: CommonConfig) -> Iterator[Path]:
     """Unpack a pack into a temporary results folder.
 
     The revisions of its inputs are cached for the config's study, unless they are known.

@@ -28,7 +28,7 @@ from tasktransfer.operate.pack import (
     SCHEMA,
     SCHEMA_VERSION,
     SMALL,
-    content_digest,
+    compute_content_digest,
 )
 from tasktransfer.results.places import compute_path
 from tasktransfer.results.probe_rows import PROJECTION
@@ -220,7 +220,7 @@ def write_nodes(pack: Pack, results: Path) -> None:
 def _check_content(pack: Pack, row: Mapping[str, Any]) -> None:
     """Raise RecordError if a row has changed since it was packed; older packs have no checksums."""
     expected = pack.facts["sha256"]
-    if expected is not None and expected.get(row["path"]) != content_digest(row):
+    if expected is not None and expected.get(row["path"]) != compute_content_digest(row):
         raise RecordError(
             f"{pack.file}: {row['path']}: its SHA-256 is not the one that was packed, so it is "
             f"damaged or was changed; {AGAIN}"

@@ -95,7 +95,7 @@ def _list_entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def remember_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
+def cache_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
     """Cache the revisions of inputs that are not on this machine, unless they are known.
 
     For each input, the revision named by most shards is used, so that a single wrong shard does not
@@ -230,7 +230,7 @@ def _summarise_labs(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str
     }
 
 
-def failure(seen: Mapping[str, Any]) -> RecordError | None:
+def find_error(seen: Mapping[str, Any]) -> RecordError | None:
     """Return the error for unreadable shards, conflicts and refused records, or None."""
     damaged = [escape_line(shard["file"]) for shard in seen["shards"] if shard["problem"]]
     lost = sum(shard["counts"][name] for shard in seen["shards"] for name in LOST)

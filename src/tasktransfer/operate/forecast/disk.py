@@ -23,7 +23,7 @@ Snakemake deletes the latter when that training is done, and starts no other tra
 """
 
 
-def disk(
+def estimate_disk(
     estimates: Estimates, left: Collection[Stage], there: OnDisk, devices: int
 ) -> dict[str, int | None]:
     """Estimate the disk space that the remaining trainings need, in bytes.
@@ -53,7 +53,7 @@ def disk(
         "temporary": at_once + resuming,
         "records_and_predictions": sum(estimates.of(stage).results for stage in left),
     }
-    used, free, needed = bytes_under(results), _find_free_bytes(results), sum(to_come.values())
+    used, free, needed = measure_bytes(results), _find_free_bytes(results), sum(to_come.values())
     short = free is not None and needed > free
     return {"there": used, **to_come, "peak": used + needed, "free": free, "short": short}
 
@@ -64,7 +64,7 @@ def _estimate_state_bytes(estimates: Estimates, stage: Stage) -> int:
     return (RESUME_COPIES + best) * estimates.of(stage).checkpoint // best
 
 
-def bytes_under(path: Path | str) -> int:
+def measure_bytes(path: Path | str) -> int:
     """Return the bytes of a file, or of everything in a folder; 0 if it does not exist.
 
     Links are not followed. Files removed meanwhile do not count.
@@ -79,7 +79,7 @@ def bytes_under(path: Path | str) -> int:
     for entry in entries:
         with suppress(OSError):
             is_folder = entry.is_dir(follow_symlinks=False)
-            total += bytes_under(entry.path) if is_folder else os.lstat(entry.path).st_size
+            total += measure_bytes(entry.path) if is_folder else os.lstat(entry.path).st_size
     return total
 
 
@@ -91,7 +91,7 @@ def _find_free_bytes(folder: Path) -> int | None:
     return None
 
 
-def in_words(count: float) -> str:
+def format_bytes(count: float) -> str:
     """Format bytes as 512 B, 1.4 MiB or 120 GiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1000:

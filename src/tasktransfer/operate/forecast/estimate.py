@@ -18,13 +18,13 @@ from typing import Any
 from tasktransfer.config.model_sizes import ModelSize
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.operate.forecast.besides import Besides
-from tasktransfer.operate.forecast.model_size import model_size
+from tasktransfer.operate.forecast.model_size import compute_model_size
 from tasktransfer.operate.forecast.rates import (
     Device,
     Precision,
     Rates,
-    assumed_rates,
-    remembered_rates,
+    get_typical_rates,
+    read_cached_rates,
 )
 from tasktransfer.operate.forecast.sizes import Sizes, Volume
 from tasktransfer.operate.forecast.speed import (
@@ -32,7 +32,7 @@ from tasktransfer.operate.forecast.speed import (
     Sample,
     Speed,
     Work,
-    computed,
+    compute_speed,
     read_samples,
     set_right,
 )
@@ -139,7 +139,7 @@ class Estimates:
         """Speed of matrix products on the device."""
         if self._rates is not None and self._rates.device == self.device:
             return self._rates
-        return remembered_rates(self.device) or assumed_rates(self.device)
+        return read_cached_rates(self.device) or get_typical_rates(self.device)
 
     def precision(self, name: str, wanted: str) -> Precision:
         """Resolve ``training.precision`` for a model."""
@@ -151,7 +151,7 @@ class Estimates:
 
     def _model(self, name: str) -> ModelSize:
         """Return the size of a model in the study."""
-        return model_size(self.study, name)
+        return compute_model_size(self.study, name)
 
     def _speed(self, name: str, precision: Precision) -> Speed:
         """Return a model's computed speed, corrected by measured records.
@@ -159,7 +159,7 @@ class Estimates:
         The records are the model's own, or else those of the model nearest in size in its family.
         """
         family = self.study.revisions.models[name].family
-        mine = computed(self.model(name), family, self.rates, precision)
+        mine = compute_speed(self.model(name), family, self.rates, precision)
         size = self.model(name).parameters
         others = [
             other
@@ -188,7 +188,7 @@ class Estimates:
         for sample in self._select_samples(name):
             stage = sample.stage
             precision = self.precision(name, stage.training.precision)
-            speed = computed(self.model(name), family, self.rates, precision)
+            speed = compute_speed(self.model(name), family, self.rates, precision)
             tokens, evaluated = self._tokens(stage)
             train = speed.training(stage, tokens, self._updates(stage))
             yield Work(sample, train, evaluated * speed.evaluate)

@@ -25,7 +25,7 @@ WORDS = 10_000
 """Assumed vocabulary size of a built model, until the data are known."""
 
 
-def model_size(study: Study, name: str) -> ModelSize:
+def compute_model_size(study: Study, name: str) -> ModelSize:
     """Return the size of a model in a study, including its adapter.
 
     It comes from the model's files, or its config, or else from its name.

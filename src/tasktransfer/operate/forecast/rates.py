@@ -85,7 +85,7 @@ class Rates:
         return f"{self.where}: {rates} ({how})"
 
 
-def card_rates(name: str) -> Rates:
+def find_card_rates(name: str) -> Rates:
     """Return the rates of a GPU by its name, as written by its driver or a user.
 
     Raises:
@@ -109,11 +109,11 @@ def _is_named(card: str, name: str) -> bool:
     return re.search(rf"(?<![a-z0-9]){words}(?![a-z0-9])", name, re.IGNORECASE) is not None
 
 
-def machine_rates(device: Device, *, again: bool = False) -> Rates:
+def measure_machine_rates(device: Device, *, again: bool = False) -> Rates:
     """Return the rates of a core or of the GPU of this machine.
 
     They are cached, or else measured now, which takes a second and torch. If that is impossible,
-    they are those of ``assumed_rates``.
+    they are those of ``get_typical_rates``.
 
     Args:
         again: measure even if there are cached rates.
@@ -121,29 +121,29 @@ def machine_rates(device: Device, *, again: bool = False) -> Rates:
     Raises:
         TaskTransferError: ``again`` is set, and torch is missing or does not work.
     """
-    remembered = None if again else remembered_rates(device)
+    remembered = None if again else read_cached_rates(device)
     if remembered is not None:
         return remembered
     if device == "cuda" and not again and not device_pool():
-        return assumed_rates(device)
+        return get_typical_rates(device)
     try:
         rates = _measure_rates(device)
     except TaskTransferError:
         if again:
             raise
-        return assumed_rates(device)
+        return get_typical_rates(device)
     _remember(rates)
     return rates
 
 
-def assumed_rates(device: Device) -> Rates:
+def get_typical_rates(device: Device) -> Rates:
     """Return the rates of a typical core or GPU, without a measurement."""
     if device == "cuda":
-        return card_rates(USUAL_CARD)
+        return find_card_rates(USUAL_CARD)
     return Rates("cpu", CPU, "a core", "reference values")
 
 
-def remembered_rates(device: Device) -> Rates | None:
+def read_cached_rates(device: Device) -> Rates | None:
     """Return the rates measured on this machine within the last day, or None."""
     entry = _read_entries().get(_describe_machine(device))
     if entry is None or not 0 <= time.time() - entry["at"] < REMEMBERED_SECONDS:
@@ -151,7 +151,7 @@ def remembered_rates(device: Device) -> Rates | None:
     return Rates(device, entry["flops"], entry["where"], "measured")
 
 
-def memory_file() -> Path:
+def locate_cache_file() -> Path:
     """Return the JSON file in the user's cache folder that stores rates by machine."""
     given = os.environ.get("XDG_CACHE_HOME")
     return (Path(given) if given else Path.home() / ".cache") / "tasktransfer" / FILE
@@ -164,7 +164,7 @@ def _describe_machine(device: Device) -> str:
 def _read_entries() -> dict[str, dict[str, Any]]:
     """Read the cached rates; a damaged file counts as empty."""
     try:
-        entries = json_text.loads(memory_file().read_bytes())
+        entries = json_text.loads(locate_cache_file().read_bytes())
         return {name: entry for name, entry in entries.items() if _is_entry(entry)}
     except (OSError, ValueError, AttributeError, RuntimeError):  # RuntimeError: no home folder
         return {}
@@ -186,7 +186,7 @@ def _remember(rates: Rates) -> None:
     content = asdict(rates)
     entry = {"at": time.time(), "flops": content["flops"], "where": content["where"]}
     try:
-        file = memory_file()
+        file = locate_cache_file()
         with replace_file(file) as part:
             entries = {**_read_entries(), _describe_machine(rates.device): entry}
             part.write_text(json.dumps(entries, indent=1) + "\n")

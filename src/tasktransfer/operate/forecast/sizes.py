@@ -133,13 +133,15 @@ def _estimate_units_and_tokens(
     tokens: float = tiny.tokens if tiny else size.tokens
     a_sequence = tokens / size.sequences
     if family == "encoder":
-        return 1, within(a_sequence, max_length) * size.sequences
+        return 1, estimate_truncated_mean(a_sequence, max_length) * size.sequences
     if size.sequences > 1:
         a_sequence *= OPTIONS_TOGETHER
-    return max(1, len(card.outputs)), within(a_sequence * TEXT_TO_TEXT_TOKENS, max_length)
+    return max(1, len(card.outputs)), estimate_truncated_mean(
+        a_sequence * TEXT_TO_TEXT_TOKENS, max_length
+    )
 
 
-def within(mean: float, longest: int) -> float:
+def estimate_truncated_mean(mean: float, longest: int) -> float:
     """Return the mean number of tokens read from texts that are truncated at ``longest``.
 
     Dialogue lengths are assumed to follow a gamma distribution of shape 2. On five of the shipped

@@ -204,7 +204,7 @@ def set_right(speed: Speed, done: Iterable[Work]) -> Speed | None:
     )
 
 
-def computed(size: ModelSize, family: Family, rates: Rates, precision: Precision) -> Speed:
+def compute_speed(size: ModelSize, family: Family, rates: Rates, precision: Precision) -> Speed:
     """Compute the speed from a model's operations and the rate of a matrix product.
 
     A forward pass takes 2 operations per parameter and token. On a CPU, operations other than

@@ -24,7 +24,7 @@ from tasktransfer.designs.transfer.explain.question import Cell, cell_of, cells_
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.cells import MARKED, inputs_of
 from tasktransfer.errors import RecordError
-from tasktransfer.operate.explain import chain, facts_of, snakemake
+from tasktransfer.operate.explain import collect_facts, format_snakemake_command, trace_ancestors
 from tasktransfer.results.collect import gather
 from tasktransfer.results.misplaced import list_records
 from tasktransfer.results.study import Study
@@ -183,7 +183,7 @@ def _run(evidence: _Evidence, cell: Cell, seed: int) -> Facts:
 def _list_trainings(evidence: _Evidence, cell: Cell, seed: int) -> list[Facts]:
     for run in evidence.planned:
         if cell_of(run) == cell and run.seed == seed:
-            return [facts_of(evidence.study, stage) for stage in run.stages]
+            return [collect_facts(evidence.study, stage) for stage in run.stages]
     rows = _select_rows(evidence.collected, cell)
     folders = [str(Path(path).parent) for path in rows.loc[rows["seed"] == seed, "path"]]
     if not folders:
@@ -192,7 +192,7 @@ def _list_trainings(evidence: _Evidence, cell: Cell, seed: int) -> list[Facts]:
     parents = (
         path.parent.relative_to(results).as_posix() for path in list_records(results / "stages")
     )
-    return chain(results, folders[0], parents)
+    return trace_ancestors(results, folders[0], parents)
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def _read_statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
     try:
         table = read_statistic(evidence.tables, "cells")
     except RecordError as error:
-        remedy = snakemake(evidence.study, "figures_now")
+        remedy = format_snakemake_command(evidence.study, "figures_now")
         return None, [f"no interval and no test: {error}", f"compute the statistics: {remedy}"]
     rows = _select_rows(table, cell)
     if rows.empty:
@@ -269,7 +269,7 @@ def _read_statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
     stale = (
         f"the statistics were computed from other records than the current ones ({file}: delta "
         f"{row['delta']:+.2f} of seeds {', '.join(map(str, row['seeds']))}); recompute them: "
-        f"{snakemake(evidence.study, 'figures_now')}"
+        f"{format_snakemake_command(evidence.study, 'figures_now')}"
     )
     return facts, [] if current else [stale]
 

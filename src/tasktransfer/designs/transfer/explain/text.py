@@ -6,7 +6,13 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasktransfer.operate.explain_text import about, made_with, name, pairs, section
+from tasktransfer.operate.explain_text import (
+    describe_node,
+    describe_provenance,
+    format_pairs,
+    format_section,
+    name,
+)
 from tasktransfer.tables.numbers import (
     DASH,
     format_delta,
@@ -25,15 +31,17 @@ WIDTH = 100
 
 def as_text(facts: Facts) -> str:
     """Format what ``explain`` returned, in sections: number, seeds, trainings, commands, notes."""
-    lines = [_format_title(facts), "", *section("Number", _format_number(facts))]
-    lines += section("Seeds", _format_seeds(facts))
+    lines = [_format_title(facts), "", *format_section("Number", _format_number(facts))]
+    lines += format_section("Seeds", _format_seeds(facts))
     trainings = _list_distinct_trainings(facts)
     common = _find_common_lines(trainings)
-    lines += section("Common to all its runs", pairs(common.items()))
+    lines += format_section("Common to all its runs", format_pairs(common.items()))
     for heading, part in _group_trainings(facts):
-        lines += section(heading, _format_trainings(part, common))
-    lines += section("Run again", _list_commands(trainings))
-    lines += section("Notes", [line for note in facts["notes"] for line in _wrap_text(note, "- ")])
+        lines += format_section(heading, _format_trainings(part, common))
+    lines += format_section("Run again", _list_commands(trainings))
+    lines += format_section(
+        "Notes", [line for note in facts["notes"] for line in _wrap_text(note, "- ")]
+    )
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -64,7 +72,7 @@ def _format_number(facts: Facts) -> list[str]:
     seeds = number["seeds"]
     of = f"mean of {len(seeds)} of {number['of_seeds']} seeds"
     if not facts["sources"]:
-        return pairs([("score", f"{format_score(number['score'])} ({of})")])
+        return format_pairs([("score", f"{format_score(number['score'])} ({of})")])
     if number["delta"] is None:
         return [f"none: no seed has both the run and its baseline (of {number['of_seeds']})"]
     improvement = number["improvement"]
@@ -76,7 +84,7 @@ def _format_number(facts: Facts) -> list[str]:
         if improvement is None
         else _format_percent(improvement),
     }
-    return pairs([*rows.items(), *_format_certainty(facts["statistics"])])
+    return format_pairs([*rows.items(), *_format_certainty(facts["statistics"])])
 
 
 def _format_certainty(statistics: Facts | None) -> list[tuple[str, str]]:
@@ -167,7 +175,7 @@ def _list_distinct_trainings(facts: Facts) -> list[Facts]:
 
 def _find_common_lines(trainings: Sequence[Facts]) -> dict[str, str]:
     """Return the lines that are equal for all finished trainings, which are printed once."""
-    made = [lines for training in trainings if (lines := made_with(training))]
+    made = [lines for training in trainings if (lines := describe_provenance(training))]
     if len(made) < 2:
         return {}
     return {
@@ -181,8 +189,8 @@ def _format_trainings(part: Sequence[Facts], common: Mapping[str, str]) -> list[
     lines = []
     for index, training in enumerate(part, 1):
         lines.append(f"{index}. {name(training)}: {training['state']}")
-        own = {k: v for k, v in made_with(training).items() if k not in common}
-        for line in pairs((*about(training), *own.items())):
+        own = {k: v for k, v in describe_provenance(training).items() if k not in common}
+        for line in format_pairs((*describe_node(training), *own.items())):
             lines.append(f"   {line}")
     return lines
 
