@@ -19,7 +19,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from tasktransfer.designs.empathetic.sources.cards import REPLY
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
-from tasktransfer.encoding.encoded import kept_instances
+from tasktransfer.encoding.encoded import select_indices
 from tasktransfer.metrics.retrieval import p_at_1, rows_of_blocks
 from tasktransfer.models.dual_encoder import mean_over_tokens
 
@@ -72,7 +72,7 @@ def main(release: str, model: str) -> None:
     told("all", np.arange(count))
     told("10 whole blocks, as evaluation.limit does", rows_of_blocks(count, BLOCK, most=10))
     told("the first 1,000", np.arange(LIMIT))
-    told("1,000 sampled individually", kept_instances(count, LIMIT))
+    told("1,000 sampled individually", select_indices(count, LIMIT))
     chance = np.random.default_rng(0)
     for _ in range(2):
         told("all, shuffled", chance.permutation(count))

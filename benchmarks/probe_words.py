@@ -19,7 +19,7 @@ from typing import Any
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.designs.probes.facts import CONTROL, CORPORA, EVERY, Probe, reply_of
 from tasktransfer.designs.probes.labels import with_labels
-from tasktransfer.encoding.word_tokenizer import last_words
+from tasktransfer.encoding.word_tokenizer import keep_last_words
 from tasktransfer.fits.probes import Given, fit_probes
 from tasktransfer.jobs.probe_job import counted, limited
 from tasktransfer.tasks.card import Instance
@@ -64,7 +64,7 @@ def measured(
     texts = list(dict.fromkeys(one.context for one in rows))
     place = {text: number for number, text in enumerate(texts)}
     learnt = {one.context for one in splits["train"]}
-    cut = texts if most is None else [last_words(text, most) for text in texts]
+    cut = texts if most is None else [keep_last_words(text, most) for text in texts]
     matrix = counted(cut, [text in learnt for text in texts])
 
     def features(instances: Sequence[Instance]) -> Any:

@@ -26,7 +26,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import data_of, get_task, recipe_of
+from tasktransfer.datasets import get_recipe, get_task, make_data
 from tasktransfer.designs.design import Design, Outputs
 from tasktransfer.designs.names import DatasetName, TaskNames
 from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table
@@ -97,8 +97,8 @@ class LastTurnsConfig(CommonConfig):
 
 def plan(config: LastTurnsConfig, revisions: Revisions) -> Plan:
     """Plan one training stage per task, model, seed and context length."""
-    builder = PlanBuilder(lambda step, starts: ("baseline", step.train_tasks[0]), recipe_of)
-    whole = data_of(config.dataset, revisions.data[config.dataset],
+    builder = PlanBuilder(lambda step, starts: ("baseline", step.train_tasks[0]), get_recipe)
+    whole = make_data(config.dataset, revisions.data[config.dataset],
                     {"few_sample": config.data.few_sample})  # fmt: skip
     training = Training(**config.training.resolved())
     for turns in (WHOLE, *map(str, config.turns)):

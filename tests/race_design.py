@@ -16,7 +16,7 @@ from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import data_of
+from tasktransfer.datasets import make_data
 from tasktransfer.designs.design import Design, Outputs
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.choices import read_choice, write_choice
@@ -42,7 +42,7 @@ class RaceConfig(CommonConfig):
 
 def plan(config: RaceConfig, revisions: Revisions) -> Plan:
     builder = PlanBuilder(lambda step, starts: ("target" if starts else "source", _label(step)))
-    data = data_of(DATASET, revisions.data[DATASET], {"few_sample": config.data.few_sample})
+    data = make_data(DATASET, revisions.data[DATASET], {"few_sample": config.data.few_sample})
     training = Training(**{**config.training.resolved(), "epochs": 1})
     (spec,) = revisions.models.values()
 

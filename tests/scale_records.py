@@ -274,7 +274,7 @@ def _write_predictions(folder: Path, stage: Stage, tables: list[pa.Table]) -> Ro
 
 def _predictions(test_set: TestSet, predicted: Coded) -> pa.Table:
     n = len(test_set.ids)
-    score = metrics.instance_scores(test_set.task, predicted, test_set.golds)
+    score = metrics.score_instances(test_set.task, predicted, test_set.golds)
     columns = {
         "index": pa.array(np.arange(n, dtype=np.int32)),
         "task": pa.array([test_set.task.name]).take(pa.array(np.zeros(n, np.int32))),

@@ -14,7 +14,7 @@ from releases import tiny_release
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import FAMILIES, Family, LowRank, ModelSpec, Reads, Selection, Training
-from tasktransfer.data.cache import instance_file, prepare, read_instances, write_instances
+from tasktransfer.data.cache import name_instance_file, prepare, read_instances, write_instances
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
@@ -39,8 +39,8 @@ def first_instances(full: Path, folder: Path, tasks: Sequence[str], count: int) 
     for task in tasks:
         for split in ("train", "dev", "test"):
             rows = read_instances(full, task, split)[:count]
-            write_instances(folder / instance_file(task, split), rows)
-            manifest["sha256"].pop(instance_file(task, split))
+            write_instances(folder / name_instance_file(task, split), rows)
+            manifest["sha256"].pop(name_instance_file(task, split))
             manifest["tasks"][task][split]["samples"] = len(rows)
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder

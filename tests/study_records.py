@@ -83,7 +83,7 @@ def tested(stage: Stage, task: Task, quality: float | None = None) -> tuple[list
         gold if hit else (str(guess),)
         for gold, hit, guess in zip(golds, right, guesses, strict=True)
     ]
-    each = metrics.instance_scores(task, answers, golds)
+    each = metrics.score_instances(task, answers, golds)
     rows = [
         Row(i, task.name, f"{task.name}-{i}", answers[i], golds[i], each[i], f"d{i // 2}")
         for i in range(TEST_SIZE)

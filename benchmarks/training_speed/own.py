@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.training_speed.cases import BATCH, Measured, Work
 from tasktransfer.core.node_json import from_json
 from tasktransfer.core.nodes import Stage
-from tasktransfer.datasets import card_digests
+from tasktransfer.datasets import get_card_digests
 from tasktransfer.designs import load_config
 from tasktransfer.results.state import RECORD
 from tasktransfer.training.attempt import attempt
@@ -55,7 +55,7 @@ def run(work: Work, started: float) -> Measured:
 def _train(work: Work, part: str) -> dict[str, Any]:
     """Train like ``tasktransfer train``, and return the record."""
     config = load_config(work["config"])
-    stage = from_json(Stage, work["stages"][part], part, card_digests)
+    stage = from_json(Stage, work["stages"][part], part, get_card_digests)
     out = Path(work["scratch"]) / part
     job = Job(
         stage=stage,

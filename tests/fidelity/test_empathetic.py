@@ -21,7 +21,7 @@ from tasktransfer.designs.empathetic.sources.dialogues import (
 from tasktransfer.designs.empathetic.sources.others import EMOTION_TAGS
 from tasktransfer.fits import answers, fast_text
 from tasktransfer.metrics import bleu
-from tasktransfer.metrics.answers import coded
+from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.tasks.card import SPLITS
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "dialogue"
@@ -146,9 +146,11 @@ GOLDS = [
 
 
 def test_bleu_is_that_of_sacrebleu() -> None:
-    sums = bleu.tally(coded([(t,) for t in REPLIES]), coded([(t,) for t in GOLDS])).sum(axis=0)
-    tokens = [[" ".join(bleu.words(text)) for text in texts] for texts in (REPLIES, GOLDS)]
-    for order, value in enumerate(bleu.by_order(sums), start=1):
+    sums = bleu.tally(
+        encode_answers([(t,) for t in REPLIES]), encode_answers([(t,) for t in GOLDS])
+    ).sum(axis=0)
+    tokens = [[" ".join(bleu.split_words(text)) for text in texts] for texts in (REPLIES, GOLDS)]
+    for order, value in enumerate(bleu.compute_bleu_by_order(sums), start=1):
         metric = sacrebleu.BLEU(
             tokenize="none", smooth_method="none", max_ngram_order=order, force=True
         )
@@ -162,9 +164,9 @@ def test_bleu_by_hand() -> None:
 
     It matches 3 of 4 words, 1 of 3 pairs and 0 of 2 triples; brevity is exp(1 - 5/4).
     """
-    sums = bleu.tally(coded([("a b x c",)]), coded([("a b c d e",)])).sum(axis=0)
+    sums = bleu.tally(encode_answers([("a b x c",)]), encode_answers([("a b c d e",)])).sum(axis=0)
     assert sums.tolist() == [3, 1, 0, 0, 4, 3, 2, 1, 4, 5]
     brevity = np.exp(1 - 5 / 4)
     wanted = [0.75 * brevity, (0.75 / 3) ** 0.5 * brevity, 0, 0]
-    assert bleu.by_order(sums) == pytest.approx(wanted)
-    assert float(bleu.finish(sums)) == pytest.approx(sum(wanted) / 4)
+    assert bleu.compute_bleu_by_order(sums) == pytest.approx(wanted)
+    assert float(bleu.compute_mean_bleu(sums)) == pytest.approx(sum(wanted) / 4)

@@ -18,7 +18,7 @@ from tasktransfer.data.cache import prepare
 from tasktransfer.data.stats import split_statistics
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.feta import splits
-from tasktransfer.datasets.feta.dialogues import spoken
+from tasktransfer.datasets.feta.dialogues import format_utterance
 from tasktransfer.datasets.feta.release import Parsed
 from tasktransfer.datasets.feta.revision import release_revision
 from tasktransfer.datasets.tiny_world import PARTS
@@ -187,7 +187,7 @@ def test_focus_is_the_target_turn(reduced: Load, few_sample: Read, task: Task) -
         # The instance id names the turn: <dialogue>_t<turn id>, and a mention's number after it.
         name = instance.id.removeprefix(f"{instance.dialogue_id}_t").split("_")[0]
         position = [str(turn.id) for turn in turns].index(name)
-        parts = [spoken(turn.speakers, turn.utterance) for turn in turns[: position + 1]]
+        parts = [format_utterance(turn.speakers, turn.utterance) for turn in turns[: position + 1]]
         assert instance.context == " ".join(parts)
         assert instance.context[instance.focus :] == parts[-1]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
-from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.tasks.card import SPLITS, Instance, MetricSpec, Prompt, Task
@@ -55,7 +55,7 @@ def find(folder: Path) -> str:
 
 
 def revision(folder: Path, memo: Path | None) -> str:
-    return digest_of_files({f"{s}.{kind}": _file(folder, s, kind) for s, kind in _PARTS}, memo)
+    return compute_files_digest({f"{s}.{kind}": _file(folder, s, kind) for s, kind in _PARTS}, memo)
 
 
 def open_release(folder: Path, few_sample: bool) -> Release:

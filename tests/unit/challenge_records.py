@@ -117,7 +117,7 @@ def finish(
 def _rows(dataset: str, target: str, told: Told) -> list[Row]:
     task = get_task(dataset, target)
     golds = right_answers(task)
-    each = metrics.instance_scores(task, told.answers, golds)
+    each = metrics.score_instances(task, told.answers, golds)
     return [
         Row(i, task.name, IDS[i], answer, gold, score)
         for i, (answer, gold, score) in enumerate(zip(told.answers, golds, each, strict=True))

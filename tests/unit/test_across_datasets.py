@@ -16,7 +16,7 @@ from tasktransfer.core.node_json import from_json, to_json
 from tasktransfer.core.nodes import Data, Fit, Stage
 from tasktransfer.core.plan import Plan
 from tasktransfer.data.cache import prepare, read_instances
-from tasktransfer.datasets import DATASETS, card_digests, declare, get_task
+from tasktransfer.datasets import DATASETS, declare, get_card_digests, get_task
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.transfer.leaks import shared_dialogues
 from tasktransfer.designs.transfer.shown import shown
@@ -194,7 +194,7 @@ def test_selectors_rank_sources_of_other_datasets() -> None:
     texts = by_name["tfidf"].outcome
     assert isinstance(texts, Fit)
     assert {one.name for one in texts.reads if isinstance(one, Data)} == {"Friends", "DailyDialog"}
-    back = from_json(Fit, json.loads(json.dumps(to_json(values))), "test", card_digests)
+    back = from_json(Fit, json.loads(json.dumps(to_json(values))), "test", get_card_digests)
     assert back.digest == values.digest
     probes = [run.stages[-1] for run in opened.plan.runs if run.variant == "probe"]
     assert len(probes) == 3

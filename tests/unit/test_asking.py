@@ -11,13 +11,13 @@ from declared_files import written
 from tasktransfer import metrics
 from tasktransfer.core.nodes import Evaluation, Outcome
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets import ALL_TASKS, data_of, declare, get_task
-from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets import ALL_TASKS, declare, get_task, make_data
+from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.evaluation.numbers import measured
 from tasktransfer.evaluation.prompting.ask import Asking, asking, drawn_examples
 from tasktransfer.evaluation.prompting.model import Likelihood, Unread, up_to
-from tasktransfer.metrics.measures import values_of
+from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.tasks.asking import (
     Asked,
     Prompt,
@@ -239,18 +239,18 @@ def test_an_unread_answer_of_any_task_is_wrong(task: Task, scores: bool) -> None
     if task.kind in ("reply", "open_labels"):  # made up, with another kind's metric
         return
     golds = [instance.target for instance in instances]
-    scored = metrics.instance_scores(task, given.predictions, golds)
+    scored = metrics.score_instances(task, given.predictions, golds)
     assert len(scored) == 2
     if task.kind != "rating":
         assert scored == [0.0, 0.0]
     measured(task, ["score"], given.predictions, golds, [])
     if task.labels:
-        assert len(values_of(task, given.predictions)) == 2
+        assert len(convert_to_numbers(task, given.predictions)) == 2
 
 
 def test_an_evaluation_says_how_it_asks() -> None:
     model = ModelSpec("smol", "decoder", "served:smol", 100)
-    data = data_of("DailyDialog", "r1")
+    data = make_data("DailyDialog", "r1")
 
     def node(**asked: object) -> Evaluation:
         said = {"shots": 0, "wording": 0, "prompt": "p", **asked}
@@ -264,7 +264,7 @@ def test_an_evaluation_says_how_it_asks() -> None:
 
 
 def test_declared_tasks_are_asked_about(tmp_path: Path) -> None:
-    dataset = declared_dataset(
+    dataset = build_dataset(
         "Tickets", Declaration.model_validate(written(tmp_path, "json lines")), None
     )
     release = dataset.reader.open(Path(), False)

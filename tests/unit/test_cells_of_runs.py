@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tasktransfer.metrics.labels import Sums, share_finish
+from tasktransfer.metrics.labels import Sums, compute_proportion
 from tasktransfer.metrics.measures import MEASURES, PACKAGE, Measure
 from tasktransfer.stats.cells import (
     COLUMNS,
@@ -35,7 +35,7 @@ BASE = {"base": {"method": "base"}}
 
 
 def percent(sums: Sums) -> Sums:
-    return 100 * share_finish(sums)
+    return 100 * compute_proportion(sums)
 
 
 def answered(

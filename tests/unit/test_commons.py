@@ -242,7 +242,7 @@ def spoken(stage: Stage, task: Task) -> tuple[list[Row], TaskResult]:
     words = [("a secret sentence",), ("another secret",)] * (TEST_SIZE // 2)
     golds = words if task.kind == "span" else [(task.labels[0],)] * TEST_SIZE
     answers = [words[0]] * TEST_SIZE
-    each = metrics.instance_scores(task, answers, golds)
+    each = metrics.score_instances(task, answers, golds)
     rows = [Row(i, task.name, f"i{i}", answers[i], golds[i], each[i]) for i in range(TEST_SIZE)]
     values = metrics.evaluate(task, answers, golds)
     return rows, {"measures": values, "score": metrics.score(task, values), "instances": TEST_SIZE}

@@ -15,7 +15,7 @@ from declared_files import SHAPES, TASKS, TURNS, dialogue, lines, written
 from tasktransfer.cli import main
 from tasktransfer.cli.own_data import name_of
 from tasktransfer.datasets.declared.check import Checked, check_files
-from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
 
 
@@ -39,7 +39,7 @@ def test_what_is_printed_is_a_declaration(tmp_path: Path) -> None:
     assert section["shares"] == {"test": 0.2}
     assert "# 12 train dialogues, 36 turns" in checked.text
     assert "intent:  # 3 labels: billing (4), login (4), shipping (4)" in checked.text
-    dataset = declared_dataset("Own", Declaration.model_validate(section), None)
+    dataset = build_dataset("Own", Declaration.model_validate(section), None)
     assert list(dataset.tasks) == ["urgency", "intent"]
 
 
@@ -111,7 +111,7 @@ def test_odd_shapes_are_guessed_and_read(shape: str, tmp_path: Path) -> None:
     section = declared(checked)
     assert section["dialogue"] == dialogue_section
     assert {task: of["label"] for task, of in section["tasks"].items()} == labels
-    dataset = declared_dataset("Own", Declaration.model_validate(section), None)
+    dataset = build_dataset("Own", Declaration.model_validate(section), None)
     release = dataset.reader.open(Path(), False)
     first = next(iter(release.instances(next(iter(labels)), "train")))
     assert "my parcel has not come" in first.context
@@ -196,7 +196,7 @@ def test_names_that_start_anew_are_declared(
     assert checked.problems == []
     assert declared(checked)["dialogue"]["id"] == {"field": "dialogue_id", "per": per}
     assert any("restart in each" in note for note in checked.notes)
-    dataset = declared_dataset("Own", Declaration.model_validate(declared(checked)), None)
+    dataset = build_dataset("Own", Declaration.model_validate(declared(checked)), None)
     release = dataset.reader.open(Path(), False)
     assert sum(release.dialogues.values()) == 9 * len(files)
 

@@ -18,7 +18,7 @@ from outside_dataset.release import write_release
 from tasktransfer import metrics
 from tasktransfer.data import stats
 from tasktransfer.data.cache import prepare, read_instances, read_manifest
-from tasktransfer.datasets import DATASETS, PACKAGE, dataset_problems
+from tasktransfer.datasets import DATASETS, PACKAGE, find_dataset_problems
 from tasktransfer.datasets.dataset import Dataset, Release
 from tasktransfer.datasets.tiny_world import MINIMUM_DIALOGUES
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
@@ -78,7 +78,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def test_name_cards_and_sizes_fit_together(case: Case) -> None:
     others = [other for other in DATASETS.values() if other is not case.dataset]
-    assert list(dataset_problems(case.dataset, others)) == []
+    assert list(find_dataset_problems(case.dataset, others)) == []
 
 
 def test_every_task_has_a_size(case: Case) -> None:

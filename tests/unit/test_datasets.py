@@ -107,7 +107,7 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> N
 
 def test_two_datasets_may_have_tasks_of_one_name() -> None:
     dataset = replace(ERRANDS, **with_card(name="question_answering"), sizes={})
-    assert list(datasets.dataset_problems(dataset, DATASETS.values())) == []
+    assert list(datasets.find_dataset_problems(dataset, DATASETS.values())) == []
 
 
 # --- instances that do not fit ------------------------------------------------------------------

@@ -27,12 +27,12 @@ from declared_files import (
 from outside_dataset import ERRANDS, PURCHASE, SHOP
 from outside_dataset.release import write_release
 from tasktransfer.data.cache import prepare, read_instances
-from tasktransfer.datasets import DATASETS, dataset_problems, declare
+from tasktransfer.datasets import DATASETS, declare, find_dataset_problems
 from tasktransfer.datasets.dataset import Dataset
-from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
-from tasktransfer.datasets.declared.source import source_of
-from tasktransfer.datasets.file_digests import combined
+from tasktransfer.datasets.declared.source import open_source
+from tasktransfer.datasets.file_digests import combine_digests
 from tasktransfer.errors import DataError
 from tasktransfer.files import compute_sha256
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -46,8 +46,8 @@ def _no_declared_datasets() -> Iterator[None]:
 
 
 def made(declaration: Json, memory: Path | None = None) -> Dataset:
-    dataset = declared_dataset("Tickets", Declaration.model_validate(declaration), memory)
-    assert list(dataset_problems(dataset)) == []
+    dataset = build_dataset("Tickets", Declaration.model_validate(declaration), memory)
+    assert list(find_dataset_problems(dataset)) == []
     return dataset
 
 
@@ -424,8 +424,10 @@ def test_a_reading_that_the_header_does_not_tell_is_in_the_digest(
         "dialogue": {"text": lines[0].split("\t")[-2]},
         "tasks": tasks,
     }
-    source = source_of(Declaration.model_validate(declaration), "datasets.Own")
-    content = combined({f"{split}/0/": compute_sha256(file) for split, file in files.items()})
+    source = open_source(Declaration.model_validate(declaration), "datasets.Own")
+    content = combine_digests(
+        {f"{split}/0/": compute_sha256(file) for split, file in files.items()}
+    )
     for memo in (None, tmp_path / "memo.json", tmp_path / "memo.json"):
         assert (source.digest(memo) == content) == is_plain
     assert made(declaration).tasks["x"].labels == ("x", "y")
@@ -471,10 +473,10 @@ def test_names_of_labels_are_in_the_digest(form: str, named: bool, tmp_path: Pat
     task = {"kind": "dialogue_classification", "label": "label"}
     section = {"files": {"train": str(file)}, "shares": {"test": 0.2}}
     declaration = section | {"dialogue": {"text": "text"}, "tasks": {"x": task}}
-    source = source_of(Declaration.model_validate(declaration), "datasets.Own")
+    source = open_source(Declaration.model_validate(declaration), "datasets.Own")
     parts = sorted(f for f in file.rglob("*") if f.is_file()) if file.is_dir() else [file]
     names = {f: str(f.relative_to(file)) if file.is_dir() else "" for f in parts}
-    content = combined({f"train/0/{names[f]}": compute_sha256(f) for f in parts})
+    content = combine_digests({f"train/0/{names[f]}": compute_sha256(f) for f in parts})
     for memo in (None, tmp_path / "memo.json", tmp_path / "memo.json"):
         assert (source.digest(memo) == content) == (not named)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.errors import DataError
 
@@ -202,7 +202,7 @@ def test_damage_is_refused_with_its_line(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     declaration = Declaration.model_validate(written(case, tmp_path))
     with pytest.raises(DataError) as error:
-        declared_dataset("Own", declaration, None)
+        build_dataset("Own", declaration, None)
     text = str(error.value)
     for word in (*case.words, ";"):
         assert word in text, text

@@ -14,10 +14,10 @@ import pytest
 from tasktransfer.cli import main
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.check import check_files
-from tasktransfer.datasets.declared.draws import splitting
-from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.draws import draw_splits
+from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration, SharesSection
-from tasktransfer.datasets.declared.spellings import merge_spellings, plain_label
+from tasktransfer.datasets.declared.spellings import merge_spellings, normalise_label
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS
 
@@ -43,7 +43,7 @@ def made(folder: Path, rows: Sequence[Row], **more: Any) -> Dataset:
         "tasks": {"mood": task},
         **more,
     }
-    return declared_dataset("Own", Declaration.model_validate(declaration), None)
+    return build_dataset("Own", Declaration.model_validate(declaration), None)
 
 
 def drawn(dataset: Dataset) -> dict[str, list[tuple[str, str, str]]]:
@@ -124,7 +124,7 @@ def test_a_survey_is_remembered_with_what_was_moved(tmp_path: Path) -> None:
             "tasks": {"mood": MOOD},
         }
     )
-    first, second = (declared_dataset("Own", section, tmp_path / "memory") for _ in range(2))
+    first, second = (build_dataset("Own", section, tmp_path / "memory") for _ in range(2))
     assert drawn(first) == drawn(second)
     assert first.reader.revision(Path(), None) == second.reader.revision(Path(), None)
 
@@ -163,7 +163,7 @@ def test_a_listed_label_that_only_test_has_is_named(tmp_path: Path) -> None:
         {"id": f"t{n}", "text": f"tested by number {n}", "mood": "abz"[n % 3]} for n in range(9)
     ]
     test.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    dataset = declared_dataset(
+    dataset = build_dataset(
         "Own",
         Declaration.model_validate(
             {
@@ -187,15 +187,15 @@ def test_few_samples_without_a_label_are_told(tmp_path: Path) -> None:
 def test_groups_are_drawn_until_a_split_is_full() -> None:
     shares = SharesSection(test=0.25, dev=0.25)
     numbers = [10, 20, 30, 40, 50, 60, 70, 80]
-    plain = splitting(numbers, shares, ("dev", "test"))
-    assert splitting(numbers, shares, ("dev", "test"), numbers, {80}) == plain
+    plain = draw_splits(numbers, shares, ("dev", "test"))
+    assert draw_splits(numbers, shares, ("dev", "test"), numbers, {80}) == plain
     assert [plain.split_of_number(n) for n in numbers] == ["test"] * 2 + ["dev"] * 2 + ["train"] * 4
     groups = [10, 20, 20, 20, 50, 10, 70, 80]  # 20 is too large for test and for dev
-    both = splitting(numbers, shares, ("dev", "test"), groups)
+    both = draw_splits(numbers, shares, ("dev", "test"), groups)
     assert [both.split_of_number(n) for n in numbers] == [
         *("test", "train", "train", "train", "dev", "test", "dev", "train")
     ]
-    alike = splitting(numbers, shares, ("test",), [10] * 8)
+    alike = draw_splits(numbers, shares, ("test",), [10] * 8)
     assert {alike.split_of_number(n) for n in numbers} == {"test"}
 
 
@@ -349,4 +349,4 @@ def test_a_label_that_tables_write_for_a_missing_value_is_noted(tmp_path: Path) 
 def test_merging_is_the_same_in_any_order() -> None:
     labels = ["1.0", "cafe\u0301", "1", "café", "x"]
     assert merge_spellings(labels) == merge_spellings(labels[::-1])
-    assert plain_label("²") == "²" and plain_label(" \u200b ") == ""
+    assert normalise_label("²") == "²" and normalise_label(" \u200b ") == ""

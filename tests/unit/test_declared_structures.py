@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.answers import TaskReader
-from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
 from tasktransfer.datasets.declared.section import DialogueSection, TaskSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.turn_order import sort_keys
@@ -27,7 +27,7 @@ def read(rows: list[Row], /, **section: Any) -> list[DeclaredDialogue]:
         SourceRow(number, row, Location("own.jsonl", row=f"line {number}"))
         for number, row in enumerate(rows, start=1)
     ]
-    return list(dialogues_of(listed, DialogueSection.model_validate(section), "train"))
+    return list(read_dialogues(listed, DialogueSection.model_validate(section), "train"))
 
 
 def contexts(rows: list[Row], /, **section: Any) -> list[str]:
@@ -93,7 +93,7 @@ def test_the_number_of_an_option_may_be_that_of_a_table() -> None:
 def test_names_of_a_split_or_a_file_begin_with_it(per: str) -> None:
     rows = [SourceRow(1, {"text": "a", "id": 7}, Location("own.jsonl", row="line 1"))]
     section = DialogueSection.model_validate({"text": "text", "id": {"field": "id", "per": per}})
-    (dialogue,) = dialogues_of(rows, section, "dev2", "dev")
+    (dialogue,) = read_dialogues(rows, section, "dev2", "dev")
     assert dialogue.id == {"split": "dev-7", "file": "dev2-7"}[per]
     assert section.by_turn
 

@@ -10,9 +10,9 @@ import pytest
 
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encode import longer_answers, told
+from tasktransfer.encoding.encode import count_long_answers, list_warnings
 from tasktransfer.encoding.encoded import IGNORED, Example, read_split, write_split
-from tasktransfer.encoding.encoder_examples import encoder_examples, longest_span
+from tasktransfer.encoding.encoder_examples import encoder_examples, measure_longest_span
 from tasktransfer.encoding.text import text_to_text_examples
 from tasktransfer.errors import ModelError
 from tasktransfer.tasks.card import Instance, Task
@@ -247,8 +247,8 @@ def test_the_input_of_a_decoder_depends_on_no_answer(tokenizers: dict[Family, An
     assert len(short.sequences[0]) == 52
     assert len(long.labels) == 8
     eos = tokenizers["decoder"].eos_token_id
-    assert longer_answers([short, long], 8, eos) == 1
-    assert longer_answers([short], 1, eos) == 1
+    assert count_long_answers([short, long], 8, eos) == 1
+    assert count_long_answers([short], 1, eos) == 1
 
 
 def test_answers_that_do_not_fit_are_told() -> None:
@@ -259,7 +259,7 @@ def test_answers_that_do_not_fit_are_told() -> None:
         "lost_answers": {"a-task-train": 1200, "a-task-test": 0, "b-test": 0},
         "longer_answers": {"a-task-test": 3},
     }
-    lost, longer = told(manifest)
+    lost, longer = list_warnings(manifest)
     assert "a-task-train: 1,200 of 2,000 gold answers were truncated" in lost
     assert "max_length 256" in lost
     assert "a-task-test: 3 of 30 gold answers are longer than the limit of 64" in longer
@@ -270,5 +270,5 @@ def test_spans_are_as_long_as_in_training() -> None:
         return Example(0, 0, [[1]], [1], [first, last], [])
 
     lost = labelled(IGNORED, IGNORED)
-    assert longest_span([labelled(3, 9), labelled(4, 4), lost]) == 7
-    assert longest_span([]) == 1
+    assert measure_longest_span([labelled(3, 9), labelled(4, 4), lost]) == 7
+    assert measure_longest_span([]) == 1

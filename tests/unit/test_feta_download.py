@@ -12,7 +12,7 @@ import pytest
 from archive_server import Server, serving
 from tasktransfer.cli import main
 from tasktransfer.datasets.download import CHECKSUMS, Archive, download, read_checksums
-from tasktransfer.datasets.feta.archive import official_files
+from tasktransfer.datasets.feta.archive import list_official_files
 from tasktransfer.datasets.feta.download import ARCHIVES
 from tasktransfer.errors import DataError
 
@@ -23,7 +23,7 @@ def archive_of(archive: Archive, folder: Path, text: str = "{}") -> bytes:
     dataset = archive.name.removeprefix("TLiDB_").removesuffix(".zip")
     path = folder / f"made-{dataset}.zip"
     with zipfile.ZipFile(path, "w") as packed:
-        for name in official_files(dataset):
+        for name in list_official_files(dataset):
             packed.writestr(f"TLiDB_{dataset}/{name}", text)
     return path.read_bytes()
 

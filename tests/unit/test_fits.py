@@ -16,11 +16,11 @@ from sklearn.linear_model import LogisticRegression
 from constructed_records import edit, make_provenance
 from tasktransfer.core.nodes import Data, Evaluation, Fit
 from tasktransfer.data import recipes
-from tasktransfer.data.recipes import Ingredients, prepend_labels, recipe_named
+from tasktransfer.data.recipes import Ingredients, find_recipe, prepend_labels
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.fits import LEARNERS, answers, learner_named, ranked
-from tasktransfer.metrics.measures import MEASURES, out_of_range, pearson, spearman
+from tasktransfer.metrics.measures import MEASURES, find_invalid_value, pearson, spearman
 from tasktransfer.results.damage import find_damage
 from tasktransfer.results.records import read_record, record_of, write_record
 from tasktransfer.results.rows import Row, read_record_rows, write_rows
@@ -94,7 +94,7 @@ def test_unknown_names_say_which_there_are() -> None:
     with pytest.raises(
         ConfigError, match="no recipe is named 'perturb'; available: prepend_labels"
     ):
-        recipe_named("perturb", {})
+        find_recipe("perturb", {})
 
 
 def test_labels_are_put_before_the_context_and_offsets_move(
@@ -130,10 +130,10 @@ def test_correlations_are_scipys_with_ties_and_without_spread() -> None:
 def test_a_measure_has_a_direction_and_a_range() -> None:
     assert MEASURES["accuracy"].better(51, 50) and MEASURES["loss"].better(0.4, 0.5)
     assert MEASURES["loss"].worst == math.inf and MEASURES["score"].worst == -math.inf
-    assert out_of_range({"accuracy": 100.0000001, "loss": 900.0, "spearman": -1.0}) is None
-    assert out_of_range({"spearman": -1.1}) == "spearman is -1.1, outside -1 to 1"
-    assert out_of_range({"perplexity": 0.9}) == "perplexity is 0.9, outside 1 to inf"
-    assert out_of_range({"a_measure_of_ours": -5.0}) is None
+    assert find_invalid_value({"accuracy": 100.0000001, "loss": 900.0, "spearman": -1.0}) is None
+    assert find_invalid_value({"spearman": -1.1}) == "spearman is -1.1, outside -1 to 1"
+    assert find_invalid_value({"perplexity": 0.9}) == "perplexity is 0.9, outside 1 to inf"
+    assert find_invalid_value({"a_measure_of_ours": -5.0}) is None
 
 
 # --- records --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from small_models import make_model
 from tasktransfer.cli import main
 from tasktransfer.core.node_json import to_json
 from tasktransfer.data.cache import prepare, read_instances
-from tasktransfer.data.prepared import instances_folder
+from tasktransfer.data.prepared import name_instances_folder
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs import open_study
@@ -266,6 +266,6 @@ def test_a_record_is_corrected_by_its_own_data_only(tmp_path: Path) -> None:
     run = ("Friends", "bert", "baseline", (), "question_answering", 0)
     for revision, few_sample, corrected in (("r2", True, 0), ("r1", False, 0), ("r1", True, 1)):
         root = tmp_path / f"{revision}-{few_sample}"
-        folder = Path(instances_folder(root, "Friends", revision, few_sample=few_sample))
+        folder = Path(name_instances_folder(root, "Friends", revision, few_sample=few_sample))
         prepare("Friends", tmp_path / "world", few_sample, folder)
         assert as_prepared(make_record(run, 50.0), root)["synthetic"] == bool(corrected)

@@ -15,7 +15,7 @@ from public_formats import FORMATS, as_csv, as_lines, chat, mood, said, topic, t
 
 from tasktransfer.cli import main
 from tasktransfer.datasets.declared.check import Checked, check_files
-from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.errors import DataError
 
@@ -51,7 +51,7 @@ def test_a_public_format_is_declared_and_read(name: str, tmp_path: Path) -> None
     assert len(turns_shown(checked)) == known.turns
     for words in known.notes:
         assert any(words in note for note in checked.notes)
-    dataset = declared_dataset("Own", Declaration.model_validate(section), None)
+    dataset = build_dataset("Own", Declaration.model_validate(section), None)
     release = dataset.reader.open(Path(), False)
     for task in dataset.tasks:
         context = next(iter(release.instances(task, "train"))).context

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tasktransfer.datasets.declared.check import check_files
-from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.errors import DataError, escape_text
 
@@ -76,7 +76,7 @@ def refuse_surprises(file: Path) -> None:
         assert checked.text == escape_text(checked.text)
         declared = yaml.safe_load(checked.text)["datasets"]["Own"]
         if not checked.problems:
-            declared_dataset("Own", Declaration.model_validate(declared), None)
+            build_dataset("Own", Declaration.model_validate(declared), None)
 
 
 @pytest.mark.parametrize("kind", ODD)

@@ -12,7 +12,7 @@ from releases import load_release, tiny_release
 from tasktransfer import cli
 from tasktransfer.core.node_json import from_json, to_json
 from tasktransfer.core.nodes import Stage
-from tasktransfer.datasets import card_digests
+from tasktransfer.datasets import get_card_digests
 from tasktransfer.designs import open_study
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.files import json_text
@@ -125,7 +125,7 @@ def test_a_stage_that_cannot_be(key: str, value: Any, part: str) -> None:
 def test_a_stage_is_read_as_it_was_written() -> None:
     for stage in open_study(DEMO).plan.stages[::7]:
         assert (
-            from_json(Stage, json.loads(json.dumps(to_json(stage))), "--stage", card_digests)
+            from_json(Stage, json.loads(json.dumps(to_json(stage))), "--stage", get_card_digests)
             == stage
         )
     with pytest.raises(ConfigError, match="more than 40 levels"):

@@ -15,7 +15,7 @@ from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.declared.check import check_files
 from tasktransfer.datasets.declared.section import TaskSection
-from tasktransfer.encoding.encode import MOST_CUT, told
+from tasktransfer.encoding.encode import MOST_CUT, list_warnings
 from tasktransfer.encoding.encoder_examples import encoder_examples
 from tasktransfer.encoding.middle import keep_both_ends
 from tasktransfer.encoding.text import text_to_text_examples
@@ -73,7 +73,7 @@ def test_a_declaration_keeps_what_its_kind_can() -> None:
 
 def test_many_cut_inputs_are_reported() -> None:
     def lines(cut: int) -> list[str]:
-        return told(
+        return list_warnings(
             {
                 "max_length": 96,
                 "max_answer_tokens": {"emotion": 0},

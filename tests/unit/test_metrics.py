@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tasktransfer.datasets import ALL_TASKS, get_task
 from tasktransfer.errors import ConfigError, DataError, RecordError
-from tasktransfer.metrics import evaluate, instance_scores, normalise_answer, score
+from tasktransfer.metrics import evaluate, normalise_answer, score, score_instances
 from tasktransfer.tasks.card import MetricSpec, Task
 
 ACT = get_task("DailyDialog", "dialogue_act_classification")
@@ -58,7 +58,7 @@ def test_right_answers_score_100_in_both_fidelities(task: Task) -> None:
         if fidelity == "tlidb":
             metrics.pop("micro_token_f1", None)
         assert metrics == pytest.approx(dict.fromkeys(metrics, 100.0))
-    assert instance_scores(task, right, golds) == pytest.approx([100.0] * 200)
+    assert score_instances(task, right, golds) == pytest.approx([100.0] * 200)
 
 
 @each_task
@@ -70,7 +70,7 @@ def test_nonsense_scores_0_in_both_fidelities(task: Task) -> None:
     for fidelity in ("default", "tlidb"):
         metrics = evaluate(task, wrong, golds, fidelity=fidelity)
         assert metrics == dict.fromkeys(metrics, 0.0)
-    assert instance_scores(task, wrong, golds) == [0.0] * 50
+    assert score_instances(task, wrong, golds) == [0.0] * 50
 
 
 @each_task
@@ -104,7 +104,7 @@ def test_mean_instance_score_is_accuracy_and_macro_token_f1() -> None:
         guesses = random_golds(task, 80, chance)
         if task is QUESTIONS:
             guesses = [guess[:1] for guess in guesses]
-        each = instance_scores(task, guesses, golds)
+        each = score_instances(task, guesses, golds)
         assert sum(each) / 80 == pytest.approx(evaluate(task, guesses, golds)[key])
 
 
@@ -112,28 +112,28 @@ def test_mean_instance_score_is_accuracy_and_macro_token_f1() -> None:
 
 
 def test_instance_scores_of_one_label() -> None:
-    assert instance_scores(ACT, [("inform",), ("question",), ("hm",)], [("inform",)] * 3) == [
+    assert score_instances(ACT, [("inform",), ("question",), ("hm",)], [("inform",)] * 3) == [
         100.0,
         0.0,
         0.0,
     ]
-    assert instance_scores(RESPONSE, [("0",), ("2",)], [("0",), ("1",)]) == [100.0, 0.0]
+    assert score_instances(RESPONSE, [("0",), ("2",)], [("0",), ("1",)]) == [100.0, 0.0]
 
 
 def test_instance_scores_of_traits_are_the_share_got_right() -> None:
     gold = ("1", "0", "1", "0", "1")
-    assert instance_scores(PERSONALITY, [("1", "1", "1", "0", "maybe")], [gold]) == [60.0]
+    assert score_instances(PERSONALITY, [("1", "1", "1", "0", "maybe")], [gold]) == [60.0]
 
 
 def test_instance_scores_of_spans() -> None:
     golds = [("a red dog", "the red cat ran off")]
     # red, cat of red, cat, ran, off: precision 1, recall 1/2.
-    assert instance_scores(QUESTIONS, [("red cat",)], golds) == pytest.approx([200 / 3])
-    assert instance_scores(READING, [("red cat",), ("The Joey!",)], [*golds, ("joey",)]) == [
+    assert score_instances(QUESTIONS, [("red cat",)], golds) == pytest.approx([200 / 3])
+    assert score_instances(READING, [("red cat",), ("The Joey!",)], [*golds, ("joey",)]) == [
         0.0,
         100.0,
     ]
-    assert instance_scores(CAUSAL_SPAN, [("",), ("a cat",)], [("Impossible answer",)] * 2) == [
+    assert score_instances(CAUSAL_SPAN, [("",), ("a cat",)], [("Impossible answer",)] * 2) == [
         100.0,
         0.0,
     ]
@@ -142,7 +142,7 @@ def test_instance_scores_of_spans() -> None:
 def test_instance_scores_of_labels_count_scored_ones_only() -> None:
     golds = [("per:boss", "per:dates"), ("unanswerable",), ("unanswerable",), ("per:boss",)]
     guesses = [("per:boss",), ("org:students",), ("per:boss",), ("per:boss", "unanswerable")]
-    assert instance_scores(RELATIONS, guesses, golds) == pytest.approx([200 / 3, 100.0, 0.0, 100.0])
+    assert score_instances(RELATIONS, guesses, golds) == pytest.approx([200 / 3, 100.0, 0.0, 100.0])
 
 
 # --- score -----------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_missing_metric_is_named() -> None:
 # --- errors ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("function", [evaluate, instance_scores])
+@pytest.mark.parametrize("function", [evaluate, score_instances])
 @pytest.mark.parametrize(
     ("task", "predictions", "golds", "message"),
     [

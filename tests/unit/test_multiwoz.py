@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasktransfer.datasets import dataset_problems
+from tasktransfer.datasets import find_dataset_problems
 from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.datasets.multiwoz.tiny_world import generate
 from tasktransfer.datasets.personachat import PERSONACHAT
@@ -110,7 +110,7 @@ def test_official_splits_are_used_where_the_training_set_is_there(tmp_path: Path
 
 @pytest.mark.parametrize("dataset", [MULTIWOZ, PERSONACHAT], ids=lambda one: one.name)
 def test_cards_fit_together(dataset: Any) -> None:
-    assert list(dataset_problems(dataset)) == []
+    assert list(find_dataset_problems(dataset)) == []
 
 
 def test_the_tiny_world_is_the_same_for_the_same_seed(tmp_path: Path) -> None:

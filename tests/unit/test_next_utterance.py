@@ -20,7 +20,7 @@ from tasktransfer.data.cache import prepare
 from tasktransfer.datasets import add
 from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.encoding.encode import encode_dataset
-from tasktransfer.encoding.word_tokenizer import word_tokenizer
+from tasktransfer.encoding.word_tokenizer import build_word_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.layers import sequence_to_sequence as layers
 from tasktransfer.models.next_utterance import Network, NextUtterance, load
@@ -33,7 +33,7 @@ CPU = torch.device("cpu")
 def built(kind: ArchitectureKind) -> NextUtterance:
     torch.manual_seed(0)
     architecture = Architecture(kind, embedding=8, units=8, feed_forward=16)
-    return load(architecture.weights, word_tokenizer(TEXTS, 3), {}, {}, CPU)
+    return load(architecture.weights, build_word_tokenizer(TEXTS, 3), {}, {}, CPU)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -118,7 +118,7 @@ def test_the_vocabulary_is_of_training_dialogues_alone_and_counts_each_turn_once
 
 
 def test_words_that_are_seen_too_seldom_are_unknown() -> None:
-    tokenizer = word_tokenizer([*TEXTS, "seldom seldom"], 3)
+    tokenizer = build_word_tokenizer([*TEXTS, "seldom seldom"], 3)
     assert "seldom" not in tokenizer.get_vocab()
     assert tokenizer("Hello seldom <turn>")["input_ids"][1:] == [2, 3]
 
@@ -137,7 +137,7 @@ class OnDevice(torch.Tensor):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_reading_waits_for_nothing_that_the_host_has_sent(kind: ArchitectureKind) -> None:
-    model, turn = built(kind), word_tokenizer(TEXTS, 3)(TEXTS[:1])["input_ids"][0]
+    model, turn = built(kind), build_word_tokenizer(TEXTS, 3)(TEXTS[:1])["input_ids"][0]
     words = torch.tensor([turn, turn])
     lengths = torch.tensor([len(turn), len(turn) - 3])
     rows = {"ids": words.as_subclass(OnDevice), "lengths": lengths, "words": words}
@@ -155,7 +155,7 @@ def test_looking_seldom_at_what_has_ended_changes_no_answer(
     kind: ArchitectureKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = built(kind)
-    ids = torch.tensor([word_tokenizer(TEXTS, 3)(TEXTS[:1])["input_ids"][0]])
+    ids = torch.tensor([build_word_tokenizer(TEXTS, 3)(TEXTS[:1])["input_ids"][0]])
     rows = {"ids": ids, "lengths": torch.tensor([ids.shape[1]]), "words": ids}
     with torch.inference_mode():
         read = model._read(rows)

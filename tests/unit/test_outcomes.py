@@ -13,7 +13,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import measured
 from tasktransfer.evaluation.outcome import Places, answered
-from tasktransfer.metrics.measures import values_of
+from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.training.hardware import Hardware
 
 TASK = "emotion_recognition"
@@ -97,10 +97,10 @@ def test_a_base_model_has_nothing_to_be_judged_by(places: Places) -> None:
 def test_measures_are_those_of_the_card_and_correlations() -> None:
     task = get_task("DailyDialog", TASK)
     golds = [(label,) for label in task.labels]
-    same = measured(task, ("spearman", "micro_f1"), golds, golds, values_of(task, golds))
+    same = measured(task, ("spearman", "micro_f1"), golds, golds, convert_to_numbers(task, golds))
     assert same["spearman"] == pytest.approx(1.0)
     reverse = golds[::-1]
-    turned = measured(task, ("spearman",), reverse, golds, values_of(task, reverse))
+    turned = measured(task, ("spearman",), reverse, golds, convert_to_numbers(task, reverse))
     assert turned["spearman"] == pytest.approx(-1.0)
     with pytest.raises(ConfigError, match=r"has no measure 'bleu'; choose among .*spearman"):
         measured(task, ("bleu",), golds, golds, [])

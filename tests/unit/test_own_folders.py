@@ -162,7 +162,7 @@ def test_token_ids_of_another_model_are_made_anew(
             facts: dict[str, Any] = {"encoding": ENCODING_VERSION}
             facts["max_answer_tokens"] = dict.fromkeys(tasks, 0)
             facts |= {"lost_answers": {}, "longer_answers": {}, "examples": {}}
-            facts |= encode.made_from(read_manifest(instances), model)
+            facts |= encode.describe_inputs(read_manifest(instances), model)
             (folder / "manifest.json").write_text(json.dumps(facts))
 
     monkeypatch.setattr(encode, "encode_dataset", fake)

@@ -23,7 +23,7 @@ from tasktransfer.core.specs import ModelSpec, Reads, Training
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.panel.sources.cards import pair_task
 from tasktransfer.designs.panel.sources.dataset import FITS, PANEL_TINY, instance_of
-from tasktransfer.encoding.encode import encode_instances, told
+from tasktransfer.encoding.encode import encode_instances, list_warnings
 from tasktransfer.encoding.encoded import read_split
 from tasktransfer.encoding.encoder_examples import encoder_examples
 from tasktransfer.encoding.tokenizer import load_tokenizer
@@ -272,5 +272,5 @@ def test_a_response_that_is_too_long_keeps_its_beginning_and_is_counted(folder: 
         "max_length": 16, "max_answer_tokens": {}, "examples": {"Harbour-test": 3},
         "lost_answers": {}, "longer_answers": {}, "shortened": {"Harbour-test": 1},
     }  # fmt: skip
-    (line,) = told(manifest)
+    (line,) = list_warnings(manifest)
     assert "1 of 3" in line

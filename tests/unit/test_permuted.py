@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasktransfer.data.cache import prepare, read_instances, read_manifest
-from tasktransfer.data.permuted import permuted, permuted_answers
+from tasktransfer.data.permuted import permute_answers, permuted_answers
 from tasktransfer.data.recipes import Ingredients
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate
@@ -96,7 +96,7 @@ def test_a_span_lies_as_far_from_the_beginning_and_has_as_many_words() -> None:
     first = span("one two three four five", "four five")
     second = span("a b c d e f g h i", "a")
     for draw in map(str, range(20)):
-        moved = permuted([first, second], draw)
+        moved = permute_answers([first, second], draw)
         if moved[0] != first:
             break
     assert [(one.target, one.starts) for one in moved] == [(("one",), (0,)), (("h i",), (14,))]

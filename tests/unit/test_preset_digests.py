@@ -80,7 +80,7 @@ def test_the_stages_of_a_preset_keep_their_digests(
 def test_nothing_but_the_recipe_changed_a_digest(
     preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "recipe_of", lambda *_: RECIPE_VERSION)
+    monkeypatch.setattr(planning, "get_recipe", lambda *_: RECIPE_VERSION)
     off = {} if preset == "demo" else {"multi_source": {"mode": "off"}}
     assert summed(former_digests(plan_of(preset, tmp_path, monkeypatch, **off))) == RECIPE_3[preset]
 

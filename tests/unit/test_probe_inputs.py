@@ -12,8 +12,8 @@ from small_models import Loader
 from tasktransfer.datasets.reply_pairs import TURN
 from tasktransfer.designs.probes.facts import BY_TASK
 from tasktransfer.designs.probes.labels import with_labels
-from tasktransfer.encoding.tokenizer import load_tokenizer, parts_read
-from tasktransfer.encoding.word_tokenizer import last_words, word_tokenizer
+from tasktransfer.encoding.tokenizer import load_tokenizer, trim_texts
+from tasktransfer.encoding.word_tokenizer import build_word_tokenizer, keep_last_words
 from tasktransfer.jobs.probe_job import counted
 from tasktransfer.tasks.card import Instance
 
@@ -22,13 +22,15 @@ HISTORY = f"A cheap hotel, please! {TURN} In the north?? {TURN} Yes: north. {TUR
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5, 8, 14, 99])
 def test_the_last_words_are_those_that_a_built_model_reads(most: int) -> None:
-    tokenizer = word_tokenizer([HISTORY], 1)
+    tokenizer = build_word_tokenizer([HISTORY], 1)
     ids = tokenizer(HISTORY)["input_ids"][-most:]
-    assert last_words(HISTORY, most).split() == tokenizer.convert_ids_to_tokens(ids)
+    assert keep_last_words(HISTORY, most).split() == tokenizer.convert_ids_to_tokens(ids)
 
 
 def test_words_before_those_that_are_read_are_not_counted() -> None:
-    texts = [last_words(f"{word} {HISTORY}", 10) for word in ("train", "taxi", "train", "taxi")]
+    texts = [
+        keep_last_words(f"{word} {HISTORY}", 10) for word in ("train", "taxi", "train", "taxi")
+    ]
     assert len({*texts}) == 1
     counts = counted([*texts, "train"], [True] * 4 + [False]).toarray()
     assert counts[4].sum() == 0
@@ -44,7 +46,7 @@ def test_a_checkpoint_reads_what_its_tokenizer_leaves(load: Loader, models_folde
         assert len(cut[0]) == most
         pieces = [tokenizer.convert_ids_to_tokens(ids[1:-1]) for ids in cut]
         read = ["".join(piece.removeprefix("##") for piece in some) for some in pieces]
-        parts = parts_read(tokenizer, texts, most)
+        parts = trim_texts(tokenizer, texts, most)
         assert [part.replace(" ", "") for part in parts] == read
         assert all(text.endswith(part) for text, part in zip(texts, parts, strict=True))
 

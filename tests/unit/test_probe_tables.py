@@ -168,7 +168,9 @@ def test_a_difference_says_how_many_seeds_both_have() -> None:
     def scored(share: float) -> Scored:
         right = chance.random(40) < share
         tallies = np.stack([right, np.ones(40), np.ones(40)], axis=1)
-        return score_tallies(tallies, dialogues, lambda s: 100 * open_labels.micro_f1(s), of)
+        return score_tallies(
+            tallies, dialogues, lambda s: 100 * open_labels.compute_micro_f1(s), of
+        )
 
     shares = {"": 0.8, "+prior": 0.2, "+shuffled": 0.4}
     told = {

@@ -16,7 +16,7 @@ from releases import tiny_release
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets import data_of
+from tasktransfer.datasets import make_data
 from tasktransfer.designs import design_of
 from tasktransfer.designs.outputs import outputs_of
 from tasktransfer.designs.transfer.plan import build
@@ -352,7 +352,7 @@ def test_a_probe_is_shown_and_forgotten_by_validate(
 
 
 def test_shots_are_of_training_alone() -> None:
-    data = data_of("Friends", "r1")
+    data = make_data("Friends", "r1")
     plan = build(parse(ASKED), REVISIONS)
     assert data.name in {node.data.name for node in plan.evaluations}
     assert {node.split for node in plan.evaluations} == {"test"}

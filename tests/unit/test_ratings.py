@@ -10,7 +10,7 @@ from scipy import stats
 
 from tasktransfer import metrics
 from tasktransfer.errors import DataError
-from tasktransfer.metrics.measures import MEASURES, values_of
+from tasktransfer.metrics.measures import MEASURES, convert_to_numbers
 from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task
 from tasktransfer.tasks.checks import find_card_problems, find_instance_problem
 from tasktransfer.tasks.ratings import compute_fraction, format_ratings
@@ -51,11 +51,11 @@ def test_metrics_by_hand() -> None:
     predictions, golds = [("1",), ("4",), ("?",)], [("2",), ("4",), ("5",)]
     found = metrics.evaluate(STARS, predictions, golds)
     assert found == pytest.approx({"closeness": 100 * (0.75 + 1 + 0) / 3, "accuracy": 200 / 3})
-    assert metrics.instance_scores(STARS, predictions, golds) == [75, 100, 0]
+    assert metrics.score_instances(STARS, predictions, golds) == [75, 100, 0]
 
 
 def test_the_values_of_ratings_are_themselves() -> None:
-    assert values_of(STARS, [("1",), ("2.5",)]) == [1, 2.5]
+    assert convert_to_numbers(STARS, [("1",), ("2.5",)]) == [1, 2.5]
 
 
 def test_a_scale_has_two_ends_in_order() -> None:

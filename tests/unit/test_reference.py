@@ -15,7 +15,7 @@ from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs.transfer import reference as making
 from tasktransfer.designs.transfer.reference import reference_rows
 from tasktransfer.designs.transfer.tables import reference
-from tasktransfer.encoding.encoded import kept_instances
+from tasktransfer.encoding.encoded import select_indices
 from tasktransfer.errors import RecordError
 from tasktransfer.evaluation.reference import REFERENCES
 
@@ -66,7 +66,7 @@ def test_limits_are_those_of_trainings(cache: Path) -> None:
 def test_under_a_limit_they_are_of_the_instances_that_models_are_tested_on(cache: Path) -> None:
     task = get_task("DailyDialog", "dialogue_act_classification")
     train, test = (read_instances(cache / "DailyDialog", task.name, s) for s in ("train", "test"))
-    kept = [[of[n] for n in kept_instances(len(of), 20)] for of in (train, test)]
+    kept = [[of[n] for n in select_indices(len(of), 20)] for of in (train, test)]
     assert kept[0] != train[:20] and kept[1] != test[:20]
     label = Counter(one.target[0] for one in kept[0]).most_common(1)[0][0]
     golds = [one.target for one in kept[1]]

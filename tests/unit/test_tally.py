@@ -9,7 +9,15 @@ import pytest
 from test_metrics import each_task, random_golds
 
 from tasktransfer.datasets import get_task
-from tasktransfer.metrics import Coded, Scoring, coded, evaluate, finish, score, tally
+from tasktransfer.metrics import (
+    Coded,
+    Scoring,
+    compute_metrics,
+    encode_answers,
+    evaluate,
+    score,
+    tally,
+)
 from tasktransfer.tasks.card import Task
 
 FIDELITIES: tuple[Scoring, ...] = ("default", "tlidb")
@@ -43,7 +51,7 @@ def test_resampled_tallies_give_the_metrics_of_the_resampled_answers(
     each = tally(task, guesses, golds, fidelity=fidelity)
     draws = [chance.choices(range(60), k=60) for _ in range(20)]
     weights = np.array([np.bincount(draw, minlength=60) for draw in draws])
-    resampled = finish(task, weights @ each, fidelity=fidelity)
+    resampled = compute_metrics(task, weights @ each, fidelity=fidelity)
     for number, draw in enumerate(draws):
         wanted = evaluate(
             task, [guesses[i] for i in draw], [golds[i] for i in draw], fidelity=fidelity
@@ -56,11 +64,13 @@ def test_resampled_tallies_give_the_metrics_of_the_resampled_answers(
 @each_task
 def test_coded_answers_are_scored_like_tuples(task: Task) -> None:
     guesses, golds = a_case(task, 60, random.Random(task.name))
-    assert evaluate(task, coded(guesses), coded(golds)) == evaluate(task, guesses, golds)
+    assert evaluate(task, encode_answers(guesses), encode_answers(golds)) == evaluate(
+        task, guesses, golds
+    )
 
 
 def test_coded_answers_keep_their_order_and_their_empty_entries() -> None:
-    found = coded([("b", "a"), (), ("a",)])
+    found = encode_answers([("b", "a"), (), ("a",)])
     assert (found.texts, found.codes.tolist(), found.starts.tolist()) == (
         ("b", "a"),
         [0, 1, 1],
@@ -92,7 +102,7 @@ def test_sums_of_any_shape_are_finished() -> None:
     guesses, golds = a_case(ACT, 30, random.Random(1))
     each = tally(ACT, guesses, golds)
     stacked = np.stack([each[:10], each[10:20], each[20:]])
-    values = finish(ACT, stacked.sum(axis=1))
+    values = compute_metrics(ACT, stacked.sum(axis=1))
     assert values["macro_f1"].shape == (3,)
     assert values["macro_f1"][1] == pytest.approx(
         evaluate(ACT, guesses[10:20], golds[10:20])["macro_f1"]
@@ -100,5 +110,5 @@ def test_sums_of_any_shape_are_finished() -> None:
 
 
 def test_nothing_counted_is_0() -> None:
-    assert finish(ACT, np.zeros(15)) == {"micro_f1": 0.0, "macro_f1": 0.0}
-    assert isinstance(coded([("a",)]), Coded)
+    assert compute_metrics(ACT, np.zeros(15)) == {"micro_f1": 0.0, "macro_f1": 0.0}
+    assert isinstance(encode_answers([("a",)]), Coded)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tasktransfer.datasets.declared.files import data_file
+from tasktransfer.datasets.declared.files import check_file
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_stream, text_stream
@@ -26,7 +26,7 @@ ROW = b'{"text": "hello", "label": "x"}\n'
 
 
 def rows(file: Path) -> list[dict[str, object]]:
-    return [row.values for row in read_rows(data_file(file, "files"))]
+    return [row.values for row in read_rows(check_file(file, "files"))]
 
 
 def refusal(file: Path) -> str:

@@ -209,8 +209,8 @@ def test_answers_and_generated_labels_are_the_toolkits() -> None:
 
 def test_how_long_answers_may_get() -> None:
     assert QA.toolkit is not None
-    assert toolkit.answer_limit(QA.toolkit, "decoder") == 64
-    assert toolkit.answer_limit(QA.toolkit, "encoder_decoder") == 19
+    assert toolkit.get_answer_limit(QA.toolkit, "decoder") == 64
+    assert toolkit.get_answer_limit(QA.toolkit, "encoder_decoder") == 19
 
 
 def test_an_answer_across_the_separator_is_read_without_it(tokenizers: dict[Family, Any]) -> None:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from constructed_records import constructed_record, result
 from tasktransfer.core.node_json import from_json
 from tasktransfer.core.nodes import Stage
-from tasktransfer.datasets import card_digests
+from tasktransfer.datasets import get_card_digests
 from tasktransfer.results.schema import RowsFile
 
 
@@ -31,5 +31,5 @@ def fake_record(stage: Stage) -> str:
 
 
 if __name__ == "__main__":
-    stage = from_json(Stage, json.loads(sys.argv[1]), "STAGE", card_digests)
+    stage = from_json(Stage, json.loads(sys.argv[1]), "STAGE", get_card_digests)
     Path(sys.argv[2], "metrics.json").write_text(fake_record(stage))

@@ -14,7 +14,7 @@ from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
 from tasktransfer.config.yaml_text import format_comment, write_yaml
 from tasktransfer.datasets import PACKAGE
 from tasktransfer.datasets.dataset import Dataset
-from tasktransfer.datasets.declared.spellings import plain_label
+from tasktransfer.datasets.declared.spellings import normalise_label
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress
@@ -142,7 +142,7 @@ def find_target(label: str, declared: Mapping[str, Any]) -> str:
     """Return the task with this name or this label field. Raises ConfigError if there is none."""
     for task, section in declared["tasks"].items():
         path = str(section.get("label", ""))
-        if plain_label(label) in map(plain_label, (task, path, path.rpartition(".")[2])):
+        if normalise_label(label) in map(normalise_label, (task, path, path.rpartition(".")[2])):
             return str(task)
     listed = ", ".join(declared["tasks"])
     raise ConfigError(

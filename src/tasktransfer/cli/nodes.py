@@ -53,13 +53,13 @@ def train(chosen: argparse.Namespace) -> None:
     """Train one stage and write its record."""
     from tasktransfer.core.node_json import from_json
     from tasktransfer.core.nodes import Stage
-    from tasktransfer.datasets import card_digests
+    from tasktransfer.datasets import get_card_digests
     from tasktransfer.designs import design_of, load_config
     from tasktransfer.training.attempt import attempt
     from tasktransfer.training.job import Job
 
     config = load_config(chosen.config, overrides(chosen))
-    stage = from_json(Stage, read_json("--stage", chosen.stage), "--stage", card_digests)
+    stage = from_json(Stage, read_json("--stage", chosen.stage), "--stage", get_card_digests)
     design = design_of(config)
     others = sum(start.stage is not None for start in stage.starts)
     if len(chosen.start) != others:

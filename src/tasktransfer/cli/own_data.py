@@ -80,10 +80,10 @@ def _name(chosen: str | None, files: Sequence[Path]) -> str:
 
 def name_of(files: Sequence[Path]) -> str:
     """Return a dataset's name: that of its first file, or of its folder for a split's file."""
-    from tasktransfer.datasets.declared.files import SPLIT_WORDS, first_word
+    from tasktransfer.datasets.declared.files import SPLIT_WORDS, get_first_word
 
     stem = files[0].name.partition(".")[0]
-    if first_word(stem) in SPLIT_WORDS:
+    if get_first_word(stem) in SPLIT_WORDS:
         stem = files[0].absolute().parent.name
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
     return f"{plain[:1].upper()}{plain[1:]}" if plain else "Own"

@@ -249,7 +249,13 @@ def encode(chosen: argparse.Namespace) -> None:
     from tasktransfer.data.cache import read_manifest
     from tasktransfer.designs import refuse_shortages
     from tasktransfer.encoding import ENCODING_VERSION
-    from tasktransfer.encoding.encode import MAKER, cards_of, encode_dataset, made_from, told
+    from tasktransfer.encoding.encode import (
+        MAKER,
+        describe_inputs,
+        encode_dataset,
+        list_warnings,
+        select_cards,
+    )
     from tasktransfer.encoding.encoded import read_manifest as read_encoded
     from tasktransfer.jobs.inputs import cache
     from tasktransfer.operate.lacking import refuse_lacking
@@ -264,9 +270,9 @@ def encode(chosen: argparse.Namespace) -> None:
     def is_asked_for() -> bool:
         noted = MAKER.read_object(chosen.out) or {}
         cached = read_manifest(instances)
-        of = made_from(cached, spec.identity, study.fidelity)
+        of = describe_inputs(cached, spec.identity, study.fidelity)
         same = {"encoding": ENCODING_VERSION, **of}.items()
-        wanted = {card.name for card in cards_of(data.name, tasks, model.family)}
+        wanted = {card.name for card in select_cards(data.name, tasks, model.family)}
         return noted.items() >= same and wanted <= noted["max_answer_tokens"].keys()
 
     with _lock_folder(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
@@ -291,7 +297,7 @@ def encode(chosen: argparse.Namespace) -> None:
                 if model.second
                 else None,
             )
-            for line in told(read_encoded(chosen.out)):
+            for line in list_warnings(read_encoded(chosen.out)):
                 print(f"{model.name} {line}", file=sys.stderr)
 
 

@@ -67,7 +67,7 @@ def from_json(
 
     Args:
         source: name of the JSON in messages.
-        cards_of: function like ``datasets.card_digests``; None to take the cards from the JSON.
+        cards_of: function like ``datasets.get_card_digests``; None to take the cards from the JSON.
 
     Raises:
         ConfigError: the values are not a node; the message names key and value.

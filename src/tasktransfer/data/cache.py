@@ -104,7 +104,10 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
     for task in show_progress(release.tasks, f"reading {dataset.name}"):
         counts[task] = {}
         for split in SPLITS:
-            file, instances = folder / instance_file(task, split), _Counted(dataset, task, split)
+            file, instances = (
+                folder / name_instance_file(task, split),
+                _Counted(dataset, task, split),
+            )
             read = instances.of(release)
             if release.query is None:
                 write_instances(file, list(read))
@@ -112,7 +115,7 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
                 write_instances(file, read, release.query[task])
             counts[task][split] = instances.counts
     _write_stream(folder / DIALOGUES, DIALOGUE_SCHEMA, (turn._asdict() for turn in release.turns))
-    files = [instance_file(task, split) for task in counts for split in SPLITS] + [DIALOGUES]
+    files = [name_instance_file(task, split) for task in counts for split in SPLITS] + [DIALOGUES]
     manifest = Manifest(
         reader_version=dataset.reader.version,
         dataset=dataset.name,
@@ -158,7 +161,7 @@ class _Counted:
             yield instance
 
 
-def instance_file(task: str, split: str) -> str:
+def name_instance_file(task: str, split: str) -> str:
     """Return the name of the Arrow file with the instances of ``task`` on ``split``."""
     return f"{task}-{split}.arrow"
 
@@ -232,8 +235,8 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
             f"{folder}: {task} has no instance in the {split} split of this release of "
             f"{manifest.dataset}; leave the task out of the study"
         )
-    file = Path(folder) / instance_file(task, split)
-    rows = table_of(folder, manifest, file.name).to_pylist()
+    file = Path(folder) / name_instance_file(task, split)
+    rows = read_checked_table(folder, manifest, file.name).to_pylist()
     if len(rows) != expected:
         raise DataError(
             f"{file}: holds {len(rows)} instances, {MANIFEST} says {expected}; {_remedy(folder)}"
@@ -244,7 +247,7 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
         raise DataError(f"{file}: damaged (column {error}); {_remedy(folder)}") from error
 
 
-def table_of(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
+def read_checked_table(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
     """Return a table of a cache.
 
     Raises:

@@ -30,8 +30,8 @@ def permuted_answers(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
     Settings: ``seed`` determines the permutation. With ``listed``, an answer of a task whose
     instances list their possible answers is replaced by one of the instance's own list, see
-    ``permuted``. It is set only if such a task is the source, so that other training runs do not
-    change.
+    ``permute_answers``. It is set only if such a task is the source, so that other training runs
+    do not change.
     """
     (cache,) = ingredients.caches
     seed, listed = ingredients.settings["seed"], ingredients.settings.get("listed", False)
@@ -40,12 +40,14 @@ def permuted_answers(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         for split in SPLITS:
             instances = read_instances(cache, task, split)
             if split in PERMUTED:
-                instances = permuted(instances, f"{seed} {task} {split}", listed=listed)
+                instances = permute_answers(instances, f"{seed} {task} {split}", listed=listed)
             derived[task, split] = instances
     return derived
 
 
-def permuted(instances: Sequence[Instance], draw: str, *, listed: bool = False) -> list[Instance]:
+def permute_answers(
+    instances: Sequence[Instance], draw: str, *, listed: bool = False
+) -> list[Instance]:
     """Return the instances with permuted answers.
 
     Args:

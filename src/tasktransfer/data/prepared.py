@@ -13,7 +13,9 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.files import json_text
 
 
-def instances_folder(results: str | Path, dataset: str, revision: str, *, few_sample: bool) -> str:
+def name_instances_folder(
+    results: str | Path, dataset: str, revision: str, *, few_sample: bool
+) -> str:
     """Return the folder of a dataset's cached instances.
 
     Its name has 12 hex digits of the revision's digest.
@@ -22,13 +24,13 @@ def instances_folder(results: str | Path, dataset: str, revision: str, *, few_sa
     return f"{results}/data/instances/{dataset}-{compute_digest(revision)[:12]}-{sample}"
 
 
-def instances_of_encoded(encoded: Path) -> Path:
+def find_instances_folder(encoded: Path) -> Path:
     """Return the folder of the instances from which token ids were encoded."""
     of_instances = encoded.absolute().parent
     return of_instances.parent.parent / "instances" / of_instances.name
 
 
-def says_synthetic(instances: Path) -> bool | None:
+def has_generated_dialogues(instances: Path) -> bool | None:
     """Return whether the dialogues of prepared data are generated.
 
     None if there is no prepared data or it cannot be read.

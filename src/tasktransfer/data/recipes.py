@@ -90,7 +90,7 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
-def recipe_named(name: str, more: Mapping[str, Recipe]) -> Recipe:
+def find_recipe(name: str, more: Mapping[str, Recipe]) -> Recipe:
     """Return the recipe with a name.
 
     Args:

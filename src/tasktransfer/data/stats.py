@@ -7,7 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tasktransfer.data.cache import DIALOGUES, Manifest, instance_file, read_manifest, table_of
+from tasktransfer.data.cache import (
+    DIALOGUES,
+    Manifest,
+    name_instance_file,
+    read_checked_table,
+    read_manifest,
+)
 from tasktransfer.datasets import get_task
 from tasktransfer.tasks.card import SPLITS
 
@@ -91,7 +97,9 @@ def _make_overlap_rows(folder: Path) -> list[StatsRow]:
     manifest = read_manifest(folder)
     dialogues = {
         task: set(
-            table_of(folder, manifest, instance_file(task, "train"))["dialogue_id"].to_pylist()
+            read_checked_table(folder, manifest, name_instance_file(task, "train"))[
+                "dialogue_id"
+            ].to_pylist()
         )
         for task in manifest.tasks
     }
@@ -110,7 +118,7 @@ def _make_overlap_rows(folder: Path) -> list[StatsRow]:
 
 def _make_length_rows(folder: Path) -> list[StatsRow]:
     manifest = read_manifest(folder)
-    dataset, table = manifest.dataset, table_of(folder, manifest, DIALOGUES)
+    dataset, table = manifest.dataset, read_checked_table(folder, manifest, DIALOGUES)
     names: list[str] = table["dialogue_id"].to_pylist()
     words: list[int] = table["words"].to_pylist()
     totals: Counter[str] = Counter()

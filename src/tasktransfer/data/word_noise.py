@@ -9,32 +9,32 @@ MOST_DAMAGED = 0.5
 """Maximum fraction of the words that are dropped or repeated."""
 
 
-def places(count: int, most: float, chance: random.Random) -> list[int]:
+def sample_positions(count: int, most: float, chance: random.Random) -> list[int]:
     """Return distinct positions below ``count``: at least one, at most the fraction ``most``."""
     return sorted(chance.sample(range(count), chance.randint(1, max(1, int(most * count)))))
 
 
-def dropped(text: str, chance: random.Random) -> str:
+def drop_words(text: str, chance: random.Random) -> str:
     """Return a text without up to half of its words."""
     words = text.split()
-    gone = places(len(words), MOST_DAMAGED, chance)
+    gone = sample_positions(len(words), MOST_DAMAGED, chance)
     return " ".join(word for index, word in enumerate(words) if index not in gone)
 
 
-def shuffled(text: str, chance: random.Random) -> str:
+def shuffle_words(text: str, chance: random.Random) -> str:
     """Return a text with its words in random order."""
     words = text.split()
     return " ".join(chance.sample(words, len(words)))
 
 
-def repeated(text: str, chance: random.Random) -> str:
+def repeat_words(text: str, chance: random.Random) -> str:
     """Return a text with up to half of its words repeated."""
     words = text.split()
-    twice = places(len(words), MOST_DAMAGED, chance)
+    twice = sample_positions(len(words), MOST_DAMAGED, chance)
     return " ".join(f"{word} {word}" if at in twice else word for at, word in enumerate(words))
 
 
-def replaced(text: str, fill: Sequence[str], most: float, chance: random.Random) -> str:
+def replace_words(text: str, fill: Sequence[str], most: float, chance: random.Random) -> str:
     """Return a text with up to a fraction ``most`` of its words replaced by words of ``fill``.
 
     The text is unchanged if this fraction is less than one word.
@@ -42,6 +42,6 @@ def replaced(text: str, fill: Sequence[str], most: float, chance: random.Random)
     words = text.split()
     if int(most * len(words)) < 1:
         return text
-    for place in places(len(words), most, chance):
+    for place in sample_positions(len(words), most, chance):
         words[place] = chance.choice([word for word in fill if word != words[place]] or fill)
     return " ".join(words)

@@ -43,7 +43,7 @@ def add(dataset: Dataset) -> None:
     """
     if DATASETS.get(dataset.name) is dataset:
         return
-    problems = list(dataset_problems(dataset, DATASETS.values()))
+    problems = list(find_dataset_problems(dataset, DATASETS.values()))
     if dataset.tiny is not None and not dataset.tiny.version:
         problems.append("tiny: the tiny world's bytes are fixed by the package; leave it None")
     if problems:
@@ -52,7 +52,7 @@ def add(dataset: Dataset) -> None:
     DATASETS[dataset.name] = dataset
 
 
-def declared_now() -> tuple[Dataset, ...]:
+def list_declared() -> tuple[Dataset, ...]:
     """Return the datasets in ``DATASETS`` that a study declares."""
     return tuple(dataset for dataset in DATASETS.values() if dataset.has_own_files)
 
@@ -66,7 +66,7 @@ def declare(datasets: Iterable[Dataset]) -> None:
     Raises:
         ConfigError: a dataset has the name of a dataset of the package or of a plugin.
     """
-    wanted, here = list(datasets), declared_now()
+    wanted, here = list(datasets), list_declared()
     if len(wanted) == len(here) and all(map(operator.is_, wanted, here)):
         return
     for dataset in here:
@@ -75,7 +75,7 @@ def declare(datasets: Iterable[Dataset]) -> None:
         add(dataset)
 
 
-def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterator[str]:
+def find_dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterator[str]:
     """Yield the problems of a dataset, each as ``<field>: <problem>``.
 
     Args:
@@ -100,24 +100,24 @@ def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterat
             yield f"name: {other.name!r} is a dataset already; choose another name"
 
 
-def card_digests(dataset: str) -> Mapping[str, str]:
+def get_card_digests(dataset: str) -> Mapping[str, str]:
     """Return task → digest of its card. Raises ConfigError for an unknown dataset."""
     return _resolve_dataset(dataset).card_digests
 
 
-def data_of(dataset: str, revision: str, settings: Mapping[str, Any] | None = None) -> Data:
+def make_data(dataset: str, revision: str, settings: Mapping[str, Any] | None = None) -> Data:
     """Return the node of a dataset's instances as read. Derived data is a ``replace`` of it."""
-    return Data(dataset, revision, settings or {}, cards=card_digests(dataset))
+    return Data(dataset, revision, settings or {}, cards=get_card_digests(dataset))
 
 
-def recipe_of(dataset: str, tasks: Iterable[str], family: Family) -> int:
+def get_recipe(dataset: str, tasks: Iterable[str], family: Family) -> int:
     """Return the recipe of a training run: the latest of its family's and of its tasks' recipes."""
     cards = [DATASETS[dataset].tasks[task] for task in tasks]
     of_tasks = [card.recipes[family] for card in cards if family in card.recipes]
     return max([FAMILY_RECIPES.get(family, RECIPE_VERSION), *of_tasks])
 
 
-def task_of(dataset: str, name: str) -> tuple[str, str]:
+def resolve_task(dataset: str, name: str) -> tuple[str, str]:
     """Return (dataset, name) of a task name, relative to a dataset.
 
     ``task`` is a task of the dataset itself, and ``Dataset/task`` of another one.
@@ -127,7 +127,7 @@ def task_of(dataset: str, name: str) -> tuple[str, str]:
 
 
 def as_seen_from(dataset: str, task: tuple[str, str]) -> str:
-    """Return the name of a task relative to a dataset: the inverse of ``task_of``."""
+    """Return the name of a task relative to a dataset: the inverse of ``resolve_task``."""
     home, name = task
     return name if home == dataset else f"{home}/{name}"
 
@@ -137,13 +137,13 @@ def get_task(dataset: str, name: str) -> Task:
 
     Args:
         dataset: full name of the dataset.
-        name: full name of the task, or ``Dataset/task`` for another dataset (``task_of``).
+        name: full name of the task, or ``Dataset/task`` for another dataset (``resolve_task``).
 
     Raises:
         ConfigError: the dataset or task is unknown. The message suggests a name: the full name for
             a short one, the nearest for a misspelling, or the dataset that has the task.
     """
-    dataset, name = task_of(dataset, name)
+    dataset, name = resolve_task(dataset, name)
     tasks = _resolve_dataset(dataset).tasks
     if name not in tasks:
         raise ConfigError(
@@ -155,7 +155,7 @@ def get_task(dataset: str, name: str) -> Task:
 
 def find_task(dataset: str, name: str) -> Task | None:
     """Return the card of a task; None if the dataset or task is unknown, as in old records."""
-    dataset, name = task_of(dataset, name)
+    dataset, name = resolve_task(dataset, name)
     return DATASETS[dataset].tasks.get(name) if dataset in DATASETS else None
 
 

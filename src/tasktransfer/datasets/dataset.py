@@ -88,7 +88,7 @@ class Reader:
             the searched paths if there is none.
         revision: function from (folder, memo) to a digest of all data on which the instances
             depend, and of nothing else. ``memo`` is a cache file for digests or None, as in
-            ``file_digests.digest_of_files``. Raises DataError for an incomplete release.
+            ``file_digests.compute_files_digest``. Raises DataError for an incomplete release.
         open: function from (folder, few_sample) to the release. A dataset without a few-sample
             setting ignores ``few_sample``. Raises DataError for an absent or damaged release.
         missing: function for messages, see ``missing_in_release``.

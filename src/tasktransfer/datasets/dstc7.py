@@ -9,19 +9,19 @@ from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import decode_utf8, read_from_tar
 
 
-def dstc7_contexts(file: Path) -> dict[str, str]:
-    """Return instance → its paragraph. Raises DataError as ``dstc7_table``."""
-    rows = dstc7_table(file, "context", ("InstanceID", "Context"))
+def read_dstc7_contexts(file: Path) -> dict[str, str]:
+    """Return instance → its paragraph. Raises DataError as ``read_dstc7_table``."""
+    rows = read_dstc7_table(file, "context", ("InstanceID", "Context"))
     return {row[0]: row[1] for row in rows}
 
 
-def dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield the given columns of each row; cells that a line does not have are empty.
 
     Raises:
         DataError: the archive or the table cannot be read, or a column is missing.
     """
-    head, *rows = dstc7_lines(file, name)
+    head, *rows = read_dstc7_lines(file, name)
     if missing := [column for column in columns if column not in head]:
         raise DataError(
             f"{file}, {name}, line 1: no column {', '.join(missing)}; found "
@@ -31,8 +31,8 @@ def dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[tuple
     return (tuple(row[at] if at < len(row) else "" for at in places) for row in rows)
 
 
-def dstc7_lines(file: Path, name: str) -> list[list[str]]:
-    """Return the rows of a table, the header first. Raises DataError as ``dstc7_table``."""
+def read_dstc7_lines(file: Path, name: str) -> list[list[str]]:
+    """Return the rows of a table, the header first. Raises DataError as ``read_dstc7_table``."""
     text = decode_utf8(read_from_tar(file, f"dstc7-task2-{name}.tsv"), file)
     lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip()]
     if not lines:

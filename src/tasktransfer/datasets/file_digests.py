@@ -29,7 +29,7 @@ File systems store coarse times, and a second change within one step would not b
 Entries = dict[str, dict[str, object]]
 
 
-def digest_of_files(files: Mapping[str, Path], memo: Path | None = None) -> str:
+def compute_files_digest(files: Mapping[str, Path], memo: Path | None = None) -> str:
     """Return a digest (SHA-256, hex) of the names and contents of files.
 
     Args:
@@ -39,18 +39,18 @@ def digest_of_files(files: Mapping[str, Path], memo: Path | None = None) -> str:
     Raises:
         DataError: a file cannot be read.
     """
-    with remembering(memo) as digests:
-        return combined({name: digests.of_file(file) for name, file in files.items()})
+    with cache_digests(memo) as digests:
+        return combine_digests({name: digests.of_file(file) for name, file in files.items()})
 
 
-def combined(digests: Mapping[str, str]) -> str:
+def combine_digests(digests: Mapping[str, str]) -> str:
     """Return a digest of named SHA-256 digests."""
     lines = (f"{name}\0{digest}\n" for name, digest in sorted(digests.items()))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 @contextlib.contextmanager
-def remembering(memo: Path | None) -> Iterator[Digests]:
+def cache_digests(memo: Path | None) -> Iterator[Digests]:
     """Yield cached digests; write the memo at the end if there are new ones."""
     digests = Digests(_read_memo(memo))
     before = dict(digests.entries)

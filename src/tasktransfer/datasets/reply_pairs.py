@@ -21,7 +21,7 @@ SHARES = (0.7, 0.15, 0.15)
 LEAST_DIALOGUES = 10
 
 
-def reply_task(name: str, dataset: str, citation: str, licence: str) -> Task:
+def make_reply_task(name: str, dataset: str, citation: str, licence: str) -> Task:
     """Return the card of a next-utterance task, scored by BLEU-2."""
     return Task(
         name=name,
@@ -58,12 +58,12 @@ def probe_task(probe: str, dataset: str, description: str, citation: str, licenc
     )
 
 
-def context_of(turns: Sequence[str]) -> str:
+def join_turns(turns: Sequence[str]) -> str:
     """Return turns as one text, with ``TURN`` after each."""
     return " ".join(f"{turn} {TURN}" for turn in turns)
 
 
-def reply_instance(
+def make_reply_instance(
     name: str, number: int, turns: Sequence[str], task: str, labels: Mapping[str, Any], kind: str
 ) -> Instance:
     """Return the instance whose target is the turn with index ``number``.
@@ -76,7 +76,7 @@ def reply_instance(
         labels: probe → labels, stored as JSON in the query's field ``labels``.
         kind: topic or type of the whole dialogue, stored in the query's field ``type``.
     """
-    context = context_of(turns[:number])
+    context = join_turns(turns[:number])
     return Instance(
         id=f"{name}-{number}",
         dialogue_id=name,

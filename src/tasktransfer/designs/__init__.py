@@ -120,7 +120,7 @@ def open_study(
     config = load_config(config_file, overrides)
     revisions, absent = find_revisions(config, need_inputs=need_inputs)
     design = design_of(config)
-    own = datasets.declared_now()
+    own = datasets.list_declared()
     study = Study(config, str(config_file), overrides or {}, revisions, absent, design.plan, own)
     try:
         if len(config.seeds) > FEW_SEEDS:

@@ -15,7 +15,7 @@ from tasktransfer import datasets
 from tasktransfer.config import Document
 from tasktransfer.config.places import expand_path
 from tasktransfer.core.validation import Problem
-from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration, is_declaration
 from tasktransfer.errors import ConfigError
 
@@ -38,7 +38,7 @@ def declare_datasets(document: Document) -> None:
             declaration = Declaration.model_validate(section)
         except ValidationError:
             continue
-        found.append(declared_dataset(name, declaration, _find_cache_folder(document)))
+        found.append(build_dataset(name, declaration, _find_cache_folder(document)))
     try:
         datasets.declare(found)
     except ConfigError as error:

@@ -23,14 +23,14 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.encoding import ENCODING_VERSION, toolkit
 from tasktransfer.encoding.encoded import Example, write_split
 from tasktransfer.encoding.encoder_examples import (
+    count_lost_answers,
     encoder_examples,
-    longest_span,
-    lost_answers,
+    measure_longest_span,
 )
-from tasktransfer.encoding.replies import encoded_apart, with_beside
-from tasktransfer.encoding.text import longest_answer, text_to_text_examples
+from tasktransfer.encoding.replies import add_second_encoding, encode_separately
+from tasktransfer.encoding.text import get_answer_limit, text_to_text_examples
 from tasktransfer.encoding.tokenizer import Tokenizer, check_words, load_tokenizer
-from tasktransfer.encoding.word_tokenizer import word_tokenizer
+from tasktransfer.encoding.word_tokenizer import build_word_tokenizer
 from tasktransfer.files import Maker, compute_sha256, replace_folder
 from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.card import SPLITS, Instance, Task
@@ -75,11 +75,11 @@ def encode_dataset(
             something else.
     """
     cached = read_manifest(instances)
-    cards = cards_of(dataset, tasks or cached.tasks, family)
+    cards = select_cards(dataset, tasks or cached.tasks, family)
     others = [load_tokenizer(*beside, "encoder")] if beside else []
     if is_recipe(checkpoint):  # its vocabulary comes from the training instances
         texts = _read_training_texts(instances, cached, cards)
-        tokenizer = word_tokenizer(texts, parse_weights(checkpoint).least_count)
+        tokenizer = build_word_tokenizer(texts, parse_weights(checkpoint).least_count)
     else:
         tokenizer = load_tokenizer(checkpoint, revision, family)
         words = _count_words(instances, cached, cards, list(tokenizer.get_added_vocab()))
@@ -105,7 +105,7 @@ def encode_dataset(
             "examples": {},
             "tokens": {},
             **({"beside_pad_token_ids": [o.pad_token_id for o in others]} if others else {}),
-            **made_from(cached, model, fidelity),
+            **describe_inputs(cached, model, fidelity),
         }
         for card in show_progress(cards, f"encoding {dataset}"):
             limit = 0
@@ -119,13 +119,13 @@ def encode_dataset(
                     _encode(tokenizer, card, rows, family, max_length, kept_free, fidelity, others)
                 )
                 if family == "encoder" and card.kind == "span" and split == "train":
-                    manifest["max_answer_tokens"][card.name] = longest_span(examples)
+                    manifest["max_answer_tokens"][card.name] = measure_longest_span(examples)
                 lengths = [len(s) for u in examples for s in u.sequences]
                 key = f"{card.name}-{split}"
                 manifest["shortened"][key] = sum(example.shortened for example in examples)
-                manifest["lost_answers"][key] = lost_answers(card, family, examples)
+                manifest["lost_answers"][key] = count_lost_answers(card, family, examples)
                 if limit:
-                    longer = longer_answers(examples, limit, tokenizer.eos_token_id)
+                    longer = count_long_answers(examples, limit, tokenizer.eos_token_id)
                     manifest["longer_answers"][key] = longer
                 manifest["truncated"][key] = sum(length >= max_length for length in lengths)
                 manifest["examples"][key] = len(examples)
@@ -156,7 +156,7 @@ def encode_instances(
     write_split(out, card.name, split, examples, scoring)
 
 
-def cards_of(dataset: str, tasks: Iterable[str], family: Family) -> list[Task]:
+def select_cards(dataset: str, tasks: Iterable[str], family: Family) -> list[Task]:
     """Return the tasks that a family can answer: encoders cannot generate replies."""
     cards = [DATASETS[dataset].tasks[name] for name in tasks]
     return [card for card in cards if family != "encoder" or card.kind != "reply"]
@@ -167,11 +167,11 @@ def _compute_answer_limit(
 ) -> int:
     """Return the maximum number of generated tokens."""
     if fidelity.generation_length == "tlidb" and task.toolkit:
-        return toolkit.answer_limit(task.toolkit, family)
-    return longest_answer(tokenizer, task, family)
+        return toolkit.get_answer_limit(task.toolkit, family)
+    return get_answer_limit(tokenizer, task, family)
 
 
-def made_from(
+def describe_inputs(
     cached: Manifest, model: Mapping[str, Any] | None, fidelity: Fidelity = DEFAULT
 ) -> dict[str, Any]:
     """Return the facts that identify a folder of token ids, as stored in its manifest."""
@@ -249,9 +249,9 @@ def _encode(
     beside: Sequence[Tokenizer] = (),
 ) -> Iterator[Example]:
     if family == "dual_encoder":
-        return encoded_apart([tokenizer, *beside], task, rows, max_length, candidates=True)
+        return encode_separately([tokenizer, *beside], task, rows, max_length, candidates=True)
     if task.by_head and family != "encoder":
-        return encoded_apart([tokenizer, *beside], task, rows, max_length, candidates=False)
+        return encode_separately([tokenizer, *beside], task, rows, max_length, candidates=False)
     if fidelity.inputs == "tlidb" and task.toolkit:
         if family == "encoder":
             return toolkit.encoder_examples(
@@ -271,11 +271,11 @@ def _encode(
         return encoder_examples(tokenizer, task, rows, max_length, fidelity.lost_spans)
     examples = text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
     for other in beside:
-        examples = with_beside(examples, other, task, rows, max_length)
+        examples = add_second_encoding(examples, other, task, rows, max_length)
     return examples
 
 
-def longer_answers(examples: Sequence[Example], limit: int, eos: int) -> int:
+def count_long_answers(examples: Sequence[Example], limit: int, eos: int) -> int:
     """Count the gold answers that have more tokens than are generated.
 
     An answer that was truncated to the free space in a decoder's input does not end with the
@@ -284,7 +284,7 @@ def longer_answers(examples: Sequence[Example], limit: int, eos: int) -> int:
     return sum(len(example.labels) > limit or example.labels[-1:] != [eos] for example in examples)
 
 
-def told(manifest: Mapping[str, Any]) -> list[str]:
+def list_warnings(manifest: Mapping[str, Any]) -> list[str]:
     """Return warnings about truncation from a folder's manifest, one per split.
 
     They report gold answers that do not fit, and splits with more than ``MOST_CUT`` truncated

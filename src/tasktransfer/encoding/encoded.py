@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tasktransfer.data.prepared import instances_of_encoded, says_synthetic
+from tasktransfer.data.prepared import find_instances_folder, has_generated_dialogues
 from tasktransfer.errors import DataError
 from tasktransfer.files import compute_sha256, json_text
 from tasktransfer.layers.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
@@ -144,7 +144,7 @@ class EncodedSplit:
         They are the first of a fixed shuffle that does not depend on the training's seed. All
         instances are kept if there are no more, or if ``limit`` is None.
         """
-        return self.taken(kept_instances(len(self.ids), limit))
+        return self.taken(select_indices(len(self.ids), limit))
 
     def taken(self, kept: Longs) -> EncodedSplit:
         """Return the split with only the given instances; their indices must be increasing."""
@@ -177,7 +177,7 @@ class EncodedSplit:
         )
 
 
-def kept_instances(count: int, limit: int | None) -> Longs:
+def select_indices(count: int, limit: int | None) -> Longs:
     """Return the indices of the instances within a limit, in the split's order.
 
     They are the first of a fixed shuffle of ``count`` instances.
@@ -185,9 +185,9 @@ def kept_instances(count: int, limit: int | None) -> Longs:
     return np.sort(np.random.default_rng(0).permutation(count)[:limit])
 
 
-def kept(instances: Sequence[T], limit: int | None) -> list[T]:
+def select_instances(instances: Sequence[T], limit: int | None) -> list[T]:
     """Return the instances within a limit, which all trainings with this limit use."""
-    return [instances[number] for number in kept_instances(len(instances), limit)]
+    return [instances[number] for number in select_indices(len(instances), limit)]
 
 
 def write_split(
@@ -256,8 +256,8 @@ def is_synthetic(folder: Path, manifest: Mapping[str, Any]) -> bool:
     Raises:
         DataError: neither the manifest nor the instances say it.
     """
-    instances = instances_of_encoded(folder)
-    synthetic = manifest.get("synthetic", says_synthetic(instances))
+    instances = find_instances_folder(folder)
+    synthetic = manifest.get("synthetic", has_generated_dialogues(instances))
     if isinstance(synthetic, bool):
         return synthetic
     raise DataError(

@@ -174,12 +174,12 @@ def _encode_span_labels(
     return [0, 0] if lost == "first_token" else [IGNORED, IGNORED]
 
 
-def longest_span(examples: Sequence[Example]) -> int:
+def measure_longest_span(examples: Sequence[Example]) -> int:
     """Return the length in tokens of the longest gold span, which limits predicted spans."""
     return max((last - first + 1 for first, last in (e.labels for e in examples)), default=1)
 
 
-def lost_answers(task: Task, family: Family, examples: Sequence[Example]) -> int:
+def count_lost_answers(task: Task, family: Family, examples: Sequence[Example]) -> int:
     """Count the gold answers that an encoder does not see because of truncation."""
     if family != "encoder" or task.kind != "span":
         return 0

@@ -15,7 +15,7 @@ NOT_FOUND = ("couldn't connect", "offline mode", "valid model id", "Repo id must
 """Phrases of transformers and the hub's client for an unknown name."""
 
 
-def source(start: str, revision: str | None) -> dict[str, Any]:
+def build_source_arguments(start: str, revision: str | None) -> dict[str, Any]:
     """Return the arguments of ``from_pretrained`` for a folder, a name on the hub, or a GGUF file.
 
     Code in the checkpoint is never run.
@@ -35,7 +35,7 @@ def source(start: str, revision: str | None) -> dict[str, Any]:
 
 
 @contextmanager
-def reading(start: str, what: str) -> Iterator[None]:
+def translate_errors(start: str, what: str) -> Iterator[None]:
     """Raise a ModelError for any exception of a library that reads a user's checkpoint.
 
     Libraries raise many kinds of exceptions for a damaged file (KeyError, TypeError, bare

@@ -10,7 +10,7 @@ from tasktransfer.encoding.tokenizer import Tokenizer
 from tasktransfer.tasks.card import Instance, Task
 
 
-def encoded_apart(
+def encode_separately(
     tokenizers: Sequence[Tokenizer],
     task: Task,
     rows: Sequence[Instance],
@@ -38,7 +38,7 @@ def encoded_apart(
         yield Example(position, 0, sequences, [len(ids) for ids in sequences], labels, [])
 
 
-def with_beside(
+def add_second_encoding(
     examples: Iterator[Example],
     tokenizer: Tokenizer,
     task: Task,
@@ -46,7 +46,7 @@ def with_beside(
     most: int,
 ) -> Iterator[Example]:
     """Yield the examples with the context from another tokenizer after their own sequences."""
-    others = encoded_apart([tokenizer], task, rows, most, candidates=False)
+    others = encode_separately([tokenizer], task, rows, most, candidates=False)
     for example, other in zip(examples, others, strict=True):
         both = [*example.sequences, *other.sequences]
         yield replace(example, sequences=both, second_starts=[len(ids) for ids in both])

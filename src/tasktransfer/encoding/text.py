@@ -31,7 +31,7 @@ def text_to_text_examples(
         parts = [prompt_parts(task, row, output) for _, row, output in some]
         encoded = tokenizer(["".join(three) for three in parts]).encodings
         answers = [build_answer_text(task, row, output) for _, row, output in some]
-        tokenised = answer_ids(tokenizer, answers, family)
+        tokenised = encode_answers(tokenizer, answers, family)
         for (position, row, output), three, prompt, answer in zip(
             some, parts, encoded, tokenised, strict=True
         ):
@@ -81,7 +81,7 @@ def _cut_context(
     return [token for i, token in enumerate(ids) if i not in dropped]
 
 
-def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> list[list[int]]:
+def encode_answers(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> list[list[int]]:
     """Return the token ids of the answers, each with the end-of-sequence token.
 
     A decoder continues the prompt. An encoder-decoder begins a new sequence, with the special
@@ -96,11 +96,11 @@ def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> 
     return [row if row[-1:] == [eos] else [*row, eos] for row in whole]
 
 
-def longest_answer(tokenizer: Tokenizer, task: Task, family: Family) -> int:
+def get_answer_limit(tokenizer: Tokenizer, task: Task, family: Family) -> int:
     """Return the maximum number of generated tokens.
 
     It is the length of the longest label, or the card's limit for free text.
     """
     if task.kind in ("span", "multi_label", "reply"):
         return task.prompt.max_answer_tokens
-    return max(len(ids) for ids in answer_ids(tokenizer, label_words(task), family))
+    return max(len(ids) for ids in encode_answers(tokenizer, label_words(task), family))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.specs import Family
-from tasktransfer.encoding.reading import reading, source
+from tasktransfer.encoding.reading import build_source_arguments, translate_errors
 from tasktransfer.errors import ModelError
 
 Tokenizer = Any
@@ -37,8 +37,8 @@ def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any
     from transformers import AutoTokenizer
 
     _check_vocabulary_files(Path(checkpoint))
-    with reading(checkpoint, "the tokenizer"):
-        tokenizer = AutoTokenizer.from_pretrained(**source(checkpoint, revision))
+    with translate_errors(checkpoint, "the tokenizer"):
+        tokenizer = AutoTokenizer.from_pretrained(**build_source_arguments(checkpoint, revision))
     _check_vocabulary_file_of_class(Path(checkpoint), tokenizer)
     if not tokenizer.is_fast:
         raise ModelError(f"{checkpoint}: no fast tokenizer; its folder needs tokenizer.json")
@@ -112,7 +112,7 @@ def check_vocabulary(tokenizer: Any, rows: int, checkpoint: str) -> None:
     )
 
 
-def parts_read(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[str]:
+def trim_texts(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[str]:
     """Return the part of each text that is left if its last ``max_length`` tokens are read.
 
     The limit includes the special tokens that the tokenizer adds.

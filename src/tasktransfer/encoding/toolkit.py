@@ -12,7 +12,7 @@ from typing import Any
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Family
 from tasktransfer.encoding.encoded import IGNORED, Example
-from tasktransfer.encoding.text import answer_ids
+from tasktransfer.encoding.text import encode_answers
 from tasktransfer.tasks.card import Instance, Task, ToolkitForms
 from tasktransfer.tasks.toolkit_texts import build_answer_texts, build_encoder_texts, prompt_text
 
@@ -107,7 +107,7 @@ def text_to_text_examples(
         for output in outputs:
             text = prompt_text(forms, task, row, output)
             ids = list(_cut_at_the_end(tokenizer, [text], room)[0].ids)
-            answers = answer_ids(tokenizer, build_answer_texts(task, row, output), family)
+            answers = encode_answers(tokenizer, build_answer_texts(task, row, output), family)
             if family == "decoder":
                 answers = [answer[: max_length - len(ids)] for answer in answers]
             several = fidelity.several_answers == "drawn" and len(answers) > 1
@@ -122,7 +122,7 @@ def text_to_text_examples(
             )
 
 
-def answer_limit(forms: ToolkitForms, family: Family) -> int:
+def get_answer_limit(forms: ToolkitForms, family: Family) -> int:
     """Return the toolkit's maximum number of generated tokens.
 
     It is a task's limit for decoders, and the library's default for encoder-decoders.

@@ -14,7 +14,7 @@ PAD, END, UNKNOWN, TURN_END = range(len(SPECIAL))
 """Ids of the special tokens. Answers begin after an end token, as in BART."""
 
 
-def word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
+def build_word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
     """Build a tokenizer of the lower-case words with at least ``least_count`` occurrences.
 
     More frequent words have smaller ids.
@@ -38,7 +38,7 @@ def word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
     )
 
 
-def last_words(text: str, most: int) -> str:
+def keep_last_words(text: str, most: int) -> str:
     """Return the part of a text that is left if its last ``most`` tokens are read.
 
     Tokens are lower-case words and ends of turns.

@@ -18,7 +18,7 @@ from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.evaluation.outcome import Places, answers, load_judged
-from tasktransfer.metrics.measures import values_of
+from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.tasks.card import Instance, Task
@@ -52,7 +52,7 @@ def judged(
     model = loaded(stage, checkpoint, encoded, {card.name: card}, device)
     setup = hardware.setup(model, stage.model.family, device)
     split = encoded_here(stage.model, encoded, card, instances)
-    return values_of(card, answers(model, split, setup)), setup
+    return convert_to_numbers(card, answers(model, split, setup)), setup
 
 
 def judged_by(
@@ -77,7 +77,9 @@ def judged_by(
     setup = places.hardware.setup(model, spec.family, device)
     encoded = places.encoded[evaluation.data, spec.name]
     asked = [replace(instance, task=card.name) for instance in instances]
-    values = values_of(card, answers(model, encoded_here(spec, encoded, card, asked), setup))
+    values = convert_to_numbers(
+        card, answers(model, encoded_here(spec, encoded, card, asked), setup)
+    )
     if not np.isfinite(values).all():
         folders = ", ".join(places.checkpoint(start) for start in outcome.starts) or spec.name
         raise ModelError(

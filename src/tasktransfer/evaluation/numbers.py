@@ -9,13 +9,13 @@ import numpy as np
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import ConfigError
-from tasktransfer.metrics.measures import MEASURES, Answers, of_rows_names, values_of
+from tasktransfer.metrics.measures import MEASURES, Answers, convert_to_numbers, list_row_measures
 from tasktransfer.tasks.card import Task
 
 
 def expected_values(task: Task, probabilities: np.ndarray) -> list[float]:
     """Return the expected number under the label probabilities, one per instance."""
-    numbers = np.array(values_of(task, [(label,) for label in task.labels]))
+    numbers = np.array(convert_to_numbers(task, [(label,) for label in task.labels]))
     return [float(value) for value in probabilities @ numbers]
 
 
@@ -38,13 +38,13 @@ def measured(
     for name in wanted:
         measure = MEASURES.get(name)
         if measure is not None and measure.of_rows is not None:
-            gold_values = np.array(values_of(task, golds))
+            gold_values = np.array(convert_to_numbers(task, golds))
             numbers[name] = measure.of_rows(np.array(predicted_values), gold_values)
         elif name in of_card:
             numbers[name] = float(of_card[name])
         else:
             raise ConfigError(
                 f"{task.name} has no measure {name!r}; choose among "
-                f"{', '.join([*of_card, *of_rows_names()])}"
+                f"{', '.join([*of_card, *list_row_measures()])}"
             )
     return numbers

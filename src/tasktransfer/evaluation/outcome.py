@@ -16,7 +16,7 @@ from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError
 from tasktransfer.files.progress import count_progress
-from tasktransfer.metrics.measures import values_of
+from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.parts import lay_over
@@ -102,7 +102,7 @@ def _average_answers(evaluation: Evaluation, each: Sequence[Answered]) -> Answer
     setup = each[-1].setup
     if task.kind == "rating":
         return Answered([(f"{value:.12g}",) for value in values], values, setup)
-    numbers = values_of(task, [(label,) for label in task.labels])
+    numbers = convert_to_numbers(task, [(label,) for label in task.labels])
     nearest = (min(range(len(numbers)), key=lambda i: abs(numbers[i] - v)) for v in values)
     return Answered([(task.labels[index],) for index in nearest], values, setup)
 
@@ -118,7 +118,9 @@ def _predict_answers(evaluation: Evaluation, outcome: Outcome, places: Places) -
     setup = places.hardware.setup(model, judged.family, device)
     predictions = answers(model, split, setup)
     task = get_task(evaluation.data.name, evaluation.task)
-    values = values_of(task, predictions) if task.labels else [float("nan")] * len(predictions)
+    values = (
+        convert_to_numbers(task, predictions) if task.labels else [float("nan")] * len(predictions)
+    )
     return Answered(predictions, values, setup)
 
 

@@ -24,14 +24,14 @@ import torch
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Evaluation, Outcome, Pool
-from tasktransfer.encoding.encoded import EncodedSplit, kept_instances, read_split
+from tasktransfer.encoding.encoded import EncodedSplit, read_split, select_indices
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.decoding import diverse_beams
 from tasktransfer.evaluation.outcome import Places, load_judged
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics import bleu
-from tasktransfer.metrics.answers import coded
+from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.metrics.retrieval import Numbers, p_at_1, rows_of_blocks
 from tasktransfer.models.dual_encoder import CANDIDATE, CONTEXT, DualEncoder
 from tasktransfer.models.family import FamilyModel
@@ -151,7 +151,7 @@ def _compute_in_batches(
 def _select_evaluated(settings: Mapping[str, Any], measure: str, count: int) -> Numbers:
     """Return the indices of the evaluated instances; for P@1, those of complete blocks."""
     if measure != "p_at_1":
-        return kept_instances(count, settings.get("limit"))
+        return select_indices(count, settings.get("limit"))
     most, drop_last = settings.get("blocks"), bool(settings.get("drop_last_block", False))
     return rows_of_blocks(count, settings["block"], most=most, drop_last=drop_last)
 
@@ -289,11 +289,11 @@ def candidates_left(
     """
     seen: set[str] = set()
     left: list[int] = []
-    for row in kept_instances(len(rows), limit).tolist():
+    for row in select_indices(len(rows), limit).tolist():
         text = plain_reply(rows[row])
-        prefix = len(bleu.words(rows[row].query.get(PREFIX, "")))
+        prefix = len(bleu.split_words(rows[row].query.get(PREFIX, "")))
         ids = split.sequences[int(split.first_sequence[row]) + CANDIDATE]
-        fits = 0 < len(bleu.words(rows[row].target[0])) <= most + prefix
+        fits = 0 < len(bleu.split_words(rows[row].target[0])) <= most + prefix
         if fits and text not in seen and not text.startswith(">") and unknown not in ids:
             seen.add(text)
             left.append(row)
@@ -326,10 +326,10 @@ def _judge_with_bleu(
     predictions: Sequence[tuple[str, ...]],
 ) -> Judged:
     golds = [gold_of(instance) for instance in instances]
-    tally = bleu.tally(coded(replies), coded([gold[:1] for gold in golds]))
+    tally = bleu.tally(encode_answers(replies), encode_answers([gold[:1] for gold in golds]))
     none: list[float | None] = [None] * len(instances)
-    alone: list[float | None] = [100 * float(value) for value in bleu.finish(tally)]
-    measures = {"bleu": 100 * float(bleu.finish(tally.sum(axis=0)))}
+    alone: list[float | None] = [100 * float(value) for value in bleu.compute_mean_bleu(tally)]
+    measures = {"bleu": 100 * float(bleu.compute_mean_bleu(tally.sum(axis=0)))}
     return Judged(measures, instances, list(predictions), golds, none, none, alone)
 
 
@@ -352,7 +352,7 @@ def perplexity(
     losses = np.array(_compute_in_batches(model, setup, split, range(len(split)), each_loss))
     tokens = split.labels.lengths()
     # The end of a reply counts as a word, as it counts as a token.
-    count = sum(len(bleu.words(row.target[0])) + 1 for row in rows)
+    count = sum(len(bleu.split_words(row.target[0])) + 1 for row in rows)
     measures = {
         "perplexity": math.exp(losses.sum() / tokens.sum()),
         "word_perplexity": math.exp(losses.sum() / count),

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import DataError, TrainingError
-from tasktransfer.metrics.bleu import words
+from tasktransfer.metrics.bleu import split_words
 from tasktransfer.tasks.card import Instance, Task
 
 Features = npt.NDArray[np.float64]
@@ -141,7 +141,7 @@ def load(folder: Path) -> FastText:
 
 def tokens(text: str) -> list[str]:
     """Return lower-case words, with fastText's end of sentence between turns (the paper's code)."""
-    parts = [words(turn) for turn in text.split(TURN)]
+    parts = [split_words(turn) for turn in text.split(TURN)]
     joined = list(parts[0])
     for part in parts[1:]:
         joined += [END, *part]

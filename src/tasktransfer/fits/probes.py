@@ -24,7 +24,7 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.fits.linear_probes import Linear, fit_multinomial, fit_one_vs_rest
 from tasktransfer.fits.mlp_probes import fit_mlp
 from tasktransfer.metrics import open_labels
-from tasktransfer.metrics.answers import coded
+from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.results.probe_rows import MLP, PRIOR, PROJECTION, SHUFFLED
 from tasktransfer.results.rows import Row
 from tasktransfer.tasks.card import Instance
@@ -133,8 +133,8 @@ def fit_probes(given: Given) -> Fitted:
 
 def micro_f1(answers: Labels, golds: Labels) -> float:
     """Return the micro-F1, 0 to 100."""
-    sums = open_labels.tally(coded(list(answers)), coded(list(golds))).sum(axis=0)
-    return float(100 * open_labels.micro_f1(sums))
+    sums = open_labels.tally(encode_answers(list(answers)), encode_answers(list(golds))).sum(axis=0)
+    return float(100 * open_labels.compute_micro_f1(sums))
 
 
 def best_constant(golds: Labels) -> tuple[str, ...]:
@@ -255,7 +255,9 @@ def _remove_label(label: str, answers: Labels, golds: Labels) -> tuple[Labels, L
 def _build_rows(
     task: str, instances: Sequence[Instance], answers: Labels, golds: Labels
 ) -> list[Row]:
-    scores = 100 * open_labels.set_f1(open_labels.tally(coded(list(answers)), coded(list(golds))))
+    scores = 100 * open_labels.set_f1(
+        open_labels.tally(encode_answers(list(answers)), encode_answers(list(golds)))
+    )
     columns = zip(instances, answers, golds, scores, strict=True)
     return [
         Row(index, task, instance.id, answer, gold, float(score), instance.dialogue_id)

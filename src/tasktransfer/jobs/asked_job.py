@@ -11,11 +11,11 @@ from tasktransfer import metrics
 from tasktransfer.core.nodes import Evaluation, Outcome
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import kept
+from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import ConfigError, EndpointError, escape_line
 from tasktransfer.evaluation.prompting.probes import answers_folder
 from tasktransfer.jobs import inputs
-from tasktransfer.metrics.measures import values_of
+from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.asking import Prompt, has_choices
@@ -57,10 +57,10 @@ class Told:
         """Return one row per instance."""
         golds = [instance.target for instance in self.instances]
         answers = self.given.predictions
-        scores = metrics.instance_scores(self.task, answers, golds)
+        scores = metrics.score_instances(self.task, answers, golds)
         single = bool(self.task.labels)
-        values = values_of(self.task, answers) if single else [None] * len(golds)
-        gold_values = values_of(self.task, golds) if single else [None] * len(golds)
+        values = convert_to_numbers(self.task, answers) if single else [None] * len(golds)
+        gold_values = convert_to_numbers(self.task, golds) if single else [None] * len(golds)
         return [
             Row(
                 *(
@@ -134,7 +134,7 @@ def judged_instances(study: Study, node: Evaluation) -> list[Instance]:
     """Return the instances of the evaluation, which training runs with the same limit also use."""
     assert node.asked is not None
     every = read_instances(inputs.cache(study, node.data), node.task, node.split)
-    return kept(every, node.asked.get("limit_test"))
+    return select_instances(every, node.asked.get("limit_test"))
 
 
 def asking(study: Study, node: Evaluation, model: AskedModel) -> Asking:

@@ -14,17 +14,17 @@ from tasktransfer import metrics
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
 from tasktransfer.core.selectors import MEASUREMENTS, SELECTOR, find_selector
 from tasktransfer.data.cache import read_instances, write_release
-from tasktransfer.data.recipes import Ingredients, Judge, Rank, recipe_named
+from tasktransfer.data.recipes import Ingredients, Judge, Rank, find_recipe
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
-from tasktransfer.encoding.encoded import kept_instances
+from tasktransfer.encoding.encoded import select_indices
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files.progress import show_progress
 from tasktransfer.fits import JOINT_LEARNERS, Learner, answers, learner_named, ranked
 from tasktransfer.jobs import asked_job, inputs, probe_job, selector_job
 from tasktransfer.jobs.recorded_job import Brought, Made, recorded
-from tasktransfer.metrics.measures import values_of
+from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance, Task
@@ -48,7 +48,7 @@ def derive(study: Study, data: Data, design: Brought) -> None:
     """
 
     def work(folder: Path, made: Made) -> None:
-        recipe = recipe_named(data.recipe, design.recipes)
+        recipe = find_recipe(data.recipe, design.recipes)
         ingredients = _collect_ingredients(study, data, design.learners, made)
         derived = recipe(ingredients)
         tasks = tuple(dict.fromkeys(task for task, _ in derived))
@@ -132,7 +132,7 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
         if node.measures[0] in ASKED_OF_THE_MODEL:
             _evaluate_replies(study, node, instances, threads, made)
             return
-        kept = kept_instances(len(instances), node.settings.get("limit"))
+        kept = select_indices(len(instances), node.settings.get("limit"))
         instances = [instances[index] for index in kept]
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, design.learners)
@@ -287,8 +287,8 @@ def _build_rows(
     split: str,
 ) -> list[Row]:
     golds = [instance.target for instance in instances]
-    gold_values = values_of(task, golds) if task.labels else [None] * len(golds)
-    scores = metrics.instance_scores(task, predictions, golds)
+    gold_values = convert_to_numbers(task, golds) if task.labels else [None] * len(golds)
+    scores = metrics.score_instances(task, predictions, golds)
     columns = zip(instances, predictions, values, gold_values, scores, strict=True)
     return [
         Row(

@@ -11,7 +11,7 @@ import numpy as np
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.data.cache import read_instances, read_manifest
-from tasktransfer.encoding.word_tokenizer import last_words
+from tasktransfer.encoding.word_tokenizer import keep_last_words
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits import JointLearner
 from tasktransfer.fits.probes import Fitted, Given
@@ -128,13 +128,13 @@ def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
     """Return the part of each text that the encoders read, for a comparison with word counts."""
     reads = node.settings["reads"]
     if "max_length" in reads:
-        return [last_words(text, reads["max_length"]) for text in texts]
-    from tasktransfer.encoding.tokenizer import load_tokenizer, parts_read  # noqa: PLC0415
+        return [keep_last_words(text, reads["max_length"]) for text in texts]
+    from tasktransfer.encoding.tokenizer import load_tokenizer, trim_texts  # noqa: PLC0415
 
     model = _select_model(study, reads["model"], node)
     folder, revision = study.base_model(model.name), study.revision(model.name)
     tokenizer = load_tokenizer(folder, revision, model.family)
-    return parts_read(tokenizer, texts, model.max_length)
+    return trim_texts(tokenizer, texts, model.max_length)
 
 
 def counted(texts: list[str], trained: list[bool]) -> Any:

@@ -13,8 +13,8 @@ from tasktransfer.core.nodes import Data, Fit, Start
 from tasktransfer.core.selectors import COST, TOKENS, Selector
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
-from tasktransfer.datasets import as_seen_from, get_task, task_of
-from tasktransfer.encoding.encoded import kept
+from tasktransfer.datasets import as_seen_from, get_task, resolve_task
+from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress
@@ -91,7 +91,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
 
     @cache
     def instances(task: str) -> list[Instance]:
-        home, name = task_of(node.data.name, task)
+        home, name = resolve_task(node.data.name, task)
         return _instances(folders[home], name, limit)
 
     measurements = {
@@ -109,7 +109,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
                 f"selector {selector.name}: reads {what} of {of or 'the base model'} on {on}, "
                 f"which its `reads` ({', '.join(selector.reads)}) do not include; add it to `reads`"
             )
-        folder, (_, name) = Path(study.folder(fit)), task_of(node.data.name, on)
+        folder, (_, name) = Path(study.folder(fit)), resolve_task(node.data.name, on)
         check_artefacts(folder, fit.digest, [name])
         with np.load(folder / name / ARRAYS, allow_pickle=False) as arrays:
             return {name: np.asarray(arrays[name], np.float64) for name in arrays.files}
@@ -131,7 +131,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
 
 def _instances(folder: Path, task: str, limit: int) -> list[Instance]:
     """Return the training instances of a task that selectors read."""
-    return kept(read_instances(folder, task, "train"), limit)
+    return select_instances(read_instances(folder, task, "train"), limit)
 
 
 def _refuse_odd(
@@ -147,7 +147,7 @@ def _refuse_odd(
 
 
 def _count_train_samples(folders: Mapping[str, Path], dataset: str, task: str) -> int:
-    home, name = task_of(dataset, task)
+    home, name = resolve_task(dataset, task)
     return read_manifest(folders[home]).tasks[name]["train"].samples
 
 

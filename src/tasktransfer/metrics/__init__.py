@@ -5,8 +5,9 @@ labels (multi-label), one answer per trait (multi-output), an option's number, o
 predicted text, and one or several gold texts).
 
 Every metric is a function of sums over instances. ``tally`` returns the contribution of each
-instance, ``finish`` computes the metrics from sums, and ``evaluate`` does both. A bootstrap sums
-resampled rows of the tally and finishes the sums, so it resamples the official score.
+instance, ``compute_metrics`` computes the metrics from sums, and ``evaluate`` does both. A
+bootstrap sums resampled rows of the tally and computes the metrics from these sums, so it resamples
+the official score.
 
 There are two ways to count, because FETA's paper and its toolkit differ:
 
@@ -40,7 +41,7 @@ import numpy as np
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import RecordError
 from tasktransfer.metrics import bleu, labels, open_labels, ratings, replies, texts
-from tasktransfer.metrics.answers import Answers, Coded, check, coded
+from tasktransfer.metrics.answers import Answers, Coded, check, encode_answers
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.texts import normalise_answer
 from tasktransfer.tasks.card import MetricSpec, Task
@@ -50,12 +51,12 @@ __all__ = [
     "Coded",
     "Scoring",
     "Sums",
-    "coded",
+    "compute_metrics",
+    "encode_answers",
     "evaluate",
-    "finish",
-    "instance_scores",
     "normalise_answer",
     "score",
+    "score_instances",
     "score_of_sums",
     "tally",
 ]
@@ -76,7 +77,9 @@ def evaluate(
             gold is not a label of the task.
     """
     sums = tally(task, predictions, golds, fidelity=fidelity).sum(axis=0)
-    return {key: float(value) for key, value in finish(task, sums, fidelity=fidelity).items()}
+    return {
+        key: float(value) for key, value in compute_metrics(task, sums, fidelity=fidelity).items()
+    }
 
 
 def tally(
@@ -89,7 +92,7 @@ def tally(
     Raises:
         DataError: as ``evaluate``.
     """
-    guesses, right = coded(predictions), coded(golds)
+    guesses, right = encode_answers(predictions), encode_answers(golds)
     check(task, guesses, right)
     for spec in task.metrics:
         _width(task, spec, fidelity)  # refuses a card with an unknown average
@@ -106,7 +109,7 @@ def tally(
     return np.concatenate(parts, axis=1)
 
 
-def finish(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> dict[str, Sums]:
+def compute_metrics(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> dict[str, Sums]:
     """Compute the metrics, 0 to 100, from tallies summed over instances.
 
     Args:
@@ -148,10 +151,10 @@ def score(task: Task, metrics: Mapping[str, Values]) -> Values:
 
 def score_of_sums(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> Sums:
     """Return the task's score, 0 to 100, from tallies summed over instances."""
-    return score(task, finish(task, sums, fidelity=fidelity))
+    return score(task, compute_metrics(task, sums, fidelity=fidelity))
 
 
-def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[float]:
+def score_instances(task: Task, predictions: Answers, golds: Answers) -> list[float]:
     """Score each single prediction, 0 to 100 (default fidelity).
 
     - Classification and multiple choice: 100 or 0.
@@ -164,7 +167,7 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
     Raises:
         DataError: as ``evaluate``, for answers of the wrong shape.
     """
-    guesses, right = coded(predictions), coded(golds)
+    guesses, right = encode_answers(predictions), encode_answers(golds)
     check(task, guesses, right)
     if task.kind == "open_labels":
         sums = open_labels.tally(guesses, right)
@@ -175,8 +178,8 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
         return [float(100 * value) for value in alone]
     if task.kind == "rating":
         return [float(100 * row[0]) for row in ratings.tally(task, task.metrics[0], guesses, right)]
-    each = {"span": texts.text_scores, "multi_label": labels.set_f1}.get(
-        task.kind, labels.share_right
+    each = {"span": texts.score_texts, "multi_label": labels.set_f1}.get(
+        task.kind, labels.score_answers
     )
     scores: list[float] = (100.0 * each(task, guesses, right)).tolist()
     return scores
@@ -190,8 +193,8 @@ def _width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
     if spec.name in ("accuracy", "exact_match", "closeness"):
         return 2
     if spec.name == "token_f1":
-        return texts.token_f1_width(task, spec)
-    return labels.f1_width(task, spec, fidelity)
+        return texts.count_token_f1_columns(task, spec)
+    return labels.count_f1_columns(task, spec, fidelity)
 
 
 def _reply_tally(spec: MetricSpec, guesses: Coded, right: Coded) -> Sums:
@@ -201,11 +204,11 @@ def _reply_tally(spec: MetricSpec, guesses: Coded, right: Coded) -> Sums:
 
 
 def _label_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scoring) -> list[Sums]:
-    answers = labels.numbered(task, predictions, golds)
+    answers = labels.index_answers(task, predictions, golds)
     return [
-        labels.accuracy_tally(answers)
+        labels.tally_accuracy(answers)
         if spec.name == "accuracy"
-        else labels.f1_tally(task, spec, answers, fidelity)
+        else labels.tally_f1(task, spec, answers, fidelity)
         for spec in task.metrics
     ]
 
@@ -217,26 +220,30 @@ def _text_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scorin
     for spec in task.metrics:
         compared = seen.get(spec.unanswerable_phrases)
         if compared is None:
-            compared = texts.compared(spec, predictions, golds, fidelity)
+            compared = texts.normalise_texts(spec, predictions, golds, fidelity)
             seen[spec.unanswerable_phrases] = compared
         if spec.name == "exact_match":
-            tallies.append(texts.exact_match_tally(task, spec, compared))
+            tallies.append(texts.tally_exact_match(task, spec, compared))
         else:
-            tallies.append(texts.token_f1_tally(task, spec, compared, fidelity))
+            tallies.append(texts.tally_token_f1(task, spec, compared, fidelity))
     return tallies
 
 
 def _finish(task: Task, spec: MetricSpec, sums: Sums) -> Sums:
     if task.kind == "open_labels":
-        return open_labels.micro_f1(sums)
+        return open_labels.compute_micro_f1(sums)
     match spec.name:
         case "accuracy" | "exact_match" | "closeness":
-            return labels.share_finish(sums)
+            return labels.compute_proportion(sums)
         case "bleu2" | "bleu2_exchanged" | "rouge_l" | "meteor":
-            return labels.share_finish(sums)
+            return labels.compute_proportion(sums)
         case "f1" | "multilabel_f1":
-            return labels.f1_finish(spec, sums)
+            return labels.compute_f1(spec, sums)
         case "bleu":
-            return bleu.finish(sums)
+            return bleu.compute_mean_bleu(sums)
         case "token_f1":
-            return labels.share_finish(sums) if spec.average == "macro" else texts.token_f1(sums)
+            return (
+                labels.compute_proportion(sums)
+                if spec.average == "macro"
+                else texts.compute_token_f1(sums)
+            )

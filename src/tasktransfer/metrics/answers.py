@@ -53,7 +53,7 @@ Answers = Sequence[tuple[str, ...]] | Coded
 """One entry per instance: a label, labels, an answer per trait, an option's number, or texts."""
 
 
-def coded(answers: Answers) -> Coded:
+def encode_answers(answers: Answers) -> Coded:
     """Convert tuples of texts to coded form."""
     if isinstance(answers, Coded):
         return answers

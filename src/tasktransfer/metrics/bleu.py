@@ -24,7 +24,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @lru_cache(maxsize=1 << 16)
-def words(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
     """Split a text into lower-case words and single punctuation marks, for comparison."""
     return tuple(_WORD.findall(text.lower()))
 
@@ -32,7 +32,7 @@ def words(text: str) -> tuple[str, ...]:
 def tally(predictions: Coded, golds: Coded) -> Sums:
     """Return the contribution of each reply, shape (n, ``WIDTH``)."""
     pairs = zip(range(len(predictions)), range(len(golds)), strict=True)
-    rows = [_row(words(predictions.of(i)[0]), words(golds.of(j)[0])) for i, j in pairs]
+    rows = [_row(split_words(predictions.of(i)[0]), split_words(golds.of(j)[0])) for i, j in pairs]
     return np.array(rows, np.float64).reshape(len(rows), WIDTH)
 
 
@@ -49,13 +49,13 @@ def _grams(text: tuple[str, ...], order: int) -> list[tuple[str, ...]]:
     return [text[i : i + order] for i in range(len(text) - order + 1)]
 
 
-def finish(sums: Sums) -> Sums:
+def compute_mean_bleu(sums: Sums) -> Sums:
     """Compute AVG BLEU, 0 to 1, from sums (..., ``WIDTH``)."""
-    mean: Sums = by_order(sums).mean(axis=-1)
+    mean: Sums = compute_bleu_by_order(sums).mean(axis=-1)
     return mean
 
 
-def by_order(sums: Sums) -> Sums:
+def compute_bleu_by_order(sums: Sums) -> Sums:
     """Compute BLEU-1 to -4, 0 to 1, shape (..., 4); 0 if an order has no correct n-gram."""
     right, there = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
     words_there, words_wanted = sums[..., -2:-1], sums[..., -1:]

@@ -1,6 +1,6 @@
 """Metrics of tasks whose answers are labels: tallies of instances, and metrics from sums.
 
-A tally has one row per instance, shape (n, width). A ``finish`` function takes tallies summed over
+A tally has one row per instance, shape (n, width). A ``compute`` function takes tallies summed over
 instances, any number of sums at once (..., width), and returns the metric, 0 to 1, for each (...).
 """
 
@@ -22,7 +22,7 @@ _INVALID = -1
 """Class number of a prediction that is not a label."""
 
 
-def ratio(part: Sums, whole: Sums) -> Sums:
+def compute_ratio(part: Sums, whole: Sums) -> Sums:
     """Return part / whole, and 0 if the whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole != 0)
 
@@ -44,7 +44,7 @@ class Numbered:
     classes: int
 
 
-def numbered(task: Task, predictions: Coded, golds: Coded) -> Numbered:
+def index_answers(task: Task, predictions: Coded, golds: Coded) -> Numbered:
     """Convert answers to class numbers, each with its instance."""
     guessed, wanted = label_numbers(task, predictions), label_numbers(task, golds)
     paired = task.kind != "multi_label"
@@ -62,22 +62,22 @@ def numbered(task: Task, predictions: Coded, golds: Coded) -> Numbered:
 # --- accuracy: correct answers, answers ----------------------------------------------------------
 
 
-def accuracy_tally(answers: Numbered) -> Sums:
+def tally_accuracy(answers: Numbered) -> Sums:
     """Count correct answers and answers; each trait of a multi-output instance is one answer."""
     right = np.bincount(answers.wanted_by[answers.right], minlength=answers.instances)
     asked = np.bincount(answers.wanted_by, minlength=answers.instances)
     return np.stack([right, asked], axis=1).astype(np.float64)
 
 
-def share_finish(sums: Sums) -> Sums:
+def compute_proportion(sums: Sums) -> Sums:
     """Return the first column divided by the second: correct answers among all answers."""
-    return ratio(sums[..., 0], sums[..., 1])
+    return compute_ratio(sums[..., 0], sums[..., 1])
 
 
 # --- F1: hits, predictions and golds of each counted class ----------------------------------------
 
 
-def classes(task: Task, spec: MetricSpec, fidelity: Scoring) -> Counts:
+def list_counted_classes(task: Task, spec: MetricSpec, fidelity: Scoring) -> Counts:
     """Return the class numbers that an F1 counts; -1 for predictions that are not labels."""
     indices = spec.label_indices
     if indices is None:
@@ -87,16 +87,16 @@ def classes(task: Task, spec: MetricSpec, fidelity: Scoring) -> Counts:
     return np.asarray(indices, np.int64)
 
 
-def f1_width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
+def count_f1_columns(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
     """Return the number of columns of an F1's tally; micro-F1 pools classes and needs three."""
     if spec.average not in ("micro", "macro", "weighted"):
-        raise no_average(task, spec)
-    return 3 if spec.average == "micro" else 3 * len(classes(task, spec, fidelity))
+        raise make_average_error(task, spec)
+    return 3 if spec.average == "micro" else 3 * len(list_counted_classes(task, spec, fidelity))
 
 
-def f1_tally(task: Task, spec: MetricSpec, answers: Numbered, fidelity: Scoring) -> Sums:
+def tally_f1(task: Task, spec: MetricSpec, answers: Numbered, fidelity: Scoring) -> Sums:
     """Count hits, predictions and golds; equal labels of a multi-label answer count once."""
-    counted = classes(task, spec, fidelity)
+    counted = list_counted_classes(task, spec, fidelity)
     hits: Sums
     guesses = _occurrences(answers, answers.guessed_by, answers.guessed, counted)
     wanted = _occurrences(answers, answers.wanted_by, answers.wanted, counted)
@@ -112,21 +112,21 @@ def f1_tally(task: Task, spec: MetricSpec, answers: Numbered, fidelity: Scoring)
     return np.concatenate(parts, axis=1)
 
 
-def f1_finish(spec: MetricSpec, sums: Sums) -> Sums:
+def compute_f1(spec: MetricSpec, sums: Sums) -> Sums:
     """Compute F1 = 2 hits / (predictions + golds), pooled (micro) or averaged over classes.
 
     Without ``label_indices`` the macro average is over the classes that occur (scikit-learn's
     rule). For a multi-label task it is over all classes.
     """
     hits, guesses, wanted = np.split(sums, 3, axis=-1)
-    each = ratio(2 * hits, guesses + wanted)
+    each = compute_ratio(2 * hits, guesses + wanted)
     if spec.average == "micro":
         return each[..., 0]
     if spec.average == "weighted":
-        return ratio((each * wanted).sum(axis=-1), wanted.sum(axis=-1))
+        return compute_ratio((each * wanted).sum(axis=-1), wanted.sum(axis=-1))
     if spec.name == "f1" and spec.label_indices is None:
         occurring = np.count_nonzero(guesses + wanted, axis=-1)
-        return ratio(each.sum(axis=-1), occurring)
+        return compute_ratio(each.sum(axis=-1), occurring)
     mean: Sums = each.mean(axis=-1)
     return mean
 
@@ -138,7 +138,7 @@ def _occurrences(answers: Numbered, instances: Counts, numbers: Counts, counted:
     return counts.reshape(-1, places)[:, counted + 1].astype(np.float64)
 
 
-def no_average(task: Task, spec: MetricSpec) -> ConfigError:
+def make_average_error(task: Task, spec: MetricSpec) -> ConfigError:
     """Return the error for a card whose metric has an invalid average."""
     return ConfigError(
         f"the card of {task.name} gives {spec.name} the average {spec.average!r}; "
@@ -149,9 +149,9 @@ def no_average(task: Task, spec: MetricSpec) -> ConfigError:
 # --- single instances ---------------------------------------------------------------------------
 
 
-def share_right(task: Task, predictions: Coded, golds: Coded) -> Sums:
+def score_answers(task: Task, predictions: Coded, golds: Coded) -> Sums:
     """Return the fraction of each instance's answers that are correct, 0 to 1, shape (n,)."""
-    return share_finish(accuracy_tally(numbered(task, predictions, golds)))
+    return compute_proportion(tally_accuracy(index_answers(task, predictions, golds)))
 
 
 def set_f1(task: Task, predictions: Coded, golds: Coded) -> Sums:
@@ -160,7 +160,7 @@ def set_f1(task: Task, predictions: Coded, golds: Coded) -> Sums:
     It is restricted to the labels of the card's first metric.
     """
     spec = replace(task.metrics[0], average="micro")
-    tally = f1_tally(task, spec, numbered(task, predictions, golds), "default")
+    tally = tally_f1(task, spec, index_answers(task, predictions, golds), "default")
     neither = tally[:, 1] + tally[:, 2] == 0
-    each: Sums = np.where(neither, 1.0, f1_finish(spec, tally))
+    each: Sums = np.where(neither, 1.0, compute_f1(spec, tally))
     return each

@@ -140,12 +140,12 @@ PACKAGE = tuple(MEASURES)
 """Names of the package's measures."""
 
 
-def of_rows_names() -> tuple[str, ...]:
+def list_row_measures() -> tuple[str, ...]:
     """Return the names of measures that are not computed from sums over instances."""
     return tuple(measure.name for measure in MEASURES.values() if measure.of_rows)
 
 
-def out_of_range(values: dict[str, float]) -> str | None:
+def find_invalid_value(values: dict[str, float]) -> str | None:
     """Describe the first measure with an invalid value; None if all are valid.
 
     Unknown measures may have any value.
@@ -157,7 +157,7 @@ def out_of_range(values: dict[str, float]) -> str | None:
     return None
 
 
-def values_of(task: Task, answers: Answers) -> list[float]:
+def convert_to_numbers(task: Task, answers: Answers) -> list[float]:
     """Convert each answer to a number.
 
     For a rating task this is the rating. Otherwise it is the label if all labels of the task are

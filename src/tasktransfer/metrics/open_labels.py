@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tasktransfer.metrics.answers import Coded
-from tasktransfer.metrics.labels import Sums, ratio
+from tasktransfer.metrics.labels import Sums, compute_ratio
 
 
 def tally(guesses: Coded, right: Coded) -> Sums:
@@ -17,14 +17,14 @@ def tally(guesses: Coded, right: Coded) -> Sums:
     return sums
 
 
-def micro_f1(sums: Sums) -> Sums:
+def compute_micro_f1(sums: Sums) -> Sums:
     """Compute F1, 0 to 1, from common, predicted and gold labels summed over instances (..., 3).
 
     With one label per instance it equals accuracy.
     """
-    return ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
+    return compute_ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
 
 
 def set_f1(sums: Sums) -> Sums:
     """Compute F1 of single instances; 1 if predicted and gold labels are both empty."""
-    return np.where(sums[:, 1] + sums[:, 2] == 0, 1.0, micro_f1(sums))
+    return np.where(sums[:, 1] + sums[:, 2] == 0, 1.0, compute_micro_f1(sums))

@@ -10,7 +10,7 @@ from tasktransfer.tasks.card import MetricSpec, Task
 from tasktransfer.tasks.ratings import compute_fraction
 
 
-def shares(task: Task, answers: Coded) -> Sums:
+def compute_fractions(task: Task, answers: Coded) -> Sums:
     """Return each rating as a fraction of the scale, shape (n,); NaN if it is not on the scale."""
     return np.array([compute_fraction(task, text) for text in answers.texts])[answers.codes]
 
@@ -22,7 +22,7 @@ def tally(task: Task, spec: MetricSpec, predictions: Coded, golds: Coded) -> Sum
     For ``closeness``, correctness is 1 minus the distance from the gold rating as a fraction of the
     scale. An answer that is not a rating has correctness 0.
     """
-    guessed, right = shares(task, predictions), shares(task, golds)
+    guessed, right = compute_fractions(task, predictions), compute_fractions(task, golds)
     if spec.name == "accuracy":
         each = ((guessed >= 0.5) == (right >= 0.5)).astype(np.float64)
     else:

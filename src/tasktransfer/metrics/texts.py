@@ -13,7 +13,7 @@ import numpy as np
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.answers import Coded
-from tasktransfer.metrics.labels import Sums, no_average, ratio
+from tasktransfer.metrics.labels import Sums, compute_ratio, make_average_error
 from tasktransfer.tasks.card import MetricSpec, Task
 
 _REMEMBERED = 1 << 16
@@ -61,7 +61,7 @@ class Compared:
 # --- exact match: matches, instances that count --------------------------------------------------
 
 
-def exact_match_tally(task: Task, spec: MetricSpec, texts: Compared) -> Sums:
+def tally_exact_match(task: Task, spec: MetricSpec, texts: Compared) -> Sums:
     """Count predictions that equal a gold answer, and instances.
 
     Unanswerable instances are not counted if the card leaves them out.
@@ -85,43 +85,45 @@ def exact_match_tally(task: Task, spec: MetricSpec, texts: Compared) -> Sums:
 # --- token-F1: macro: F1 and instances; micro: common, predicted and gold tokens ------------------
 
 
-def token_f1_width(task: Task, spec: MetricSpec) -> int:
+def count_token_f1_columns(task: Task, spec: MetricSpec) -> int:
     """Return the number of columns of a token-F1's tally."""
     if spec.average not in ("micro", "macro"):
-        raise no_average(task, spec)
+        raise make_average_error(task, spec)
     return 2 if spec.average == "macro" else 3
 
 
-def token_f1_tally(task: Task, spec: MetricSpec, texts: Compared, fidelity: Scoring) -> Sums:
+def tally_token_f1(task: Task, spec: MetricSpec, texts: Compared, fidelity: Scoring) -> Sums:
     """Return the tally of token-F1 with the best gold answer: F1 (macro) or tokens (micro)."""
     if spec.average == "macro":
-        return np.stack([token_f1(texts.best), np.ones(len(texts.best))], axis=1)
+        return np.stack([compute_token_f1(texts.best), np.ones(len(texts.best))], axis=1)
     if fidelity == "tlidb" and task.toolkit is not None and task.toolkit.lists_answers:
         return np.array([_find_last_overlap(*pair) for pair in texts.pairs], np.float64)
     return texts.best
 
 
-def token_f1(tokens: Sums) -> Sums:
+def compute_token_f1(tokens: Sums) -> Sums:
     """Compute F1 from common, predicted and gold tokens, shape (..., 3)."""
-    return ratio(2 * tokens[..., 0], tokens[..., 1] + tokens[..., 2])
+    return compute_ratio(2 * tokens[..., 0], tokens[..., 1] + tokens[..., 2])
 
 
 # --- single instances ----------------------------------------------------------------------------
 
 
-def text_scores(task: Task, predictions: Coded, golds: Coded) -> Sums:
+def score_texts(task: Task, predictions: Coded, golds: Coded) -> Sums:
     """Return token-F1 with the best gold answer, shape (n,); exact match without token-F1."""
     token_spec = next((spec for spec in task.metrics if spec.name == "token_f1"), None)
-    texts = compared(token_spec or task.metrics[0], predictions, golds, "default")
+    texts = normalise_texts(token_spec or task.metrics[0], predictions, golds, "default")
     if token_spec is not None:
-        return token_f1(texts.best)
+        return compute_token_f1(texts.best)
     return np.array([predicted in right for predicted, right in texts.pairs], np.float64)
 
 
 # --- texts ----------------------------------------------------------------------------------------
 
 
-def compared(spec: MetricSpec, predictions: Coded, golds: Coded, fidelity: Scoring) -> Compared:
+def normalise_texts(
+    spec: MetricSpec, predictions: Coded, golds: Coded, fidelity: Scoring
+) -> Compared:
     """Normalise texts for a metric; unanswerable ones become the empty string.
 
     Metrics with the same unanswerable phrases share the result.

@@ -15,7 +15,7 @@ import torch
 
 from tasktransfer.config.places import is_gguf
 from tasktransfer.core.specs import Family
-from tasktransfer.encoding.reading import reading, source
+from tasktransfer.encoding.reading import build_source_arguments, translate_errors
 from tasktransfer.errors import ModelError
 from tasktransfer.models.built import keep_positions
 from tasktransfer.models.check_parameters import Note, check_finite, check_parameters
@@ -198,7 +198,11 @@ def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
         if counted and layers > MOST_TIMES * tensors:
             _refuse_size(start, f"{layers:,} layers ({name})", f"{tensors:,} tensors")
     if type(config) in MODEL_MAPPING:
-        with reading(start, "the weights"), torch.random.fork_rng(devices=[]), torch.device("meta"):
+        with (
+            translate_errors(start, "the weights"),
+            torch.random.fork_rng(devices=[]),
+            torch.device("meta"),
+        ):
             empty = _select_auto_class("encoder").from_config(config)
         asked = sum(parameter.numel() for parameter in empty.parameters())
         if asked > MOST_TIMES * elements:
@@ -215,8 +219,8 @@ def _refuse_size(start: str, asked: str, held: str) -> NoReturn:
 def _read_config(start: str, revision: str | None) -> Any:
     from transformers import AutoConfig
 
-    with reading(start, "config.json"):
-        return AutoConfig.from_pretrained(**source(start, revision))
+    with translate_errors(start, "config.json"):
+        return AutoConfig.from_pretrained(**build_source_arguments(start, revision))
 
 
 def _set_dropout(config: Any, rate: float) -> None:
@@ -283,7 +287,11 @@ def _measure_direction(model: Any, start: str) -> Family:
     if len(ids) < 3:
         raise ModelError(f"{start}: its vocabulary has {words} tokens; use a trained checkpoint")
     outputs = []
-    with torch.random.fork_rng(devices=[]), torch.inference_mode(), reading(start, "the model"):
+    with (
+        torch.random.fork_rng(devices=[]),
+        torch.inference_mode(),
+        translate_errors(start, "the model"),
+    ):
         for last in (ids[-1], ids[0]):
             row = torch.tensor([[*ids[:-1], last]])
             outputs.append(model(input_ids=row, attention_mask=torch.ones_like(row))[0][0, 0])
@@ -340,9 +348,9 @@ def _from_pretrained(
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    with reading(start, "the weights"):
+    with translate_errors(start, "the weights"):
         model, report = auto_class.from_pretrained(
-            **source(start, revision),
+            **build_source_arguments(start, revision),
             **_build_dequantisation_options(start),
             config=config,
             dtype=torch.float32,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.errors import DataError, ModelError
 
 OTHER_WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack")
@@ -80,6 +80,6 @@ def file_digest(file: Path | str, memo: Path | None = None) -> str:
 
 def _digest_of(files: Mapping[str, Path], memo: Path | None) -> str:
     try:
-        return digest_of_files(files, memo)
+        return compute_files_digest(files, memo)
     except DataError as error:
         raise ModelError(str(error)) from error

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.data.prepared import says_synthetic
+from tasktransfer.data.prepared import has_generated_dialogues
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
@@ -271,7 +271,7 @@ class _Reading:
         self.problems: list[tuple[str, str]] = []
         self.test_sets: dict[str, dict[str, str]] = {}
         self._comparison = Comparison()
-        self._says = cache(says_synthetic)
+        self._says = cache(has_generated_dialogues)
 
     def read(self, node: Node) -> None:
         """Read and check a node's record and rows."""

@@ -56,15 +56,15 @@ def _selection_disagrees(key: str, one: Selected, numbers: Sequence[int]) -> Ite
 
 
 def _out_of_range(record: Record) -> Iterator[str]:
-    from tasktransfer.metrics.measures import out_of_range  # noqa: PLC0415  # numpy slows starts
+    from tasktransfer.metrics.measures import find_invalid_value  # noqa: PLC0415  # numpy slows starts
 
     rounds = record["training"]["rounds"] if "training" in record else []
     for number, round in enumerate(rounds):
         for task, measures in round["dev"].items():
-            if problem := out_of_range(measures):
+            if problem := find_invalid_value(measures):
                 yield f"training.rounds[{number}].dev.{task}: {problem}"
     for task, result in record["results"].items():
-        if problem := out_of_range(result["measures"]):
+        if problem := find_invalid_value(result["measures"]):
             yield f"results.{task}.measures: {problem}"
         if result["score"] is None and is_stage(record):
             yield f"results.{task}.score: found null, expected a number for a training"

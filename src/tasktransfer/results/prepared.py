@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tasktransfer.data.prepared import instances_folder, says_synthetic
+from tasktransfer.data.prepared import has_generated_dialogues, name_instances_folder
 from tasktransfer.results.schema import Record
 
 Says = Callable[[Path], bool | None]
 
 
-def as_prepared(record: Record, results: Path, says: Says = says_synthetic) -> Record:
+def as_prepared(record: Record, results: Path, says: Says = has_generated_dialogues) -> Record:
     """Return a record with ``synthetic`` taken from its prepared data, if that exists.
 
     Older trainings recorded a generated world as real if it was given as a folder. ``says`` may be
-    a cached ``says_synthetic``.
+    a cached ``has_generated_dialogues``.
     """
     dataset, revision = record["node"]["dataset"], record["data_revision"]
-    folder = instances_folder(results, dataset, revision, few_sample=record["few_sample"])
+    folder = name_instances_folder(results, dataset, revision, few_sample=record["few_sample"])
     synthetic = says(Path(folder))
     if synthetic is None or synthetic == record["synthetic"]:
         return record

@@ -20,7 +20,7 @@ from tasktransfer.config.places import expand_path, has_hub_form, is_gguf
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
@@ -292,7 +292,9 @@ class _Inputs:
                     f"architecture.vectors: {vectors}: file not found; give a text file of word "
                     "vectors"
                 )
-            recipe["vectors"] = digest_of_files({"vectors": Path(expand_path(vectors))}, self.memo)
+            recipe["vectors"] = compute_files_digest(
+                {"vectors": Path(expand_path(vectors))}, self.memo
+            )
         texts = {data: self.data_revision(data) for data in self.config.vocabulary_of(name)}
         return {
             "version": BUILD_VERSION,

@@ -21,7 +21,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Node, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, name_choice_file
-from tasktransfer.data.prepared import instances_folder, says_synthetic
+from tasktransfer.data.prepared import has_generated_dialogues, name_instances_folder
 from tasktransfer.datasets import DATASETS, declare
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.tiny_world import PARTS
@@ -194,7 +194,7 @@ class Study:
         if DATASETS[dataset].has_own_files:  # so that tasks declared later are read too
             revision = compute_digest([revision, DATASETS[dataset].card_digests])
         few_sample = self.config.data.few_sample
-        return instances_folder(self.config.results, dataset, revision, few_sample=few_sample)
+        return name_instances_folder(self.config.results, dataset, revision, few_sample=few_sample)
 
     def cache(self, data: Data) -> str:
         """Return the folder of prepared instances, read or derived."""
@@ -206,7 +206,7 @@ class Study:
         It contains all training dialogues, since public checkpoints were also pre-trained on more
         than a study's few samples.
         """
-        return instances_folder(
+        return name_instances_folder(
             self.config.results, dataset, compute_tiny_revision(self.config), few_sample=False
         )
 
@@ -233,7 +233,7 @@ class Study:
         self._use_datasets()
         if is_generated(self.config, dataset):
             return True
-        return says_synthetic(Path(self.instances(dataset)))
+        return has_generated_dialogues(Path(self.instances(dataset)))
 
     @cached_property
     def fidelity(self) -> Fidelity:

@@ -148,7 +148,7 @@ def _check_predictions(
     tally = metrics.tally(
         task, encode_answers(rows["prediction"]), test_set.golds, fidelity=fidelity
     )
-    values = metrics.finish(task, tally.sum(axis=0), fidelity=fidelity)
+    values = metrics.compute_metrics(task, tally.sum(axis=0), fidelity=fidelity)
     _check_result(file, name, result, {**values, "score": metrics.score(task, values)})
     return test_set.digest
 

@@ -289,7 +289,7 @@ def _write_rows(
     rows = []
     for name, evaluation in tested.items():
         split = splits[name, "test"]
-        each = metrics.instance_scores(tasks[name], evaluation.predictions, split.targets)
+        each = metrics.score_instances(tasks[name], evaluation.predictions, split.targets)
         rows += [
             Row(
                 index=i,

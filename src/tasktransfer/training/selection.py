@@ -12,7 +12,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Selection
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, TrainingError
-from tasktransfer.metrics.measures import MEASURES, Measure, of_rows_names, values_of
+from tasktransfer.metrics.measures import MEASURES, Measure, convert_to_numbers, list_row_measures
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.evaluate import evaluate
@@ -38,7 +38,7 @@ def selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
     name, family = stage.selection.measure, stage.model.family
     for task in stage.measured_on:
         offered = ["score", *(spec.key for spec in tasks[task].metrics), "loss"]
-        offered += of_rows_names() if tasks[task].labels else []
+        offered += list_row_measures() if tasks[task].labels else []
         offered += [] if family in ("encoder", "dual_encoder") else ["perplexity"]
         if name not in offered:
             raise ConfigError(
@@ -83,7 +83,7 @@ def dev_measures(
             measured[task] = dict(evaluation.metrics)
             if of_rows := MEASURES[name].of_rows:
                 answers = (evaluation.predictions, split.targets)
-                numbers = (np.array(values_of(tasks[task], each)) for each in answers)
+                numbers = (np.array(convert_to_numbers(tasks[task], each)) for each in answers)
                 measured[task][name] = of_rows(*numbers)
             if name != "score":
                 values[task] = [measured[task][name]]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasktransfer.datasets.feta.annotations import (
+    add_instance_name,
     check_span,
-    choice,
-    instance_of,
-    items,
-    label_of,
-    named,
-    span_instance,
-    texts,
+    get_choice,
+    get_label,
+    get_query_texts,
+    make_instance,
+    make_span_instance,
+    read_items,
 )
-from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, context_of
+from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, join_turns
 from tasktransfer.files.fields import (
     Location,
     Table,
@@ -32,9 +32,9 @@ BEST_RESPONSE = "Which option is the best response?"
 def dialogue_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield the instance with the label of a whole dialogue (topic)."""
     item = get_table(dialogue.raw, task.name, dialogue.location)
-    location = named(item, dialogue.location.at(task.name))
-    target = (label_of(item, "label", task, location),)
-    yield instance_of(dialogue, task, location, dialogue.context, target=target)
+    location = add_instance_name(item, dialogue.location.at(task.name))
+    target = (get_label(item, "label", task, location),)
+    yield make_instance(dialogue, task, location, dialogue.context, target=target)
 
 
 def causal_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
@@ -42,44 +42,46 @@ def causal_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Insta
 
     The key of the label is ``labels``.
     """
-    for item, location in items(dialogue.raw, task.name, dialogue.location):
+    for item, location in read_items(dialogue.raw, task.name, dialogue.location):
         cause = get_text(item, "causal_utterance", location)
         emotion = get_text(item, "emotion", location)
         affected = get_text(item, "target_utterance", location)
         query = {"hypothesis": f"{cause} causes {emotion} in {affected}"}
-        target = (label_of(item, "labels", task, location),)
+        target = (get_label(item, "labels", task, location),)
         context = get_name(item, "history", location)
-        yield instance_of(dialogue, task, location, context, target=target, query=query)
+        yield make_instance(dialogue, task, location, context, target=target, query=query)
 
 
 def triple_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances on whether the dialogue entails (head, relation, tail) (CIDER)."""
-    for item, location in items(dialogue.raw, task.name, dialogue.location):
+    for item, location in read_items(dialogue.raw, task.name, dialogue.location):
         words = [get_text(item, key, location) for key in ("head", "relation", "tail")]
         query = {"hypothesis": " ".join(words)}
-        target = (label_of(item, "label", task, location),)
-        yield instance_of(dialogue, task, location, dialogue.context, target=target, query=query)
+        target = (get_label(item, "label", task, location),)
+        yield make_instance(dialogue, task, location, dialogue.context, target=target, query=query)
 
 
 def relation_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances on the relation between head and tail (CIDER)."""
-    for item, location in items(dialogue.raw, task.name, dialogue.location):
-        target = (label_of(item, "relation", task, location),)
-        query = texts(item, ("head", "tail"), location)
-        yield instance_of(dialogue, task, location, dialogue.context, target=target, query=query)
+    for item, location in read_items(dialogue.raw, task.name, dialogue.location):
+        target = (get_label(item, "relation", task, location),)
+        query = get_query_texts(item, ("head", "tail"), location)
+        yield make_instance(dialogue, task, location, dialogue.context, target=target, query=query)
 
 
 def spans_in_own_context(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield questions whose answers are spans of their own context (RECCON, CIDER)."""
     for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
         context = get_name(group, "context", outer)
-        for item, location in items(group, "qas", outer):
+        for item, location in read_items(group, "qas", outer):
             answers = [
                 _read_span(answer, spot, context, get_integer(answer, "answer_start", spot))
                 for answer, spot in iterate_tables(item, "answers", location)
             ]
-            query = texts(item, ("question",), location)
-            yield span_instance(dialogue, task, location, context, answers=answers, query=query)
+            query = get_query_texts(item, ("question",), location)
+            yield make_span_instance(
+                dialogue, task, location, context, answers=answers, query=query
+            )
 
 
 def _read_span(answer: Table, location: Location, context: str, start: int) -> tuple[str, int]:
@@ -95,10 +97,10 @@ def own_context_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Inst
     outer = dialogue.location.at(task.name)
     group = get_table(dialogue.raw, task.name, dialogue.location)
     context = get_name(group, "context", outer)
-    for item, location in items(group, "mcqs", outer):
-        options, target = choice(item, task, location)
-        query = texts(item, ("question",), location)
-        yield instance_of(
+    for item, location in read_items(group, "mcqs", outer):
+        options, target = get_choice(item, task, location)
+        query = get_query_texts(item, ("question",), location)
+        yield make_instance(
             dialogue, task, location, context, target=target, query=query, options=options
         )
 
@@ -106,11 +108,11 @@ def own_context_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Inst
 def response_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances on the best response to some turns (DailyDialog++)."""
     for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
-        context, turns = context_of(dialogue, group, "context_turns", outer)
-        for item, location in items(group, "samples", outer):
-            options, target = choice(item, task, location)
+        context, turns = join_turns(dialogue, group, "context_turns", outer)
+        for item, location in read_items(group, "samples", outer):
+            options, target = get_choice(item, task, location)
             query = {"question": BEST_RESPONSE}
-            yield instance_of(
+            yield make_instance(
                 dialogue,
                 task,
                 location,

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from tasktransfer.datasets.dailydialog import tiny_words as words
 from tasktransfer.datasets.feta.tiny_world.casting import Role
-from tasktransfer.datasets.feta.tiny_world.draws import pick, shuffled
+from tasktransfer.datasets.feta.tiny_world.draws import pick, shuffle_values
 from tasktransfer.datasets.feta.tiny_world.metadata import Json
-from tasktransfer.datasets.feta.tiny_world.text import line, span, transcript
+from tasktransfer.datasets.feta.tiny_world.text import find_span, format_line, join_lines
 
 Fact: TypeAlias = tuple[str, str, str]
 """(head, relation, tail)."""
@@ -36,7 +36,7 @@ def _plan(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) 
     assert act is not None, "the casting deals an act word to every plan"
     label, word = act
     said_before = [turn["turn_id"] for turn in dialogue["dialogue"]]
-    for frame in shuffled(rng, words.ACT_FRAMES)[:3]:
+    for frame in shuffle_values(rng, words.ACT_FRAMES)[:3]:
         turn = add_turn(dialogue, frame.format(word=word))
         turn["dialogue_act_classification"] = {
             "label": label,
@@ -52,11 +52,11 @@ def _add_responses(dialogue: Json, role: Role, context_turns: list[str], rng: Ra
     One of the two other options repeats the mood word of the context, as an adversarial response.
     """
     samples = []
-    for number, courtesy in enumerate(shuffled(rng, words.COURTESY_WORDS)[:3]):
+    for number, courtesy in enumerate(shuffle_values(rng, words.COURTESY_WORDS)[:3]):
         right = pick(rng, words.FITTING_FRAMES).format(word=courtesy)
-        first, second = shuffled(rng, words.UNFITTING_FRAMES)[:2]
+        first, second = shuffle_values(rng, words.UNFITTING_FRAMES)[:2]
         wrong = [first.format(thing=pick(rng, words.THINGS)), second.format(thing=role.word)]
-        options = shuffled(rng, [right, *wrong])
+        options = shuffle_values(rng, [right, *wrong])
         samples.append(
             {
                 "options": options,
@@ -78,7 +78,7 @@ def _add_mishap(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Ra
     """
     emotion = pick(rng, words.REACTION_EMOTIONS)
     troubled = rng.random() < 0.6
-    verbs = shuffled(rng, words.TROUBLE_VERBS if troubled else words.CALM_VERBS)
+    verbs = shuffle_values(rng, words.TROUBLE_VERBS if troubled else words.CALM_VERBS)
     thing = pick(rng, words.OBJECTS)
     mood_turn = dialogue["dialogue"][-1]
     report = add_turn(dialogue, pick(rng, words.EVENT_FRAMES).format(verb=verbs[0], object=thing))
@@ -89,7 +89,7 @@ def _add_mishap(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Ra
         (echo, troubled),
         (mood_turn, False),
     ]
-    history = transcript(dialogue["dialogue"])
+    history = join_lines(dialogue["dialogue"])
     entailments, spans = [], []
     for number, (turn, entailed) in enumerate(evidence):
         cause = thing if entailed else None
@@ -97,8 +97,8 @@ def _add_mishap(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Ra
             {
                 "labels": "entailed" if entailed else "not entailed",
                 "emotion": emotion,
-                "target_utterance": line(target),
-                "causal_utterance": line(turn),
+                "target_utterance": format_line(target),
+                "causal_utterance": format_line(turn),
                 "history": history,
                 "instance_id": f"{role.dialogue_id}_cee{number}",
             }
@@ -130,14 +130,15 @@ def _build_cause_question(
     return {
         "is_impossible": cause is None,
         "question": (
-            f"The target utterance is {line(target)} The evidence utterance is {line(evidence)} "
+            f"The target utterance is {format_line(target)} "
+            f"The evidence utterance is {format_line(evidence)} "
             "What is the causal span from context that is relevant to the target utterance's "
             f"emotion {emotion}?"
         ),
         "answers": [
             {"text": "Impossible answer", "answer_start": -1}
             if cause is None
-            else span(history, cause)
+            else find_span(history, cause)
         ],
         "instance_id": instance_id if cause is None else f"{instance_id}_span_0",
     }
@@ -145,14 +146,14 @@ def _build_cause_question(
 
 def _add_lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
     """Add two turns with one fact each; the relation of a fact is the class of its last word."""
-    heads, relations = shuffled(rng, words.HEADS), shuffled(rng, words.RELATIONS)
+    heads, relations = shuffle_values(rng, words.HEADS), shuffle_values(rng, words.RELATIONS)
     facts = [
         (head, relation, pick(rng, words.TAILS[relation]))
         for head, relation in zip(heads[:2], relations[:2], strict=True)
     ]
     for head, relation, tail in facts:
         add_turn(dialogue, words.RELATION_FRAMES[relation].format(head=head, tail=tail))
-    context = transcript(dialogue["dialogue"])
+    context = join_lines(dialogue["dialogue"])
     partition = dialogue["dialogue_metadata"]["original_data_partition"]
     annotations: dict[str, tuple[Json | None, object]] = {
         "dialogue_nli": (
@@ -202,7 +203,7 @@ def _build_span_questions(dialogue_id: str, context: str, facts: list[Fact]) -> 
     return [
         {
             "question": words.QUESTIONS[relation].format(head=head),
-            "answers": [span(context, tail)],
+            "answers": [find_span(context, tail)],
             "instance_id": f"{dialogue_id}_context0_qa{number}",
         }
         for number, (head, relation, tail) in enumerate(facts)
@@ -214,7 +215,7 @@ def _build_choice_questions(role: Role, facts: list[Fact], rng: Random) -> list[
     (head, _, tail), (other_head, _, other_tail) = facts
     result = []
     for number, (asked, relation, right) in enumerate((*facts, facts[0])):
-        options = shuffled(
+        options = shuffle_values(
             rng, [tail, other_tail, other_head if asked == head else head, role.word]
         )
         result.append(

@@ -12,7 +12,7 @@ from tasktransfer.datasets.dailydialog import tiny_words as words
 from tasktransfer.datasets.dailydialog.tiny_scenes import SCENES, add_turn
 from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, cast
-from tasktransfer.datasets.feta.tiny_world.draws import deck, pick, shuffled, stream
+from tasktransfer.datasets.feta.tiny_world.draws import draw_forever, pick, shuffle_values, stream
 from tasktransfer.datasets.feta.tiny_world.metadata import Json, task_metadata
 from tasktransfer.datasets.feta.tiny_world.writer import release_writer
 from tasktransfer.tasks.card import Task
@@ -43,7 +43,7 @@ def daily_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
         (act, word) for act, words_of_act in words.ACT_WORDS.items() for word in words_of_act
     ]
     acts = {
-        portion: deck(stream(seed, "daily", portion, "acts"), act_words)
+        portion: draw_forever(stream(seed, "daily", portion, "acts"), act_words)
         for portion in sorted({role.portion for role in roles})
     }
     result = []
@@ -69,7 +69,7 @@ def _build_dialogue(role: Role, act: tuple[str, str] | None, rng: Random) -> Jso
 def _open(dialogue: Json, role: Role, rng: Random) -> None:
     if role.opens_neutral:
         add_turn(dialogue, pick(rng, words.NEUTRAL_OPENERS))
-    for frame in shuffled(rng, words.MOOD_FRAMES)[:2]:
+    for frame in shuffle_values(rng, words.MOOD_FRAMES)[:2]:
         add_turn(dialogue, frame.format(word=role.word))
 
 

@@ -13,13 +13,13 @@ from tasktransfer.datasets.declared.dialogues import (
     ITEMS,
     DeclaredDialogue,
     Turn,
-    items_at,
-    row_text,
-    shown,
-    value_at,
+    format_row,
+    get_items,
+    get_value,
+    show_value,
 )
 from tasktransfer.datasets.declared.section import TaskSection
-from tasktransfer.datasets.declared.spellings import Spellings, ValueForms, plain_label
+from tasktransfer.datasets.declared.spellings import Spellings, ValueForms, normalise_label
 from tasktransfer.files.fields import Location
 from tasktransfer.tasks.card import Instance
 
@@ -81,7 +81,7 @@ class TaskReader:
             DataError: a field is missing or of another type; names file, line, field and remedy.
         """
         starts = tuple(turn.start for turn in dialogue.turns)
-        name = row_text(dialogue.location)
+        name = format_row(dialogue.location)
         for item in self._read_items(dialogue):
             instance = self._make_instance(dialogue, item, name, starts)
             if instance is None:
@@ -110,10 +110,10 @@ class TaskReader:
 
     def _read_list_items(self, dialogue: DeclaredDialogue, about_turns: bool) -> Iterator[Item]:
         """Yield the items of a list other than the turns, without those of turns without text."""
-        if value_at(dialogue.values, self.listed.partition(ITEMS)[0], dialogue.location) is None:
+        if get_value(dialogue.values, self.listed.partition(ITEMS)[0], dialogue.location) is None:
             self._refuse_missing(self.listed, dialogue.location)
             return
-        found = items_at(dialogue.values, self.listed, dialogue.location)
+        found = get_items(dialogue.values, self.listed, dialogue.location)
         if about_turns and len(found) != dialogue.size:
             at = dialogue.location.at(self.listed)
             raise at.error(f"{len(found)} items for {dialogue.size} turns")
@@ -138,7 +138,7 @@ class TaskReader:
             "skip" if self.listed or self.section.kind == "utterance_classification" else "refuse"
         )
         if (self.section.missing or usual) == "refuse":
-            found = "" if value is None or value == "" else f" (found {shown(value)})"
+            found = "" if value is None or value == "" else f" (found {show_value(value)})"
             raise location.error(
                 f"{what} of task {self.name} is missing, null or empty{found}",
                 "give it, remove the row, or set missing: skip for the task",
@@ -150,24 +150,25 @@ class TaskReader:
             _, _, inner = path.rpartition(ITEMS)
             values = item.values[self.listed + ITEMS]
             inner = inner.lstrip(".")
-            return value_at(values, inner, item.location) if inner else values
+            return get_value(values, inner, item.location) if inner else values
         if item.turn is not None and dialogue.by_turn and item.number >= 0:
-            return value_at(item.turn.values, path, item.location)
+            return get_value(item.turn.values, path, item.location)
         if dialogue.by_turn:
             return self._read_common_value(path, dialogue)
-        return value_at(dialogue.values, path, dialogue.location)
+        return get_value(dialogue.values, path, dialogue.location)
 
     def _read_common_value(self, path: str, dialogue: DeclaredDialogue) -> Any:
         """Return the value that all rows of a dialogue share, ignoring empty cells."""
         agreed: Any = None
         rows = [*((turn.values, turn.location) for turn in dialogue.turns), *dialogue.empty]
         for values, location in rows:
-            value = value_at(values, path, location)
+            value = get_value(values, path, location)
             if self._is_missing(value):
                 continue
             if agreed is not None and value != agreed:
                 raise location.at(path).error(
-                    f"found {shown(value)}, and {shown(agreed)} before in dialogue {dialogue.id!r}",
+                    f"found {show_value(value)}, and {show_value(agreed)} before in dialogue "
+                    f"{dialogue.id!r}",
                     "give a dialogue one answer, or make it an utterance_classification",
                 )
             agreed = value
@@ -211,7 +212,7 @@ class TaskReader:
         value = self._read_value(name, dialogue, item)
         if not isinstance(value, str) or not value.strip():
             raise item.location.at(self.fields[name]).error(
-                f"found {shown(value)}, expected a text"
+                f"found {show_value(value)}, expected a text"
             )
         return value.strip()
 
@@ -254,7 +255,7 @@ class TaskReader:
         label = _as_label(value)
         if label is None:
             raise item.location.at(path).error(
-                f"found {shown(value)}, expected a label",
+                f"found {show_value(value)}, expected a label",
                 "give one text or number, or make it a task of kind multi_label",
             )
         if path == self.section.label:
@@ -316,13 +317,15 @@ class TaskReader:
         elif isinstance(options, str):
             options = [part.strip() for part in options.split("|")]
         if not isinstance(options, list | tuple) or not all(isinstance(o, str) for o in options):
-            raise item.location.at(path).error(f"found {shown(options)}, expected a list of texts")
+            raise item.location.at(path).error(
+                f"found {show_value(options)}, expected a list of texts"
+            )
         right = self._read_label("label", dialogue, item)
         if right is None:
             return None
         numbers = [str(number) for number in range(len(options))]
-        if plain_label(right) in numbers:  # 1.0 in a table with empty cells
-            right = plain_label(right)
+        if normalise_label(right) in numbers:  # 1.0 in a table with empty cells
+            right = normalise_label(right)
         if right not in numbers and list(options).count(right) == 1:
             right = numbers[list(options).index(right)]
         if right not in numbers:

@@ -17,12 +17,12 @@ from pydantic import ValidationError
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.answers import TaskReader
-from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
-from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, data_file
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
+from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, check_file
 from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
 from tasktransfer.datasets.declared.scopes import guess_scope, read_texts
 from tasktransfer.datasets.declared.section import Declaration
-from tasktransfer.datasets.declared.source import source_of
+from tasktransfer.datasets.declared.source import open_source
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.spellings import (
     describe_missing,
@@ -33,15 +33,15 @@ from tasktransfer.datasets.declared.survey import (
     TOKENS_A_WORD,
     WITHOUT_LABELS,
     describe_skipped,
-    survey_of,
+    get_survey,
 )
 from tasktransfer.datasets.guess.check_text import (
     Counts,
     Target,
     describe_difference,
-    first_problems,
     format_declaration,
     join_names,
+    list_first_problems,
 )
 from tasktransfer.datasets.guess.declaration import Guess, guess
 from tasktransfer.datasets.one_split import LEAST_WORDS, count_words, normalise_text
@@ -97,7 +97,7 @@ def check_files(
 
 class _Check:
     def __init__(self, paths: Sequence[Path], name: str, limit: int, tokens: Count | None) -> None:
-        self.files = {path: data_file(path, "the command line") for path in paths}
+        self.files = {path: check_file(path, "the command line") for path in paths}
         self.splits = _find_splits(paths)
         self.name, self.limit = name, limit
         self.tokens = tokens or (lambda text: round(len(text.split()) * TOKENS_A_WORD))
@@ -138,9 +138,9 @@ class _Check:
             declaration = self._add_scope(section, declaration)
             for path in self.files:
                 self._read_dialogues(path, declaration)
-            self.problems += first_problems(self.in_two, "such dialogues")
-            self.notes += first_problems(self.twice, "such dialogues")
-            self.notes += first_problems(self.differing, "such dialogues")
+            self.problems += list_first_problems(self.in_two, "such dialogues")
+            self.notes += list_first_problems(self.twice, "such dialogues")
+            self.notes += list_first_problems(self.differing, "such dialogues")
             self.notes += [describe_skipped(*item) for item in self.skipped.items() if item[1]]
             self._compare_labels(declaration)
             self._keep_both_ends(section["tasks"])
@@ -211,7 +211,7 @@ class _Check:
                     first.append(row)
         except DataError as error:
             broken.append(str(error))
-        self.problems += first_problems(broken)
+        self.problems += list_first_problems(broken)
         if not first:
             raise DataError("\n".join(dict.fromkeys(self.problems)))
         return first
@@ -235,7 +235,7 @@ class _Check:
                 break
             try:
                 name = f"{split}-{path.name}"
-                for dialogue in dialogues_of(group, declaration.dialogue, name, split):
+                for dialogue in read_dialogues(group, declaration.dialogue, name, split):
                     self.empty += len(dialogue.empty)
                     if not dialogue.turns:
                         continue
@@ -244,7 +244,7 @@ class _Check:
                     problems += self._read_answers(dialogue, readers, split)
             except DataError as error:
                 problems.append(str(error))
-        self.problems += first_problems(problems)
+        self.problems += list_first_problems(problems)
         for reader in readers:
             self.skipped[reader.name] += reader.skipped
 
@@ -367,8 +367,8 @@ class _Check:
     def _read_as_a_study(self, declaration: Declaration) -> None:
         """Add the other errors of a study, such as labels that differ in case alone."""
         try:
-            source = source_of(declaration, f"datasets.{self.name}")
-            survey = survey_of(declaration, source, self.name, "", None)
+            source = open_source(declaration, f"datasets.{self.name}")
+            survey = get_survey(declaration, source, self.name, "", None)
         except DataError as error:
             self.problems.append(str(error))
         else:

@@ -82,7 +82,7 @@ class DeclaredDialogue:
         return {turn.place: turn for turn in self.turns}
 
 
-def dialogues_of(
+def read_dialogues(
     rows: Iterable[SourceRow], section: DialogueSection, name: str, split: str = ""
 ) -> Iterator[DeclaredDialogue]:
     """Yield the dialogues of a file, in its order.
@@ -129,31 +129,33 @@ def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow
         for lists, location in _find_lists(row.values, path.removesuffix(ITEMS), row.location):
             items = cells.as_items(lists)
             if items is None:
-                raise location.error(f"found {shown(lists)}, expected a list of rows")
+                raise location.error(f"found {show_value(lists)}, expected a list of rows")
             for item in items:
                 number += 1
                 inner = row.location.of_row(f"{row.location.row}.{number}")
                 if not isinstance(item, Mapping):
-                    raise inner.at(path).error(f"found {shown(item)}, expected an object in braces")
+                    raise inner.at(path).error(
+                        f"found {show_value(item)}, expected an object in braces"
+                    )
                 yield SourceRow(row.number, {**outer, **item}, inner)
 
 
 def _find_lists(values: Any, path: str, location: Location) -> Iterator[tuple[Any, Location]]:
     """Yield the lists at a path, in which ``[]`` means all items of a list."""
     key, mark, rest = path.partition(ITEMS)
-    found = value_at(values, key, location) if key else values
+    found = get_value(values, key, location) if key else values
     at = location.at(key) if key else location
     if not mark:
         yield found, at
         return
     items = cells.as_items(found)
     if items is None:
-        raise at.error(f"found {shown(found)}, expected a list")
+        raise at.error(f"found {show_value(found)}, expected a list")
     for number, item in enumerate(items):
         yield from _find_lists(item, rest.removeprefix("."), at.at(number))
 
 
-def items_at(values: Any, path: str, location: Location) -> list[tuple[Any, Location]]:
+def get_items(values: Any, path: str, location: Location) -> list[tuple[Any, Location]]:
     """Return the items of the lists at a path, each with its location.
 
     Raises:
@@ -163,7 +165,7 @@ def items_at(values: Any, path: str, location: Location) -> list[tuple[Any, Loca
     for some, at in _find_lists(values, path, location):
         items = cells.as_items(some)
         if items is None:
-            raise at.error(f"found {shown(some)}, expected a list")
+            raise at.error(f"found {show_value(some)}, expected a list")
         found += [(item, at.at(number)) for number, item in enumerate(items)]
     return found
 
@@ -195,12 +197,12 @@ def _group_rows(
 
 def _read_name(row: SourceRow, section: DialogueSection) -> str:
     assert section.id_field is not None
-    value = value_at(row.values, section.id_field, row.location)
+    value = get_value(row.values, section.id_field, row.location)
     if isinstance(value, float) and math.isfinite(value):  # tables turn the name 0 into 0.0
         value = int(value) if value.is_integer() else repr(value)
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value).strip() == "":
         raise row.location.error(
-            f"{section.id_field} is {shown(value)}, expected the dialogue's name"
+            f"{section.id_field} is {show_value(value)}, expected the dialogue's name"
         )
     return str(value)
 
@@ -235,7 +237,7 @@ def _sort_turns(turns: Placed, order: str | None) -> Placed:
     """Return turns sorted by a field; turns with equal values keep their order."""
     if order is None:
         return turns
-    values = [value_at(values, order, location) for _, (values, location) in turns]
+    values = [get_value(values, order, location) for _, (values, location) in turns]
     for value, (_, (_, location)) in zip(values, turns, strict=True):
         if value is None or value == "":
             raise location.at(order).error(
@@ -245,7 +247,7 @@ def _sort_turns(turns: Placed, order: str | None) -> Placed:
     if keys is None:
         location = turns[0][1][1]
         raise location.at(order).error(
-            f"{', '.join(map(shown, values[:3]))} cannot be sorted",
+            f"{', '.join(map(show_value, values[:3]))} cannot be sorted",
             "give numbers, ISO dates of one kind or names that differ only in their numbers, or "
             "remove dialogue.order",
         )
@@ -262,7 +264,7 @@ def _read_turns(
     if items is None and isinstance(found, Mapping):
         raise location.error("is an object, and its lists are missing or have different lengths")
     if items is None:
-        raise location.error(f"found {shown(found)}, expected a list of turns")
+        raise location.error(f"found {show_value(found)}, expected a list of turns")
     return [(values, location.at(number)) for number, values in enumerate(items)]
 
 
@@ -292,7 +294,7 @@ def _read_texts(
     """Yield (speaker, text) of the turns in an object, without outer white space."""
     speaker = _read_speaker(values, section.speaker, location)
     for field in section.texts or ("",):
-        text = text_at(values, field, location) if field else values
+        text = get_text(values, field, location) if field else values
         at = location.at(field) if field else location
         is_empty = text is None or (isinstance(text, str) and not text.strip())
         if is_empty and section.skip == "empty":
@@ -301,7 +303,7 @@ def _read_texts(
             problem = "is empty" if isinstance(text, str) else "found None, expected a text"
             raise at.error(problem, EMPTY)
         if not isinstance(text, str):
-            raise at.error(f"found {shown(text)}, expected a text", _find_remedy(text))
+            raise at.error(f"found {show_value(text)}, expected a text", _find_remedy(text))
         named = speaker if section.speaker or len(section.texts) < 2 else _get_last_key(field)
         yield named, text.strip()
 
@@ -314,13 +316,13 @@ def _find_remedy(text: Any) -> str:
 
 
 def _read_speaker(values: Any, field: str | None, location: Location) -> str:
-    speaker = value_at(values, field, location) if field else None
+    speaker = get_value(values, field, location) if field else None
     if isinstance(speaker, list | tuple) and all(isinstance(name, str) for name in speaker):
         speaker = ", ".join(speaker)
     if isinstance(speaker, float) and speaker.is_integer():
         speaker = int(speaker)
     if speaker is not None and not isinstance(speaker, str | int):
-        raise location.at(str(field)).error(f"found {shown(speaker)}, expected a name")
+        raise location.at(str(field)).error(f"found {show_value(speaker)}, expected a name")
     return "" if speaker is None else str(speaker).strip()
 
 
@@ -329,7 +331,7 @@ def _get_last_key(field: str) -> str:
     return next((key for key in reversed(keys) if not key.isdecimal()), keys[-1])
 
 
-def text_at(values: Any, path: str, location: Location) -> Any:
+def get_text(values: Any, path: str, location: Location) -> Any:
     """Return the text at a path; with ``[]``, the texts of all items of a list, joined by spaces.
 
     Items that are texts are used unchanged, and so is a text instead of the list. Items without
@@ -339,7 +341,7 @@ def text_at(values: Any, path: str, location: Location) -> Any:
         DataError: a value on the path is not an object.
     """
     key, mark, rest = path.partition(ITEMS)
-    found = value_at(values, key, location) if key else values
+    found = get_value(values, key, location) if key else values
     if not mark or not isinstance(found, list | tuple | Mapping):
         return found
     items = cells.as_items(found) if isinstance(found, Mapping) else found
@@ -347,14 +349,14 @@ def text_at(values: Any, path: str, location: Location) -> Any:
         return found
     rest = rest.removeprefix(".")
     parts = [
-        text_at(item, rest, location.at(key)) if rest and not isinstance(item, str) else item
+        get_text(item, rest, location.at(key)) if rest and not isinstance(item, str) else item
         for item in items
     ]
     odd = next((part for part in parts if part is not None and not isinstance(part, str)), None)
     return odd if odd is not None else " ".join(part.strip() for part in parts if part)
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """Return the representation of a value in messages, also for deeply nested values."""
     try:
         return f"{value!r:.40}"
@@ -362,7 +364,7 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__} that is nested too deeply"
 
 
-def value_at(values: Any, field: str, location: Location) -> Any:
+def get_value(values: Any, field: str, location: Location) -> Any:
     """Return the value at a path of keys. None if a key on the path is missing or null.
 
     A number is an index of a list, and a key may contain dots. A text on the path is read as the
@@ -392,12 +394,12 @@ def value_at(values: Any, field: str, location: Location) -> Any:
             values = values.get(key)
         else:
             raise location.at(field).error(
-                f"found {shown(values)} before {key!r}, expected an object"
+                f"found {show_value(values)} before {key!r}, expected an object"
             )
         if not rest:
             return values
 
 
-def row_text(location: Location) -> str:
+def format_row(location: Location) -> str:
     """Return the location of a dialogue or turn in names of instances: ``train.jsonl:12``."""
     return f"{Path(location.file).name}:{location.row.rpartition(' ')[2]}"

@@ -19,7 +19,7 @@ Limits = Mapping[str, int]
 """Split → limit: dialogues whose numbers are below it are drawn."""
 
 
-def number_of(dialogue: str, seed: int, what: str) -> int:
+def compute_number(dialogue: str, seed: int, what: str) -> int:
     """Return a dialogue's 63-bit number in a draw."""
     digest = hashlib.sha256(f"{what}\0{seed}\0{dialogue}".encode("utf-8", "replace")).digest()
     return int.from_bytes(digest[:8], "big") >> 1
@@ -47,7 +47,7 @@ class Splitting:
         """Return the split of a dialogue of the training files."""
         if not self.test and not self.dev:
             return "train"
-        return self.split_of_number(number_of(dialogue, self.seed, "split"))
+        return self.split_of_number(compute_number(dialogue, self.seed, "split"))
 
     def split_of_number(self, number: int) -> str:
         """Return the split of a dialogue of the training files by its number."""
@@ -56,7 +56,7 @@ class Splitting:
         return "test" if number < self.test else "dev" if number < self.dev else "train"
 
 
-def splitting(
+def draw_splits(
     numbers: Sequence[int],
     shares: SharesSection,
     needed: tuple[str, ...],
@@ -66,7 +66,7 @@ def splitting(
     """Draw dev and test from train.
 
     Args:
-        numbers: numbers of all dialogues in the training files, see ``number_of``.
+        numbers: numbers of all dialogues in the training files, see ``compute_number``.
         shares: fractions of the splits, and the seed.
         needed: splits without files: dev, test or both.
         groups: group number of each dialogue, the lowest number in its group. Empty if each
@@ -119,7 +119,7 @@ def _draw_groups(
     return drawn
 
 
-def few(
+def draw_few_samples(
     numbers: Mapping[str, array[int]],
     counts: array[int],
     section: FewSampleSection,

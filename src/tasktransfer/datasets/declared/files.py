@@ -83,7 +83,7 @@ def _expand(location: str, key: str) -> list[Path]:
     return sorted(files, key=str)
 
 
-def files_of(files: FilesSection, key: str) -> FilesBySplit:
+def find_files(files: FilesSection, key: str) -> FilesBySplit:
     """Return the files of a declaration by split.
 
     Args:
@@ -105,7 +105,7 @@ def files_of(files: FilesSection, key: str) -> FilesBySplit:
         if places is None:
             continue
         found[split] = tuple(
-            data_file(path, own) for place in places for path in _expand(place, own)
+            check_file(path, own) for place in places for path in _expand(place, own)
         )
         for file in found[split]:
             if (other := keys.setdefault(file.path.resolve(), own)) != own:
@@ -115,8 +115,8 @@ def files_of(files: FilesSection, key: str) -> FilesBySplit:
     return found
 
 
-def data_file(path: Path, key: str) -> DataFile:
-    """Return a file with its format. Raises DataError as ``files_of``."""
+def check_file(path: Path, key: str) -> DataFile:
+    """Return a file with its format. Raises DataError as ``find_files``."""
     if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises for a name that is too long
         if _is_saved(path):
             return DataFile(path, "saved")
@@ -152,12 +152,12 @@ def _find_splits(folder: Path, key: str) -> FilesBySplit:
     """Return the splits in a folder, by the names of its files or folders."""
     found: dict[str, list[DataFile]] = {}
     for path in sorted(folder.iterdir()):
-        split = SPLIT_WORDS.get(first_word(path.name))
+        split = SPLIT_WORDS.get(get_first_word(path.name))
         if split is None or path.name.startswith("."):
             continue
         inner = sorted(path.iterdir()) if path.is_dir() and not _is_saved(path) else [path]
         files = [file for file in inner if not file.name.startswith(".")] or inner
-        found.setdefault(split, []).extend(data_file(file, key) for file in files)
+        found.setdefault(split, []).extend(check_file(file, key) for file in files)
     if "train" not in found:
         raise DataError(
             f"{folder}: {key} names it, but no file in it begins with train; name its files "
@@ -166,7 +166,7 @@ def _find_splits(folder: Path, key: str) -> FilesBySplit:
     return {split: tuple(found[split]) for split in SPLITS if split in found}
 
 
-def first_word(name: str) -> str:
+def get_first_word(name: str) -> str:
     """Return the first word of a name, in lower case."""
     word = name.lower()
     for mark in ".-_ ":

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tasktransfer.datasets.declared.spellings import list_labels, merge_spellings, plain_label
+from tasktransfer.datasets.declared.spellings import list_labels, merge_spellings, normalise_label
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import find_nearest
 
@@ -141,7 +141,7 @@ def refuse_labels(
     alike: dict[str, str] = {}
     for label in allowed:
         where = train.get(label, f"datasets.{dataset}.tasks.{task}.labels")
-        plain = plain_label(label)
+        plain = normalise_label(label)
         if not plain:
             raise DataError(
                 f"{where}: label {label!r:.60} of {location} has no visible character; fix it, or "

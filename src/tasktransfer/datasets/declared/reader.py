@@ -12,19 +12,19 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
-from tasktransfer.datasets.declared.draws import number_of
+from tasktransfer.datasets.declared.draws import compute_number
 from tasktransfer.datasets.declared.section import Declaration, TaskSection
-from tasktransfer.datasets.declared.source import Source, source_of
+from tasktransfer.datasets.declared.source import Source, open_source
 from tasktransfer.datasets.declared.survey import (
     TOKENS_A_WORD,
     VERSION,
     Survey,
-    dialogues_in,
-    memo_file,
-    remembered,
-    survey_of,
+    get_survey,
+    name_memo,
+    read_memo,
+    select_dialogues,
 )
-from tasktransfer.datasets.file_digests import combined
+from tasktransfer.datasets.file_digests import combine_digests
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance, MetricSpec, Prompt, Task
 
@@ -33,7 +33,7 @@ SPAN_TOKENS, REPLY_TOKENS = 64, 64
 LEAST_ANSWER = 8
 
 
-def declared_dataset(name: str, declaration: Declaration, memory: Path | None) -> Dataset:
+def build_dataset(name: str, declaration: Declaration, memory: Path | None) -> Dataset:
     """Return the dataset that a config declares.
 
     Args:
@@ -45,14 +45,14 @@ def declared_dataset(name: str, declaration: Declaration, memory: Path | None) -
     Raises:
         DataError: its files are missing or damaged; names file, line or row, value and remedy.
     """
-    memo = memory and memo_file(memory, name, declaration)
+    memo = memory and name_memo(memory, name, declaration)
     digests = memory and memory / "digests.json"
     key = f"datasets.{name}"
     try:
-        source = source_of(declaration, key)
-        survey = survey_of(declaration, source, name, source.digest(digests), memo)
+        source = open_source(declaration, key)
+        survey = get_survey(declaration, source, name, source.digest(digests), memo)
     except DataError:
-        known = remembered(memo) if memo else None
+        known = read_memo(memo) if memo else None
         if known is None or _is_there(declaration, key):
             raise
         survey = known
@@ -75,7 +75,7 @@ def declared_dataset(name: str, declaration: Declaration, memory: Path | None) -
 
 def _is_there(declaration: Declaration, key: str) -> bool:
     try:
-        source_of(declaration, key).digest(None)
+        open_source(declaration, key).digest(None)
     except DataError:
         return False
     return True
@@ -94,18 +94,18 @@ class _DeclaredReader:
         return f"datasets.{self.name}"
 
     def find(self, folder: Path) -> str:
-        return source_of(self.declaration, self.key).location
+        return open_source(self.declaration, self.key).location
 
     def revision(self, folder: Path, memo: Path | None) -> str:
         """Return the digest of the content and of the way it is read.
 
         The fields of a task's answers are part of its card.
         """
-        source = source_of(self.declaration, self.key)
+        source = open_source(self.declaration, self.key)
         return _compute_revision(self.declaration, source, source.digest(memo), self.survey)
 
     def open(self, folder: Path, few_sample: bool) -> Release:
-        source, survey = source_of(self.declaration, self.key), self.survey
+        source, survey = open_source(self.declaration, self.key), self.survey
         digest = source.digest(None)
         if digest != survey.digest:
             raise DataError(
@@ -144,12 +144,12 @@ class _DeclaredReader:
                     yield TurnLength(dialogue.id, split, used, str(number), speakers, words)
 
     def _read_dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
-        source = source_of(self.declaration, self.key)
-        return dialogues_in(source, split, self.survey.splitting)
+        source = open_source(self.declaration, self.key)
+        return select_dialogues(source, split, self.survey.splitting)
 
     def _get_few_number(self, dialogue: DeclaredDialogue) -> int:
         section = self.declaration.few_sample
-        return number_of(dialogue.id, section.seed if section else 0, "few")
+        return compute_number(dialogue.id, section.seed if section else 0, "few")
 
 
 def _compute_revision(declaration: Declaration, source: Source, digest: str, survey: Survey) -> str:
@@ -163,7 +163,7 @@ def _compute_revision(declaration: Declaration, source: Source, digest: str, sur
     content |= {"moved": dict(moved)} if moved else {}
     content |= {"spellings": spellings} if spellings else {}
     content |= {"cells": survey.cells} if survey.cells else {}
-    return combined({"files": digest, "reading": compute_digest(content)})
+    return combine_digests({"files": digest, "reading": compute_digest(content)})
 
 
 # --- cards and sizes ----------------------------------------------------------------------------

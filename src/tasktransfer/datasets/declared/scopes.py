@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Literal
 
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.datasets.declared.dialogues import dialogues_of
+from tasktransfer.datasets.declared.dialogues import read_dialogues
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.one_split import normalise_text
@@ -45,6 +45,6 @@ def read_texts(rows: Iterable[SourceRow], section: DialogueSection) -> Texts:
     """Return the texts of a file's dialogues by name, up to the first row that cannot be read."""
     texts: dict[str, str] = {}
     with suppress(DataError):
-        for dialogue in dialogues_of(rows, section, ""):
+        for dialogue in read_dialogues(rows, section, ""):
             texts[dialogue.id] = compute_digest(normalise_text(dialogue.words))
     return texts

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Protocol
 
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of
-from tasktransfer.datasets.declared.files import DataFile, FilesBySplit, files_of
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
+from tasktransfer.datasets.declared.files import DataFile, FilesBySplit, find_files
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.datasets.declared.section import Declaration, DialogueSection, HubSplits
 from tasktransfer.datasets.declared.source_row import SourceRow
-from tasktransfer.datasets.file_digests import Digests, combined, remembering
+from tasktransfer.datasets.file_digests import Digests, cache_digests, combine_digests
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.csv_file import open_csv
@@ -62,8 +62,8 @@ class Files:
         return ", ".join(str(file.path) for some in self.files.values() for file in some)
 
     def digest(self, memo: Path | None) -> str:
-        with remembering(memo) as digests:
-            return combined(
+        with cache_digests(memo) as digests:
+            return combine_digests(
                 {
                     f"{split}/{number}/{name}": digest
                     for split, some in self.files.items()
@@ -76,7 +76,7 @@ class Files:
         several = len(self.files[split]) > 1
         for number, file in enumerate(self.files[split], start=1):
             name = f"{split}{number}" if several else split
-            yield from dialogues_of(read_rows(file), self.section, name, split)
+            yield from read_dialogues(read_rows(file), self.section, name, split)
 
 
 def _digest_file(file: DataFile, digests: Digests) -> dict[str, str]:
@@ -163,10 +163,10 @@ class Hub:
         return read_hub_rows(self.name, self.config, named, self.revision)
 
     def dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
-        return dialogues_of(self._read_rows(split), self.section, split, split)
+        return read_dialogues(self._read_rows(split), self.section, split, split)
 
 
-def source_of(declaration: Declaration, key: str) -> Source:
+def open_source(declaration: Declaration, key: str) -> Source:
     """Return the source of a declaration.
 
     Args:
@@ -174,11 +174,12 @@ def source_of(declaration: Declaration, key: str) -> Source:
         key: its config key for messages, such as ``datasets.Tickets``.
 
     Raises:
-        DataError: as ``files_of``; or there is neither a test split nor a fraction of train for it.
+        DataError: as ``find_files``; or there is neither a test split nor a fraction of train for
+            it.
     """
     source: Source
     if declaration.files is not None:
-        source = Files(files_of(declaration.files, f"{key}.files"), declaration.dialogue)
+        source = Files(find_files(declaration.files, f"{key}.files"), declaration.dialogue)
     else:
         assert declaration.hub is not None
         source = Hub(

@@ -1,9 +1,9 @@
 """Labels with several spellings, such as two Unicode forms, or 1 and 1.0.
 
 Spellings that differ only in invisible characters, or in the format of a number, are one label. It
-is read as the spelling that the declaration lists, otherwise as the plain one (``plain_label``),
-and a note reports it. A label with a single spelling is not changed. Spellings that differ in case
-or in inner spaces may be different labels, so they are refused.
+is read as the spelling that the declaration lists, otherwise as the plain one
+(``normalise_label``), and a note reports it. A label with a single spelling is not changed.
+Spellings that differ in case or in inner spaces may be different labels, so they are refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Spellings = Mapping[str, str]
 
 
 @lru_cache(maxsize=4096)
-def plain_label(label: str) -> str:
+def normalise_label(label: str) -> str:
     """Return the plain spelling of a label. Empty if the label has no visible character.
 
     It is composed Unicode without zero-width characters and without outer spaces. Whole numbers
@@ -65,7 +65,7 @@ def merge_spellings(labels: Iterable[str], listed: Collection[str] = ()) -> dict
     """
     spellings: dict[str, list[str]] = {}
     for label in dict.fromkeys([*listed, *labels]):
-        spellings.setdefault(plain_label(label), []).append(label)
+        spellings.setdefault(normalise_label(label), []).append(label)
     read_as: dict[str, str] = {}
     for plain, alike in spellings.items():
         if len(alike) > 1:

@@ -16,9 +16,9 @@ from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.draws import (
     Splitting,
-    few,
-    number_of,
-    splitting,
+    compute_number,
+    draw_few_samples,
+    draw_splits,
 )
 from tasktransfer.datasets.declared.duplicates import Duplicates, count_duplicates
 from tasktransfer.datasets.declared.label_counts import LabelCounts, refuse_labels
@@ -78,7 +78,7 @@ class Survey:
     told: list[str] = field(default_factory=list)
 
 
-def survey_of(
+def get_survey(
     declaration: Declaration, source: Source, name: str, digest: str, memo: Path | None
 ) -> Survey:
     """Return the survey of a dataset, from the cache file ``memo`` or from its rows.
@@ -87,7 +87,7 @@ def survey_of(
         DataError: a row cannot be read, a dialogue is in two splits, or a label of dev or test is
             not in train; names file, line, value and remedy.
     """
-    if memo is not None and (known := remembered(memo)) and known.digest == digest:
+    if memo is not None and (known := read_memo(memo)) and known.digest == digest:
         return known
     made = _Surveyor(declaration, source, name).survey(digest)
     if memo is not None:
@@ -99,13 +99,13 @@ def survey_of(
     return made
 
 
-def memo_file(folder: Path, name: str, declaration: Declaration) -> Path:
+def name_memo(folder: Path, name: str, declaration: Declaration) -> Path:
     """Return the path of a declaration's cached survey in a folder of the study's results."""
     digest = compute_digest({"version": SURVEY_VERSION, **declaration.model_dump()})[:12]
     return folder / f"{name}-{digest}.json"
 
 
-def remembered(memo: Path) -> Survey | None:
+def read_memo(memo: Path) -> Survey | None:
     """Return the survey in a cache file. None if it has no survey of this version."""
     content = json_text.read_object(memo)
     if content.pop("version", None) != SURVEY_VERSION:
@@ -221,9 +221,9 @@ class _Surveyor:
         self.duplicates.add(split, dialogue)
         shares, few_sample = self.declaration.shares, self.declaration.few_sample
         numbers = self.numbers.setdefault(split, array("q"))
-        numbers.append(number_of(dialogue.id, shares.seed, "split"))
+        numbers.append(compute_number(dialogue.id, shares.seed, "split"))
         seed = few_sample.seed if few_sample else 0
-        self.names.setdefault(split, array("q")).append(number_of(dialogue.id, seed, "few"))
+        self.names.setdefault(split, array("q")).append(compute_number(dialogue.id, seed, "few"))
         words = _count_words_before(dialogue)
         for counts in self.tasks.values():
             number = 0
@@ -257,12 +257,12 @@ class _Surveyor:
         """Draw the splits without files."""
         numbers, shares = self.numbers["train"], self.declaration.shares
         if not needed:
-            return splitting(numbers, shares, needed)
+            return draw_splits(numbers, shares, needed)
         groups = self.groups or numbers
         kept = set[int]()
         for counts in self.tasks.values():
             kept |= counts.labels.last_groups(groups)
-        return splitting(numbers, shares, needed, groups, kept)
+        return draw_splits(numbers, shares, needed, groups, kept)
 
     def _group_by_split(self, drawn: Splitting, needed: tuple[str, ...]) -> dict[str, _Dialogues]:
         found = {split: _Dialogues(tuple(self.tasks)) for split in SPLITS}
@@ -279,7 +279,10 @@ class _Surveyor:
         section = self.declaration.few_sample
         assert section is not None
         numbers = {split: by_split[split].few for split in ("train", "dev")}
-        return {task: few(numbers, by_split["train"].counts[task], section) for task in self.tasks}
+        return {
+            task: draw_few_samples(numbers, by_split["train"].counts[task], section)
+            for task in self.tasks
+        }
 
     def _check_labels(self, task: str, counts: _Counts) -> None:
         section, place = self.declaration.tasks[task], self.source.location
@@ -390,7 +393,7 @@ def _count_few_dialogues(
     return sum(number < max(limits) for number in dialogues.few) if limits else len(dialogues.few)
 
 
-def dialogues_in(source: Source, split: str, drawn: Splitting) -> Iterator[DeclaredDialogue]:
+def select_dialogues(source: Source, split: str, drawn: Splitting) -> Iterator[DeclaredDialogue]:
     """Yield the dialogues of a split, which has its own files or is drawn from train."""
     own: str = split if split in source.splits else "train"
     for dialogue in source.dialogues(own):

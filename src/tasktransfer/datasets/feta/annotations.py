@@ -53,13 +53,13 @@ def utterance_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instanc
         if task.name not in turn.raw:
             continue
         item = get_table(turn.raw, task.name, turn.location)
-        location = named(item, turn.location.at(task.name))
-        target = (label_of(item, "label", task, location),)
+        location = add_instance_name(item, turn.location.at(task.name))
+        target = (get_label(item, "label", task, location),)
         context = dialogue.context[: turn.end]
-        yield instance_of(dialogue, task, location, context, target=target, focus=turn.start)
+        yield make_instance(dialogue, task, location, context, target=target, focus=turn.start)
 
 
-def instance_of(
+def make_instance(
     dialogue: AnnotatedDialogue,
     task: Task,
     location: Location,
@@ -104,7 +104,7 @@ def instance_of(
     )
 
 
-def span_instance(
+def make_span_instance(
     dialogue: AnnotatedDialogue,
     task: Task,
     location: Location,
@@ -114,30 +114,32 @@ def span_instance(
     query: dict[str, str],
 ) -> Instance:
     """Return an instance of a span task from (text, offset) of its answers."""
-    kept = once(answers)
+    kept = remove_duplicates(answers)
     if not kept:
         raise location.at("answers").error("holds no answer")
     target, starts = zip(*kept, strict=True)
-    return instance_of(dialogue, task, location, context, target=target, starts=starts, query=query)
+    return make_instance(
+        dialogue, task, location, context, target=target, starts=starts, query=query
+    )
 
 
-def items(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
+def read_items(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
     """Yield the annotated items in the list at ``key``, with locations named by instance_id."""
     for item, spot in iterate_tables(table, key, location):
-        yield item, named(item, spot)
+        yield item, add_instance_name(item, spot)
 
 
-def named(item: Table, location: Location) -> Location:
+def add_instance_name(item: Table, location: Location) -> Location:
     """Return the location, named by the item's instance_id."""
     return location.of_instance(get_name(item, "instance_id", location))
 
 
-def texts(item: Table, keys: tuple[str, ...], location: Location) -> dict[str, str]:
+def get_query_texts(item: Table, keys: tuple[str, ...], location: Location) -> dict[str, str]:
     """Return key → text, for a query."""
     return {key: get_text(item, key, location) for key in keys}
 
 
-def label_of(item: Table, key: str, task: Task, location: Location) -> str:
+def get_label(item: Table, key: str, task: Task, location: Location) -> str:
     """Return the text at ``key``. Raises DataError if it is not a label of the task."""
     label = get_text(item, key, location)
     check_label(label, task, location.at(key))
@@ -153,7 +155,9 @@ def check_label(label: str, task: Task, location: Location) -> None:
         )
 
 
-def choice(item: Table, task: Task, location: Location) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def get_choice(
+    item: Table, task: Task, location: Location
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the options and the number of the gold option, as text.
 
     The release gives the number as a text or an integer.
@@ -179,6 +183,6 @@ def check_span(text: str, start: int, whole: str, where: str, location: Location
         raise location.error(f"{text!r} is not in {where} at {start}; {text_there!r} is there")
 
 
-def once(values: Iterable[Answer]) -> tuple[Answer, ...]:
+def remove_duplicates(values: Iterable[Answer]) -> tuple[Answer, ...]:
     """Return the values without duplicates, in their order."""
     return tuple(dict.fromkeys(values))

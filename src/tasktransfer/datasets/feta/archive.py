@@ -52,14 +52,14 @@ class Source:
         return f"{self.path}/{name}" if self.kind == "folder" else f"{self.path} ({name})"
 
 
-def json_file(dataset: str) -> str:
+def name_json_file(dataset: str) -> str:
     """Return the official name of the file with the dialogues of ``dataset``."""
     return f"TLiDB_{dataset}.json"
 
 
-def official_files(dataset: str) -> tuple[str, ...]:
+def list_official_files(dataset: str) -> tuple[str, ...]:
     """Return the names of the six files of a release, in a fixed order."""
-    return (json_file(dataset), *ID_FILES.values(), *FEW_SAMPLE_ID_FILES.values())
+    return (name_json_file(dataset), *ID_FILES.values(), *FEW_SAMPLE_ID_FILES.values())
 
 
 def find_source(path: Path | str, dataset: str) -> Source:
@@ -77,7 +77,7 @@ def find_source(path: Path | str, dataset: str) -> Source:
         return Source(dataset, folder, "folder")
     if packed.is_file():
         return Source(dataset, packed, "zip")
-    if (path / json_file(dataset)).is_file() or (path.name == folder.name and path.is_dir()):
+    if (path / name_json_file(dataset)).is_file() or (path.name == folder.name and path.is_dir()):
         return Source(dataset, path, "folder")
     if path.is_file():
         if path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
@@ -88,7 +88,7 @@ def find_source(path: Path | str, dataset: str) -> Source:
         )
     state = "does not exist" if not path.exists() else f"holds no release of {dataset}"
     raise DataError(
-        f"{path}: {state}; looked for {folder}/, {packed} and {path / json_file(dataset)}. "
+        f"{path}: {state}; looked for {folder}/, {packed} and {path / name_json_file(dataset)}. "
         f"Put the release there, or configure the path where it is"
     )
 
@@ -100,7 +100,7 @@ def read_file(source: Source, name: str) -> bytes:
 
 def read_files(source: Source) -> dict[str, bytes]:
     """Return name → bytes of all official files. Raises DataError as ``read_file``."""
-    streams = stream_files(source, official_files(source.dataset))
+    streams = stream_files(source, list_official_files(source.dataset))
     return {name: b"".join(stream) for name, stream in streams.items()}
 
 
@@ -124,13 +124,13 @@ def stream_files(source: Source, names: tuple[str, ...]) -> dict[str, Iterator[b
     }
 
 
-def folder_files(source: Source) -> dict[str, Path]:
+def find_folder_files(source: Source) -> dict[str, Path]:
     """Return the official files of a folder, after checking that they are inside the folder."""
-    return {name: _find_folder_file(source, name) for name in official_files(source.dataset)}
+    return {name: _find_folder_file(source, name) for name in list_official_files(source.dataset)}
 
 
 def _make_missing_error(source: Source, names: list[str]) -> DataError:
-    needed = ", ".join(official_files(source.dataset))
+    needed = ", ".join(list_official_files(source.dataset))
     return DataError(
         f"{source.path}: {', '.join(names)} not found in this {source.kind}; a release of "
         f"{source.dataset} holds {needed} (in a zip: at the top or in TLiDB_{source.dataset}/)"

@@ -69,7 +69,7 @@ class AnnotatedDialogue:
     location: Location
 
 
-def spoken(speakers: Iterable[str], utterance: str) -> str:
+def format_utterance(speakers: Iterable[str], utterance: str) -> str:
     """Return ``speaker: utterance`` as a model reads it; without speakers only the utterance."""
     names = " ".join(speakers)
     return f"{names}: {utterance}" if names else utterance
@@ -87,7 +87,7 @@ def find_turn(dialogue: AnnotatedDialogue, turn_id: object, location: Location) 
     )
 
 
-def context_of(
+def join_turns(
     dialogue: AnnotatedDialogue, table: Table, key: str, location: Location
 ) -> tuple[str, tuple[int, ...]]:
     """Return the text of the turns whose ids are listed at ``key``, and the offset of each turn.
@@ -99,7 +99,7 @@ def context_of(
         raise location.at(key).error("lists no turn")
     list_place = location.at(key)
     turns = [find_turn(dialogue, value, list_place.at(index)) for index, value in enumerate(ids)]
-    parts = [spoken(turn.speakers, turn.utterance) for turn in turns]
+    parts = [format_utterance(turn.speakers, turn.utterance) for turn in turns]
     ends = accumulate(len(part) + 1 for part in parts)
     return " ".join(parts), (0, *list(ends)[:-1])
 
@@ -137,7 +137,7 @@ def _parse_dialogue(table: Table, location: Location) -> AnnotatedDialogue:
             raise row_place.error(f"duplicate turn_id {turn.id!r}")
         positions[turn.id] = index
         turns.append(turn)
-        parts.append(spoken(turn.speakers, turn.utterance))
+        parts.append(format_utterance(turn.speakers, turn.utterance))
         offset = turn.end + 1
     if not turns:
         raise location.at("dialogue").error("holds no turn")

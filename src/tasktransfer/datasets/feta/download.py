@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tasktransfer.datasets.download import Archive
-from tasktransfer.datasets.feta.archive import find_source, official_files, stream_files
+from tasktransfer.datasets.feta.archive import find_source, list_official_files, stream_files
 
 _DRIVE = "https://drive.google.com/uc?export=download&id="
 
@@ -18,7 +18,7 @@ _DRIVE = "https://drive.google.com/uc?export=download&id="
 def _check_official_files(dataset: str, path: Path) -> None:
     """Raise DataError unless a file is a zip with the official files of a dataset."""
     source = find_source(path, dataset)
-    for chunks in stream_files(source, official_files(dataset)).values():
+    for chunks in stream_files(source, list_official_files(dataset)).values():
         for _ in chunks:
             pass
 

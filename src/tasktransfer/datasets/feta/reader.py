@@ -15,10 +15,10 @@ from tasktransfer.datasets.dataset import (
     missing_in_release,
 )
 from tasktransfer.datasets.feta.annotations import Annotated
-from tasktransfer.datasets.feta.archive import find_source, json_file
+from tasktransfer.datasets.feta.archive import find_source, name_json_file
 from tasktransfer.datasets.feta.release import Parsed, parse_release, read_instances
 from tasktransfer.datasets.feta.revision import release_revision
-from tasktransfer.datasets.feta.splits import full_split_of, id_file
+from tasktransfer.datasets.feta.splits import map_full_splits, name_id_file
 from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.tasks.card import SPLITS
 
@@ -63,12 +63,12 @@ class _Format:
     shared: float
 
     def find(self, folder: Path) -> str:
-        return find_source(folder, self.dataset).location(json_file(self.dataset))
+        return find_source(folder, self.dataset).location(name_json_file(self.dataset))
 
     def open(self, folder: Path, few_sample: bool) -> Release:
         parsed = parse_release(folder, self.dataset, self.tasks)
-        full = full_split_of(parsed.ids)
-        location = parsed.source.location(json_file(self.dataset))
+        full = map_full_splits(parsed.ids)
+        location = parsed.source.location(name_json_file(self.dataset))
         notes = refuse_shared(
             (
                 Said(
@@ -98,7 +98,7 @@ class _Format:
 
 
 def _measure_turns(release: Parsed, few_sample: bool) -> Iterator[TurnLength]:
-    full = full_split_of(release.ids)
+    full = map_full_splits(release.ids)
     used = {name for split in SPLITS for name in release.ids.of(split, few_sample)}
     for dialogue in release.dialogues.values():
         for turn in dialogue.turns:
@@ -116,4 +116,4 @@ def _describe_missing_task(task: str, splits: tuple[str, ...] | None, few_sample
     plain = missing_in_release(task, splits, few_sample)
     if splits is None:
         return f"metadata.tasks does not list {task!r}: {plain.replace(repr(task), 'it')}"
-    return f"{plain} ({', '.join(id_file(split, few_sample) for split in splits)})"
+    return f"{plain} ({', '.join(name_id_file(split, few_sample) for split in splits)})"

@@ -16,7 +16,7 @@ from tasktransfer.datasets.feta.annotations import Annotated
 from tasktransfer.datasets.feta.archive import Source
 from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, load_json, parse_dialogues
 from tasktransfer.datasets.feta.splits import SplitIds
-from tasktransfer.datasets.file_digests import combined
+from tasktransfer.datasets.file_digests import combine_digests
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import (
     Location,
@@ -67,9 +67,11 @@ def parse_release(path: Path | str, dataset: str, tasks: Iterable[Annotated]) ->
     """
     source = archive.find_source(path, dataset)
     files = archive.read_files(source)
-    revision = combined({name: hashlib.sha256(data).hexdigest() for name, data in files.items()})
+    revision = combine_digests(
+        {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    )
     ids = splits.parse_splits(source, files)
-    name = archive.json_file(dataset)
+    name = archive.name_json_file(dataset)
     table = load_json(files[name], source.location(name))
     metadata = get_table(table, "metadata", Location(source.location(name)))
     location = Location(source.location(name), path="metadata")

@@ -7,7 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tasktransfer.datasets.feta import archive
-from tasktransfer.datasets.file_digests import Digests, combined, digest_of_files, remembering
+from tasktransfer.datasets.file_digests import (
+    Digests,
+    cache_digests,
+    combine_digests,
+    compute_files_digest,
+)
 
 
 def release_revision(path: Path | str, dataset: str, memo: Path | None = None) -> str:
@@ -26,15 +31,15 @@ def release_revision(path: Path | str, dataset: str, memo: Path | None = None) -
     """
     source = archive.find_source(path, dataset)
     if source.kind == "folder":
-        return digest_of_files(archive.folder_files(source), memo)
-    with remembering(memo) as digests:
-        return combined(_hash_members(source, digests))
+        return compute_files_digest(archive.find_folder_files(source), memo)
+    with cache_digests(memo) as digests:
+        return combine_digests(_hash_members(source, digests))
 
 
 def _hash_members(source: archive.Source, digests: Digests) -> dict[str, str]:
     """Return name → digest of the zip's members, cached by the state of the zip."""
     state = source.path.stat()
-    names = archive.official_files(source.dataset)
+    names = archive.list_official_files(source.dataset)
     keys = {name: f"{source.path.absolute()}::{name}" for name in names}
     recalled = {name: digests.recall(keys[name], state) for name in names}
     if all(recalled.values()):

@@ -9,7 +9,7 @@ from tasktransfer.datasets.feta.archive import (
     FEW_SAMPLE_ID_FILES,
     ID_FILES,
     Source,
-    json_file,
+    name_json_file,
 )
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS
@@ -32,7 +32,7 @@ class SplitIds:
         return self.few_sample.get(split, self.full[split]) if few_sample else self.full[split]
 
 
-def id_file(split: str, few_sample: bool) -> str:
+def name_id_file(split: str, few_sample: bool) -> str:
     """Return the official name of the file with the dialogue ids of ``split``."""
     return FEW_SAMPLE_ID_FILES.get(split, ID_FILES[split]) if few_sample else ID_FILES[split]
 
@@ -69,7 +69,7 @@ def check_present(
     absent = [dialogue for dialogue in wanted if dialogue not in known]
     if not absent:
         return
-    where, data = source.location(id_file(split, few_sample)), json_file(source.dataset)
+    where, data = source.location(name_id_file(split, few_sample)), name_json_file(source.dataset)
     if few_sample or split == "test":
         raise DataError(
             f"{where}: dialogue {absent[0]!r} ({len(absent)} of {len(wanted)} in all) is not in "
@@ -82,7 +82,7 @@ def check_present(
     )
 
 
-def full_split_of(ids: SplitIds) -> dict[str, str]:
+def map_full_splits(ids: SplitIds) -> dict[str, str]:
     """Return dialogue id → its full split."""
     return {dialogue: split for split in SPLITS for dialogue in ids.full[split]}
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from tasktransfer.datasets.feta.annotations import (
     check_label,
     check_span,
-    instance_of,
-    items,
-    label_of,
-    once,
-    span_instance,
-    texts,
+    get_label,
+    get_query_texts,
+    make_instance,
+    make_span_instance,
+    read_items,
+    remove_duplicates,
 )
-from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, context_of, find_turn
+from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, find_turn, join_turns
 from tasktransfer.files.fields import (
     Location,
     Table,
@@ -43,7 +43,7 @@ def masked_entity(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]
     outer = dialogue.location.at("dialogue_metadata")
     scene = get_table(dialogue.metadata, task.name, outer)
     entities = get_texts(scene, "scene_entities", outer.at(task.name))
-    for item, location in items(dialogue.raw, task.name, dialogue.location):
+    for item, location in read_items(dialogue.raw, task.name, dialogue.location):
         answer = get_name(item, "answer", location)
         if answer not in entities:
             raise location.at("answer").error(
@@ -52,7 +52,7 @@ def masked_entity(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]
             )
         query = {"query": get_name(item, "query", location), "entities": " or ".join(entities)}
         start = next(iter(find_mentions(answer, dialogue.context)), -1)
-        yield instance_of(
+        yield make_instance(
             dialogue,
             task,
             location,
@@ -72,7 +72,7 @@ def mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     for turn in dialogue.turns:
         if task.name not in turn.raw:
             continue
-        for item, location in items(turn.raw, task.name, turn.location):
+        for item, location in read_items(turn.raw, task.name, turn.location):
             mention = get_name(item, "entity_reference", location)
             start = get_integer(item, "start", location)
             check_span(mention, start, turn.utterance, "the utterance", location.at("start"))
@@ -80,9 +80,9 @@ def mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
                 "mention": mention,
                 "phrase": phrase_around(turn.utterance, start, start + len(mention)),
             }
-            target = (label_of(item, "normalized_entity", task, location),)
+            target = (get_label(item, "normalized_entity", task, location),)
             context = dialogue.context[: turn.end]
-            yield instance_of(
+            yield make_instance(
                 dialogue, task, location, context, target=target, query=query, focus=turn.start
             )
 
@@ -102,13 +102,13 @@ def phrase_around(utterance: str, start: int, end: int) -> str:
 def spans_in_turns(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield questions whose answer is a span of a turn or the name of its speaker (FriendsQA)."""
     for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
-        for item, location in items(group, "qas", outer):
+        for item, location in read_items(group, "qas", outer):
             answers = [
                 _turn_span(answer, spot, dialogue)
                 for answer, spot in iterate_tables(item, "answers", location)
             ]
-            query = texts(item, ("question",), location)
-            yield span_instance(
+            query = get_query_texts(item, ("question",), location)
+            yield make_span_instance(
                 dialogue, task, location, dialogue.context, answers=answers, query=query
             )
 
@@ -133,13 +133,13 @@ def traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
 
     The traits are in the order of the card's outputs.
     """
-    for item, location in items(dialogue.raw, task.name, dialogue.location):
+    for item, location in read_items(dialogue.raw, task.name, dialogue.location):
         answers = get_table(item, "personality_characteristics", location)
         answers_place = location.at("personality_characteristics")
-        target = tuple(label_of(answers, trait, task, answers_place) for trait in task.outputs)
+        target = tuple(get_label(answers, trait, task, answers_place) for trait in task.outputs)
         query = {"speaker": get_name(item, "focus_speaker", location)}
-        context, turns = context_of(dialogue, item, "turns", location)
-        yield instance_of(
+        context, turns = join_turns(dialogue, item, "turns", location)
+        yield make_instance(
             dialogue, task, location, context, target=target, query=query, turns=turns
         )
 
@@ -147,15 +147,15 @@ def traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
 def entity_pairs(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances with all relations between head and tail in some turns (DialogRE)."""
     for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
-        context, turns = context_of(dialogue, group, "turns", outer)
-        for item, location in items(group, "relation_triples", outer):
-            relations = once(get_texts(item, "relations", location))
+        context, turns = join_turns(dialogue, group, "turns", outer)
+        for item, location in read_items(group, "relation_triples", outer):
+            relations = remove_duplicates(get_texts(item, "relations", location))
             relations_place = location.at("relations")
             if not relations:
                 raise relations_place.error("names no relation")
             for relation in relations:
                 check_label(relation, task, relations_place)
-            query = texts(item, ("head", "tail"), location)
-            yield instance_of(
+            query = get_query_texts(item, ("head", "tail"), location)
+            yield make_instance(
                 dialogue, task, location, context, target=relations, query=query, turns=turns
             )

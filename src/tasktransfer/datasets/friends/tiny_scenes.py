@@ -12,7 +12,7 @@ from itertools import zip_longest
 from random import Random
 
 from tasktransfer.datasets.feta.tiny_world.casting import Role
-from tasktransfer.datasets.feta.tiny_world.draws import below, pick, shuffled
+from tasktransfer.datasets.feta.tiny_world.draws import draw_below, pick, shuffle_values
 from tasktransfer.datasets.feta.tiny_world.metadata import Json
 from tasktransfer.datasets.friends import tiny_words as words
 
@@ -51,7 +51,7 @@ def _add_errand(dialogue: Json, role: Role, company: Company, rng: Random) -> No
     bought = add_turn(
         dialogue, [company.speaker], pick(rng, words.PURCHASE_FRAMES).format(object=thing)
     )
-    present = _add_trait_turns(dialogue, company.listener, 1 + below(rng, 2), rng)
+    present = _add_trait_turns(dialogue, company.listener, 1 + draw_below(rng, 2), rng)
     _add_personality(dialogue, role, company.listener, present)
     _add_comprehension_queries(dialogue, role, company, thing, rng)
     _add_questions(dialogue, role, company, bought, thing)
@@ -63,7 +63,7 @@ def _add_comprehension_queries(
     """Add two queries: the friend who bought the thing, and the other passer-by."""
     entities = [company.speaker, company.passer_by, company.other_passer_by]
     dialogue["dialogue_metadata"]["reading_comprehension"] = {
-        "scene_entities": [name.lower() for name in shuffled(rng, entities)]
+        "scene_entities": [name.lower() for name in shuffle_values(rng, entities)]
     }
     queries = [
         (f"[PLACEHOLDER] bought the {thing}.", company.speaker),
@@ -123,14 +123,14 @@ def _build_text_answer(turn: Json, text: str) -> Json:
 
 def _add_portrait(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
     """Add turns: a friend describes their own character in one or two turns, the other replies."""
-    present = _add_trait_turns(dialogue, company.speaker, 1 + below(rng, 4), rng)
+    present = _add_trait_turns(dialogue, company.speaker, 1 + draw_below(rng, 4), rng)
     add_turn(dialogue, [company.listener], pick(rng, words.PORTRAIT_REPLIES))
     _add_personality(dialogue, role, company.speaker, present)
 
 
 def _add_trait_turns(dialogue: Json, speaker: str, count: int, rng: Random) -> list[str]:
     """Add turns with ``count`` trait words by the speaker, two per turn; return the traits."""
-    present = shuffled(rng, tuple(words.TRAITS))[:count]
+    present = shuffle_values(rng, tuple(words.TRAITS))[:count]
     traits = [pick(rng, words.TRAITS[trait]) for trait in present]
     for first, second in zip_longest(traits[::2], traits[1::2]):
         frame = pick(rng, words.TRAIT_FRAMES[1 if second is None else 2])
@@ -157,7 +157,7 @@ def _add_kinship(dialogue: Json, role: Role, company: Company, rng: Random) -> N
 
     All three contain the kinship word. The speaker has no relation, about which some scenes ask.
     """
-    head, tail = shuffled(rng, [company.listener, company.passer_by])
+    head, tail = shuffle_values(rng, [company.listener, company.passer_by])
     kin = pick(rng, tuple(words.KINSHIP))
     frame = pick(rng, words.KINSHIP_FRAMES)
     add_turn(dialogue, [company.speaker], frame.format(head=head, kin=kin, tail=tail))
@@ -166,7 +166,7 @@ def _add_kinship(dialogue: Json, role: Role, company: Company, rng: Random) -> N
     if rng.random() < UNRELATED_SHARE:
         triples.append((company.speaker, tail, ["unanswerable"]))
     dialogue["dialogue_metadata"]["relation_extraction"] = None
-    frames = shuffled(rng, words.NICKNAME_FRAMES)
+    frames = shuffle_values(rng, words.NICKNAME_FRAMES)
     for speaker, frame in zip((company.listener, company.speaker), frames, strict=False):
         label, nickname = next(company.nicknames)
         turn = add_turn(dialogue, [speaker], frame.format(kin=kin, name=nickname))

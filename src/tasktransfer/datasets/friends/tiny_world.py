@@ -10,7 +10,7 @@ from random import Random
 
 from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, cast
-from tasktransfer.datasets.feta.tiny_world.draws import deck, pick, shuffled, stream
+from tasktransfer.datasets.feta.tiny_world.draws import draw_forever, pick, shuffle_values, stream
 from tasktransfer.datasets.feta.tiny_world.metadata import Json, task_metadata
 from tasktransfer.datasets.feta.tiny_world.writer import release_writer
 from tasktransfer.datasets.friends import cards
@@ -46,7 +46,7 @@ def friends_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
     roles = cast(seed, "friends", friends_ids(dialogues), words.MOOD_WORDS, tuple(SCENES))
     labelled = [(label, name) for label, names in words.NICKNAMES.items() for name in names]
     nicknames = {
-        portion: deck(stream(seed, "friends", portion, "nicknames"), labelled)
+        portion: draw_forever(stream(seed, "friends", portion, "nicknames"), labelled)
         for portion in sorted({role.portion for role in roles})
     }
     return [
@@ -61,7 +61,7 @@ def friends_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
 
 
 def _build_dialogue(role: Role, nicknames: Iterator[tuple[str, str]], rng: Random) -> Json:
-    friends, passers_by = shuffled(rng, words.FRIENDS), shuffled(rng, words.PASSERS_BY)
+    friends, passers_by = shuffle_values(rng, words.FRIENDS), shuffle_values(rng, words.PASSERS_BY)
     company = Company(friends[0], friends[1], passers_by[0], passers_by[1], nicknames)
     dialogue: Json = {
         "dialogue_id": role.dialogue_id,
@@ -81,7 +81,7 @@ def _build_dialogue(role: Role, nicknames: Iterator[tuple[str, str]], rng: Rando
 def _open(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
     if role.opens_neutral:
         add_turn(dialogue, [company.speaker], pick(rng, words.NEUTRAL_OPENERS))
-    first, second = shuffled(rng, words.MOOD_FRAMES)[:2]
+    first, second = shuffle_values(rng, words.MOOD_FRAMES)[:2]
     add_turn(dialogue, [company.listener], first.format(word=role.word))
     add_turn(dialogue, [company.speaker], second.format(word=role.word))
 

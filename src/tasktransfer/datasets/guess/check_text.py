@@ -86,10 +86,10 @@ def describe_difference(answer: Sequence[Target], earlier: Sequence[Target]) -> 
 
 def join_names(names: Sequence[str]) -> str:
     """Return the first names, separated by commas, and how many more there are."""
-    return ", ".join(first_problems(names, ""))
+    return ", ".join(list_first_problems(names, ""))
 
 
-def first_problems(problems: Sequence[str], what: str = "in the same file") -> list[str]:
+def list_first_problems(problems: Sequence[str], what: str = "in the same file") -> list[str]:
     """Return the first problems of a kind, and how many more there are."""
     more = len(problems) - SHOWN
     return [*problems[:SHOWN], *([f"and {more:,} more {what}".rstrip()] if more > 0 else [])]

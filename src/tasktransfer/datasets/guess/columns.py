@@ -131,16 +131,18 @@ def has_label(lists: Sequence[Sequence[Any]]) -> bool:
         return False
     places = [[value[place] for value in lists if len(value) > place] for place in range(length)]
     others = [values for values in places if not are_labels(values)]
-    is_said = any(is_text(v) and mean_words([str(t) for t in v]) >= TEXT_WORDS for v in others)
+    is_said = any(
+        is_text(v) and compute_mean_words([str(t) for t in v]) >= TEXT_WORDS for v in others
+    )
     return is_said and len(others) < length
 
 
-def last_key(path: str) -> str:
+def get_last_key(path: str) -> str:
     """Return the last key of a path, in lower case."""
     return path.replace("[]", "").rpartition(".")[2].lower()
 
 
-def words_in(name: str) -> set[str]:
+def split_name(name: str) -> set[str]:
     """Return the words of a field's name: two for ``turnIndex`` and ``turn_index``."""
     spaced = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
     return set(re.findall(r"[a-z]+", spaced.lower()))
@@ -172,7 +174,7 @@ def list_items(value: Any) -> list[Any]:
     return [] if isinstance(value, str) else cells.as_items(value) or []
 
 
-def by_place(item: Any) -> Any:
+def index_items(item: Any) -> Any:
     """Return an item that is a list, such as ``[speaker, text]``, as an object: index → value."""
     if not isinstance(item, list | tuple):
         return item
@@ -192,13 +194,13 @@ def is_object_of_lists(value: Mapping[str, Any]) -> bool:
 def are_labels(values: Sequence[Any]) -> bool:
     """Return whether values are a few short texts, numbers or booleans that occur repeatedly."""
     given = [value for value in values if not is_null(value)]
-    if not mostly(isinstance(value, str | int | float) for value in given):
+    if not is_mostly_true(isinstance(value, str | int | float) for value in given):
         return False
     given = [value for value in given if isinstance(value, str | int | float)]
     counts = Counter(map(as_label, given))
     few = 2 <= len(counts) <= MOST_LABELS and 2 * len(counts) <= len(given)
     several = sum(count > 1 for count in counts.values()) > 1
-    return few and several and mean_words([str(value) for value in given]) <= LABEL_WORDS
+    return few and several and compute_mean_words([str(value) for value in given]) <= LABEL_WORDS
 
 
 def are_lists_of_labels(values: Sequence[Any]) -> bool:
@@ -212,10 +214,10 @@ def are_lists_of_labels(values: Sequence[Any]) -> bool:
 
 def is_text(values: Sequence[Any]) -> bool:
     """Return whether most values of a field that are not null are texts."""
-    return mostly(isinstance(value, str) for value in values if value is not None)
+    return is_mostly_true(isinstance(value, str) for value in values if value is not None)
 
 
-def mostly(flags: Iterable[bool]) -> bool:
+def is_mostly_true(flags: Iterable[bool]) -> bool:
     """Return whether most flags are set and there is one; the others may be errors in the file."""
     listed = list(flags)
     return bool(listed) and sum(listed) >= MOST * len(listed)
@@ -245,6 +247,6 @@ def name_types(values: Iterable[Any]) -> list[str]:
     return sorted(set(names))
 
 
-def mean_words(texts: Sequence[str]) -> float:
+def compute_mean_words(texts: Sequence[str]) -> float:
     """Return the mean number of words per text."""
     return sum(len(text.split()) for text in texts) / max(len(texts), 1)

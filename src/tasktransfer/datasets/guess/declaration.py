@@ -27,12 +27,12 @@ from tasktransfer.datasets.guess.columns import (
     Columns,
     as_label,
     collect_columns,
+    compute_mean_words,
     expand_lists,
     expand_places,
     find_unnamed,
+    is_mostly_true,
     is_null,
-    mean_words,
-    mostly,
     name_types,
 )
 from tasktransfer.datasets.guess.dialogues import Rows, Section
@@ -271,5 +271,5 @@ def _is_place(path: str) -> bool:
 
 def _is_prose(values: Sequence[Any]) -> bool:
     texts = [item for value in values for item in _as_list(value) if item is not None]
-    are_texts = mostly(isinstance(item, str) for item in texts)
-    return are_texts and mean_words([t for t in texts if isinstance(t, str)]) > TEXT_WORDS
+    are_texts = is_mostly_true(isinstance(item, str) for item in texts)
+    return are_texts and compute_mean_words([t for t in texts if isinstance(t, str)]) > TEXT_WORDS

@@ -13,16 +13,16 @@ from tasktransfer.datasets.guess.columns import (
     TEXT_WORDS,
     Columns,
     are_labels,
-    by_place,
     collect_columns,
+    compute_mean_words,
     expand_lists,
+    get_last_key,
     has_label,
+    index_items,
+    is_mostly_true,
     is_text,
-    last_key,
     list_items,
-    mean_words,
-    mostly,
-    words_in,
+    split_name,
 )
 from tasktransfer.datasets.guess.names import find_id
 
@@ -93,7 +93,7 @@ class TurnList:
     @property
     def rank(self) -> tuple[int, int, int]:
         """Sort key: lists with usual names first, then shallow ones, then those with many words."""
-        named = words_in(last_key(self.path)) & TURN_WORDS
+        named = split_name(get_last_key(self.path)) & TURN_WORDS
         return (0 if named else 1, self.depth, -self.words)
 
 
@@ -134,16 +134,16 @@ def _list_fields(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _find_lists(columns: Columns, rows: Rows) -> Iterator[TurnList]:
-    own = [(path, values) for path, values in columns.items() if last_key(path) in TEXTS]
+    own = [(path, values) for path, values in columns.items() if get_last_key(path) in TEXTS]
     said = max((_count_words(values) for _, values in own if is_text(values)), default=0)
     for path, values in columns.items():
         filled = [value for value in values if value]
-        if len(filled) < len(rows) / 2 or words_in(last_key(path)) & NOT_TURNS:
+        if len(filled) < len(rows) / 2 or split_name(get_last_key(path)) & NOT_TURNS:
             continue
         if len(filled) > 3 and sum(v == filled[0] for v in filled) > CONSTANT * len(filled):
             continue
         lists = [list_items(value) for value in filled]
-        if mostly(bool(items) for items in lists):
+        if is_mostly_true(bool(items) for items in lists):
             for found in _as_turns(path, lists, 0):
                 if 2 * found.words >= said:  # a shorter list repeats parts of the row's text
                     yield found
@@ -152,13 +152,13 @@ def _find_lists(columns: Columns, rows: Rows) -> Iterator[TurnList]:
 def _as_turns(path: str, lists: Sequence[list[Any]], depth: int) -> Iterator[TurnList]:
     """Yield the lists of turns in a field: the field itself, or lists within its items."""
     items = [item for some in lists for item in some]
-    if mostly(isinstance(item, str) for item in items):
+    if is_mostly_true(isinstance(item, str) for item in items):
         texts = [item for item in items if isinstance(item, str)]
-        if mean_words(texts) > LABEL_WORDS / 2 and not has_label(lists):
+        if compute_mean_words(texts) > LABEL_WORDS / 2 and not has_label(lists):
             yield TurnList(path, "", {}, _count_words(texts), depth)
-    elif mostly(isinstance(item, list | tuple) for item in items):
+    elif is_mostly_true(isinstance(item, list | tuple) for item in items):
         yield from _as_nested(path, [i for i in items if isinstance(i, list | tuple)], depth)
-    elif mostly(isinstance(item, Mapping) for item in items):
+    elif is_mostly_true(isinstance(item, Mapping) for item in items):
         columns = collect_columns(items)
         if any(True for _ in propose_texts(columns)):
             words = sum(_count_words(values) for values in columns.values())
@@ -171,7 +171,7 @@ def _as_nested(path: str, items: Sequence[Sequence[Any]], depth: int) -> Iterato
     inner = [item for some in items for item in some]
     is_short = len({len(item) for item in items}) == 1 and len(items[0]) <= 3
     if is_short and not any(isinstance(item, Mapping | list | tuple) for item in inner):
-        columns = collect_columns(map(by_place, items))
+        columns = collect_columns(map(index_items, items))
         if any(True for _ in propose_texts(columns)):
             words = sum(_count_words(values) for values in columns.values())
             yield TurnList(path, "", columns, words, depth)
@@ -186,8 +186,8 @@ def _find_inner_lists(path: str, columns: Columns, count: int, depth: int) -> It
     """
     for key, values in columns.items():
         filled = [list_items(value) for value in values if value]
-        is_list = len(filled) >= count / 2 and mostly(bool(items) for items in filled)
-        if not is_list or words_in(last_key(key)) & NOT_TURNS or depth >= MOST_DEPTH:
+        is_list = len(filled) >= count / 2 and is_mostly_true(bool(items) for items in filled)
+        if not is_list or split_name(get_last_key(key)) & NOT_TURNS or depth >= MOST_DEPTH:
             continue
         others = {name: of for name, of in columns.items() if not isinstance(of[0], list | tuple)}
         name = find_id(others, count, repeats=False)
@@ -227,7 +227,7 @@ def propose_texts(columns: Columns, *, are_rows: bool = False) -> Iterator[Secti
     named += [
         key
         for key in texts
-        if key not in named and (last_key(key) in TEXTS or texts[key] == f"{key}[]")
+        if key not in named and (get_last_key(key) in TEXTS or texts[key] == f"{key}[]")
     ]
     others = [
         key for key in texts if key not in named and _average_words(columns[key]) >= TEXT_WORDS
@@ -246,14 +246,16 @@ def _find_text_path(key: str, values: Sequence[Any]) -> str | None:
         return key if is_text(given) else None
     parts = [part for some in lists for part in some]
     are_parts = all(isinstance(part, str | Mapping) for part in parts)
-    if not are_parts or not mostly(isinstance(value, str | list | tuple) for value in given):
+    if not are_parts or not is_mostly_true(
+        isinstance(value, str | list | tuple) for value in given
+    ):
         return key if is_text(given) else None
     objects = [part for part in parts if isinstance(part, Mapping)]
     has_text = {name for part in objects for name in PART_KEYS if isinstance(part.get(name), str)}
     part_key = next((name for name in PART_KEYS if name in has_text), None)
-    if part_key is not None and not words_in(last_key(key)) & NOT_TURNS:
+    if part_key is not None and not split_name(get_last_key(key)) & NOT_TURNS:
         return f"{key}[].{part_key}"
-    if not objects and last_key(key) in PARTS:
+    if not objects and get_last_key(key) in PARTS:
         return f"{key}[]"
     return key if is_text(given) else None
 
@@ -270,7 +272,7 @@ def _find_pair(columns: Columns, texts: Mapping[str, str], *, are_rows: bool) ->
             continue
         path, values = texts.get(second, second), columns[second]
         filled = [value for value in values if value]
-        if path == second and mostly(_is_text_list(value) for value in filled):
+        if path == second and is_mostly_true(_is_text_list(value) for value in filled):
             path, values = f"{second}.0", [v[0] for v in filled if _is_text_list(v)]
         is_said = (
             is_text(values) and _average_words(values) >= TEXT_WORDS and not are_labels(values)
@@ -293,7 +295,7 @@ def find_speaker(columns: Columns, texts: Sequence[str]) -> str | None:
     """Return the field that names the speaker."""
     keys = [key for key in columns if key not in {text.partition("[]")[0] for text in texts}]
     named = [key for name in SPEAKERS for key in keys if key.lower() == name]
-    named += [key for key in keys if key not in named and words_in(key) & {*SPEAKERS[:9]}]
+    named += [key for key in keys if key not in named and split_name(key) & {*SPEAKERS[:9]}]
     named += [key for key in keys if key.isdecimal()]
     named += [key for key in keys if key == "id" and are_labels(columns[key])]
     found = [key for key in named if _has_speaker_names(columns[key], key)]
@@ -303,12 +305,16 @@ def find_speaker(columns: Columns, texts: Sequence[str]) -> str | None:
 
 def _has_speaker_names(values: Sequence[Any], key: str) -> bool:
     given = [value for value in values if value is not None]
-    if mostly(_is_text_list(value) for value in given):
+    if is_mostly_true(_is_text_list(value) for value in given):
         given = [name for value in given if _is_text_list(value) for name in value]
-    numbers = last_key(key) in SPEAKERS and mostly(type(value) is int for value in given)
+    numbers = get_last_key(key) in SPEAKERS and is_mostly_true(
+        type(value) is int for value in given
+    )
     names = [value for value in given if isinstance(value, str)]
-    return numbers or (mostly(isinstance(v, str) for v in given) and mean_words(names) <= 3)
+    return numbers or (
+        is_mostly_true(isinstance(v, str) for v in given) and compute_mean_words(names) <= 3
+    )
 
 
 def _average_words(values: Sequence[Any]) -> float:
-    return mean_words([value for value in values if isinstance(value, str)])
+    return compute_mean_words([value for value in values if isinstance(value, str)])

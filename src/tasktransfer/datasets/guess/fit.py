@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, dialogues_of, value_at
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, get_value, read_dialogues
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
-from tasktransfer.datasets.guess.columns import MOST, by_place, collect_columns, find_unnamed
+from tasktransfer.datasets.guess.columns import MOST, collect_columns, find_unnamed, index_items
 from tasktransfer.datasets.guess.dialogues import Section, propose_dialogues
 from tasktransfer.datasets.guess.order import find_order
 from tasktransfer.errors import DataError, escape_line
@@ -47,7 +47,7 @@ class DialogueFit:
         """Yield the objects of each dialogue's turns, in the file's order."""
         for dialogue in self.dialogues:
             turns = dialogue.by_place
-            yield [by_place(turns[place].values) for place in sorted(turns)]
+            yield [index_items(turns[place].values) for place in sorted(turns)]
 
 
 def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
@@ -102,7 +102,7 @@ def _try(section: Section, rows: Sequence[SourceRow]) -> DialogueFit | None:
     for group in groups:
         count += 1
         try:
-            dialogues += dialogues_of(group, model, "row")
+            dialogues += read_dialogues(group, model, "row")
         except DataError as problem:
             failed += 1
             error = error or problem
@@ -113,7 +113,7 @@ def _try(section: Section, rows: Sequence[SourceRow]) -> DialogueFit | None:
 
 def _read_name(row: SourceRow, field: str) -> str:
     try:
-        return str(value_at(row.values, field, row.location))
+        return str(get_value(row.values, field, row.location))
     except DataError:
         return ""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from tasktransfer.datasets.guess.columns import MOST, Columns, is_null, mostly, words_in
+from tasktransfer.datasets.guess.columns import MOST, Columns, is_mostly_true, is_null, split_name
 
 IDS = (
     *("id", "dialogue_id", "dialog_id", "conversation_id", "conv_id", "ticket_id", "session_id"),
@@ -45,7 +45,7 @@ def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
     candidates = sorted(filter(is_id, columns), key=lambda name: not _is_dialogue_name(name))
     for name in candidates:
         named = [value for value in columns[name] if _is_name(value)]
-        if len(named) < MOST * rows or (words_in(name) & PEOPLE and repeats):
+        if len(named) < MOST * rows or (split_name(name) & PEOPLE and repeats):
             continue
         changes = 1 + sum(before != after for before, after in pairwise(named))
         distinct = len(set(named))
@@ -53,14 +53,16 @@ def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
         if distinct >= MOST * changes and (stays or not repeats or rows == 1):
             return name
     # A name of many dialogues, or of rows apart from each other, is an error and not a label.
-    known = [n for n in candidates if n.lower() in IDS and mostly(map(_is_name, columns[n]))]
+    known = [
+        n for n in candidates if n.lower() in IDS and is_mostly_true(map(_is_name, columns[n]))
+    ]
     return next((n for n in known if not repeats or _has_repeats(columns[n])), None)
 
 
 def is_id(name: str) -> bool:
     """Return whether the name of a field is that of an id."""
     low = name.lower()
-    return low in IDS or (low.endswith("id") and not words_in(name) & NO_ID)
+    return low in IDS or (low.endswith("id") and not split_name(name) & NO_ID)
 
 
 def _is_dialogue_name(name: str) -> bool:

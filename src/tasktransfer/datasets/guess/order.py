@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from tasktransfer.datasets.declared.turn_order import sort_keys
-from tasktransfer.datasets.guess.columns import last_key, mostly, words_in
+from tasktransfer.datasets.guess.columns import get_last_key, is_mostly_true, split_name
 
 ORDER_WORDS = frozenset(
     (
@@ -60,12 +60,12 @@ def is_order(name: str, groups: Sequence[Sequence[Any]]) -> bool:
     """
     if is_position(groups):
         return True
-    words = words_in(last_key(name))
+    words = split_name(get_last_key(name))
     long = [keys for group in groups if len(group) > 1 and (keys := sort_keys(group))]
     if not long or len(long) < sum(len(group) > 1 for group in groups):
         return False
-    if words & TIME_WORDS or last_key(name).endswith("_at"):
-        return mostly(len(set(keys)) > 1 for keys in long)
+    if words & TIME_WORDS or get_last_key(name).endswith("_at"):
+        return is_mostly_true(len(set(keys)) > 1 for keys in long)
     distinct = all(len(set(keys)) == len(keys) for keys in long)
     return bool(words & ORDER_WORDS) and distinct and sum(map(len, long)) > 2 * len(long)
 

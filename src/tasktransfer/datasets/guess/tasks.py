@@ -16,10 +16,10 @@ from tasktransfer.datasets.guess.columns import (
     are_lists_of_labels,
     collect_columns,
     flatten,
+    get_last_key,
     is_null,
-    last_key,
     list_items,
-    words_in,
+    split_name,
 )
 from tasktransfer.datasets.guess.dialogues import Rows, Section
 from tasktransfer.datasets.guess.names import is_id
@@ -132,9 +132,9 @@ def propose_row_tasks(
 
 
 def _propose(key: str, path: str, values: Sequence[Any], kind: str) -> Iterator[TaskGuess]:
-    words = words_in(last_key(key))
+    words = split_name(get_last_key(key))
     is_other = words & ANNOTATORS or words & TIME_WORDS or are_splits(values)
-    if is_other or (is_id(last_key(key)) and not words & LABEL_NAMES):
+    if is_other or (is_id(get_last_key(key)) and not words & LABEL_NAMES):
         return
     if are_labels(values):
         yield TaskGuess(key, ({"kind": kind, "label": path},), values)

@@ -7,17 +7,17 @@ from functools import cached_property
 from pathlib import Path
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
-from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.datasets.multiwoz.cards import CARDS, NAME, REPLY
 from tasktransfer.datasets.multiwoz.dialogues import (
     FOLDER,
     MultiwozDialogue,
-    files_of,
+    find_files,
     read_dialogues,
 )
-from tasktransfer.datasets.multiwoz.labels import labels_of
+from tasktransfer.datasets.multiwoz.labels import label_turns
 from tasktransfer.datasets.one_split import Said, refuse_shared
-from tasktransfer.datasets.reply_pairs import reply_instance, split_anew, turn_lengths
+from tasktransfer.datasets.reply_pairs import make_reply_instance, split_anew, turn_lengths
 from tasktransfer.tasks.card import SPLITS, Instance
 
 SYNTHETIC = "synthetic.json"
@@ -32,12 +32,12 @@ it."""
 
 
 def _find(folder: Path) -> str:
-    files_of(folder)
+    find_files(folder)
     return str(folder / FOLDER)
 
 
 def _compute_revision(folder: Path, memo: Path | None) -> str:
-    return digest_of_files(files_of(folder), memo)
+    return compute_files_digest(find_files(folder), memo)
 
 
 class _Read:
@@ -55,7 +55,7 @@ class _Read:
     @cached_property
     def dialogues(self) -> Mapping[str, list[MultiwozDialogue]]:
         """Split → its dialogues."""
-        files = files_of(self.folder)
+        files = find_files(self.folder)
         by_file = {split: list(read_dialogues(file)) for split, file in files.items()}
         self.told = refuse_shared(
             (
@@ -79,11 +79,13 @@ class _Read:
         """Yield one instance per system turn."""
         for dialogue in self.dialogues[split]:
             kind = ",".join(sorted({s.partition("-")[0] for s in dialogue.exchanges[-1].state}))
-            labelled = labels_of(dialogue.name, dialogue.exchanges)
+            labelled = label_turns(dialogue.name, dialogue.exchanges)
             for number, labels in enumerate(labelled):
                 index = 2 * number + 1
                 if dialogue.turns[index]:
-                    yield reply_instance(dialogue.name, index, dialogue.turns, task, labels, kind)
+                    yield make_reply_instance(
+                        dialogue.name, index, dialogue.turns, task, labels, kind
+                    )
 
     def turns(self) -> Iterator[TurnLength]:
         """Yield the lengths of all turns."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tasktransfer.datasets.reply_pairs import probe_task, reply_task
+from tasktransfer.datasets.reply_pairs import make_reply_task, probe_task
 
 NAME = "MultiWOZ"
 _CITATION = "Budzianowski et al. 2018, MultiWOZ (EMNLP); probes: Parthasarathi et al. 2021, Table 1"
 _LICENCE = "CC BY 4.0"
 
-REPLY = reply_task("MultiWOZ_reply", NAME, _CITATION, _LICENCE)
+REPLY = make_reply_task("MultiWOZ_reply", NAME, _CITATION, _LICENCE)
 
 PROBES = {
     "UtteranceLoc": "Which fifth of the dialogue the turn is in.",

@@ -38,7 +38,7 @@ class MultiwozDialogue:
     exchanges: tuple[Exchange, ...]
 
 
-def files_of(folder: Path) -> dict[str, Path]:
+def find_files(folder: Path) -> dict[str, Path]:
     """Return official split → its file, for the files that exist.
 
     Raises:

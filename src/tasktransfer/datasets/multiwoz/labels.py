@@ -38,7 +38,7 @@ Labels = dict[str, tuple[str, ...]]
 """Probe → labels, without probes that have no label at a turn."""
 
 
-def labels_of(dialogue: str, exchanges: Sequence[Exchange]) -> list[Labels]:
+def label_turns(dialogue: str, exchanges: Sequence[Exchange]) -> list[Labels]:
     """Return the labels at each system turn."""
     before: State = {}
     topic, given, labelled = NONE, frozenset[str](), []
@@ -55,14 +55,14 @@ def labels_of(dialogue: str, exchanges: Sequence[Exchange]) -> list[Labels]:
             "NumRecentInfo": (str(len(recent)),),
             "RepeatInfo": tuple(sorted(names & given)) or (NONE,),
             "NumRepeatInfo": (str(len(names & given)),),
-            "Coin": (coin(dialogue),),
+            "Coin": (draw_coin(dialogue),),
         }
         labelled.append(labels | _label_acts(exchange.acts))
         before, given = exchange.state, given | names
     return labelled
 
 
-def coin(dialogue: str) -> str:
+def draw_coin(dialogue: str) -> str:
     """Return a random label of a dialogue that no text contains, so no model can know it."""
     return ("heads", "tails")[hashlib.sha256(dialogue.encode()).digest()[0] % 2]
 

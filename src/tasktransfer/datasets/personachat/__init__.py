@@ -15,13 +15,13 @@ from functools import cached_property
 from pathlib import Path
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
-from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.datasets.personachat.stop_words import STOP_WORDS
 from tasktransfer.datasets.reply_pairs import (
+    make_reply_instance,
+    make_reply_task,
     probe_task,
-    reply_instance,
-    reply_task,
     split_anew,
     turn_lengths,
 )
@@ -38,7 +38,7 @@ MIDDLE = 1000
 """Number of words for WordCont: the mid-frequency words of the training dialogues."""
 
 _CITATION = "Zhang et al. 2018, Personalizing Dialogue Agents (ACL); Dinan et al. 2020, ConvAI2"
-REPLY = reply_task("PersonaChat_reply", NAME, _CITATION, "none stated")
+REPLY = make_reply_task("PersonaChat_reply", NAME, _CITATION, "none stated")
 PROBES = {
     "UtteranceLoc": "Which fifth of the dialogue the turn is in.",
     "WordCont": "The last word of the context that is one of 1,000 mid-frequency words.",
@@ -143,7 +143,9 @@ class _Read:
     @cached_property
     def middle_words(self) -> frozenset[str]:
         """The words of WordCont, from the training dialogues alone."""
-        return middle_words(turn for dialogue in self.dialogues["train"] for turn in dialogue.turns)
+        return find_middle_words(
+            turn for dialogue in self.dialogues["train"] for turn in dialogue.turns
+        )
 
     def instances(self, task: str, split: str) -> Iterator[Instance]:
         """Yield one instance per answer of the speaker whose persona is known."""
@@ -157,7 +159,9 @@ class _Read:
                     "PersonalInfo": personal,
                     **self._find_last_middle_word(dialogue.turns[:index]),
                 }
-                yield reply_instance(dialogue.name, index, dialogue.turns, task, labels, "chat")
+                yield make_reply_instance(
+                    dialogue.name, index, dialogue.turns, task, labels, "chat"
+                )
 
     def _find_last_middle_word(self, turns: Sequence[str]) -> dict[str, tuple[str, ...]]:
         backwards = reversed(split_words(" ".join(turns)))
@@ -171,7 +175,7 @@ class _Read:
                 yield from turn_lengths(dialogue.name, split, dialogue.turns, ("other", "self"))
 
 
-def middle_words(turns: Iterable[str]) -> frozenset[str]:
+def find_middle_words(turns: Iterable[str]) -> frozenset[str]:
     """Return the mid-frequency words among those that occur at least three times."""
     counts = Counter(word for turn in turns for word in split_words(turn))
     ranked = sorted((w for w, n in counts.items() if n > 2), key=lambda w: (-counts[w], w))
@@ -190,7 +194,7 @@ def _find(folder: Path) -> str:
 
 
 def _compute_revision(folder: Path, memo: Path | None) -> str:
-    return digest_of_files(_find_files(folder), memo)
+    return compute_files_digest(_find_files(folder), memo)
 
 
 def _open(folder: Path, few_sample: bool) -> Release:

@@ -22,7 +22,7 @@ from tasktransfer.designs.empathetic.sources.dialogues import (
 )
 from tasktransfer.errors import DataError
 from tasktransfer.metrics import bleu
-from tasktransfer.metrics.answers import coded
+from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.costs import compute_hours, describe_hardware
 from tasktransfer.results.state import RECORD
@@ -97,7 +97,9 @@ def _make_instance_rows(collected: Collected, run: Run, evaluation: Evaluation) 
     for row in collected.rows(evaluation).to_pylist():
         reply, gold = row["prediction"], row["gold"]
         if measure == "bleu":
-            (tally,) = bleu.tally(coded([(reply[0],)]), coded([(gold[0],)])).tolist()
+            (tally,) = bleu.tally(
+                encode_answers([(reply[0],)]), encode_answers([(gold[0],)])
+            ).tolist()
         elif measure == "perplexity":
             tally = [row["predicted_value"], row["gold_value"]]
         else:

@@ -11,7 +11,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Rounds, Selection
 from tasktransfer.core.steps import From, Step
-from tasktransfer.datasets import data_of, recipe_of
+from tasktransfer.datasets import get_recipe, make_data
 from tasktransfer.designs.empathetic.config import (
     EmotionsConfig,
     EmpatheticConfig,
@@ -49,7 +49,7 @@ POOL_TASKS = {ED: NEXT.name, DAILY: DAILY_NEXT.name, PAIRS: PAIR.name}
 
 def plan(config: EmpatheticConfig, revisions: Revisions) -> Plan:
     """Plan every method of both settings for every seed; identical trainings run once."""
-    builder = PlanBuilder(_name_of, recipe_of)
+    builder = PlanBuilder(_name_of, get_recipe)
     for seed in config.seeds:
         study = _Seed(config, revisions, builder, seed)
         for setting in config.settings:
@@ -89,7 +89,7 @@ class _Seed:
         self.models = revisions.models
         self.rounds = Rounds(patience=config.training.patience)
         settings = {"few_sample": config.data.few_sample}
-        self.data = {name: data_of(name, r, settings) for name, r in revisions.data.items()}
+        self.data = {name: make_data(name, r, settings) for name, r in revisions.data.items()}
 
     # --- methods --------------------------------------------------------------------------------
 

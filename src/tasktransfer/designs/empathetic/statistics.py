@@ -22,7 +22,7 @@ import pandas as pd
 from tasktransfer.designs.empathetic import columns
 from tasktransfer.designs.empathetic.methods import BASE, CONTROLS, NOT_COMPARABLE
 from tasktransfer.metrics import bleu
-from tasktransfer.metrics.labels import Sums, share_finish
+from tasktransfer.metrics.labels import Sums, compute_proportion
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.study import Study
 from tasktransfer.stats.cells import (
@@ -39,7 +39,7 @@ CELL = ["setting", "method", "measure", "pool"]
 PERPLEXITY, LOG_PERPLEXITY = "perplexity", "log perplexity"
 """Measure of a value, and the measure of its differences."""
 FINISHED: dict[str, Callable[[Sums], Sums]] = {
-    "bleu": lambda sums: 100 * bleu.finish(sums),
+    "bleu": lambda sums: 100 * bleu.compute_mean_bleu(sums),
     PERPLEXITY: lambda sums: np.asarray(np.exp(sums[..., 0] / sums[..., 1])),
 }
 """Measure → function of summed tallies (..., columns). All other measures are proportions."""
@@ -89,7 +89,7 @@ def _score_runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key
     for group, run in rows.groupby([*CELL, "seed"], sort=False):
         *names, seed = map(str, group)
         key, named = tuple(names), names[2]
-        finish = FINISHED.get(named, lambda sums: 100 * share_finish(sums))
+        finish = FINISHED.get(named, lambda sums: 100 * compute_proportion(sums))
         measure = MEASURES.get(named, MEASURES["accuracy"])  # several, one per kind of text
         scored = score_tallies(run["tally"].tolist(), run["dialogue"], finish, measure)
         yield key, NO_SEED if key in once else int(seed), scored

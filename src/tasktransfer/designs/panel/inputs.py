@@ -12,7 +12,7 @@ from tasktransfer.core.plan import PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Reads, Selection
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import data_of
+from tasktransfer.datasets import make_data
 from tasktransfer.designs.panel.config import PanelConfig, StageConfig
 from tasktransfer.designs.panel.sources import cards
 from tasktransfer.results.revisions import Revisions
@@ -50,7 +50,7 @@ class Inputs:
     def __init__(self, config: PanelConfig, revisions: Revisions, builder: PlanBuilder) -> None:
         self.config, self.builder = config, builder
         self.name = config.dataset
-        self.base = data_of(self.name, revisions.data[self.name])
+        self.base = make_data(self.name, revisions.data[self.name])
         self.models = revisions.models
         self.plain = self.model(config.models[0].name)
         self.twin = replace(self.plain, reads="pair")

@@ -20,7 +20,7 @@ from typing import Any
 
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.recipes import Ingredients, Split
-from tasktransfer.data.word_noise import dropped, repeated, replaced, shuffled
+from tasktransfer.data.word_noise import drop_words, repeat_words, replace_words, shuffle_words
 from tasktransfer.designs.panel.sources.dataset import CONTEXT, FITS, FITS_NOT, instance_of
 from tasktransfer.designs.panel.sources.texts import parted
 from tasktransfer.errors import DataError
@@ -52,15 +52,15 @@ class Given:
 
 
 def drop(given: Given, chance: random.Random) -> str:
-    return dropped(given.response, chance)
+    return drop_words(given.response, chance)
 
 
 def shuffle(given: Given, chance: random.Random) -> str:
-    return shuffled(given.response, chance)
+    return shuffle_words(given.response, chance)
 
 
 def repeat(given: Given, chance: random.Random) -> str:
-    return repeated(given.response, chance)
+    return repeat_words(given.response, chance)
 
 
 def random_utterance(given: Given, chance: random.Random) -> str:
@@ -70,13 +70,13 @@ def random_utterance(given: Given, chance: random.Random) -> str:
 
 def context_copy(given: Given, chance: random.Random) -> str:
     """Return a perturbed utterance of the context."""
-    perturb = chance.choice((dropped, shuffled, repeated))
+    perturb = chance.choice((drop_words, shuffle_words, repeat_words))
     return perturb(chance.choice(given.context), chance)
 
 
 def mask_and_fill(given: Given, chance: random.Random) -> str:
     """Replace some words of the response by words of a random context."""
-    return replaced(given.response, given.other(chance).context.split(), MOST_MASKED, chance)
+    return replace_words(given.response, given.other(chance).context.split(), MOST_MASKED, chance)
 
 
 PERTURBATIONS: dict[str, Callable[[Given, random.Random], str]] = {

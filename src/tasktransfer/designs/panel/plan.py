@@ -12,7 +12,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import recipe_of
+from tasktransfer.datasets import get_recipe
 from tasktransfer.designs.panel.config import PanelConfig, StageConfig
 from tasktransfer.designs.panel.inputs import CHOICES, FEW, LEAKS, Inputs, selection_of
 from tasktransfer.designs.panel.sources import cards
@@ -95,7 +95,7 @@ def plan(config: PanelConfig, revisions: Revisions) -> Plan:
 
     Cosines, few-shot transfer and response selection use only the first seed.
     """
-    builder = PlanBuilder(_name_of, recipe_of)
+    builder = PlanBuilder(_name_of, get_recipe)
     inputs = Inputs(config, revisions, builder)
     inputs.add_labeller()
     for seed in config.seeds:

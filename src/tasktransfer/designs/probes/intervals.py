@@ -24,8 +24,8 @@ from tasktransfer.designs.probes.collect import read_table
 from tasktransfer.designs.probes.facts import reply_of
 from tasktransfer.designs.probes.plan import AS_IT_IS, WORDS
 from tasktransfer.metrics import open_labels
-from tasktransfer.metrics.answers import coded
-from tasktransfer.metrics.labels import Sums, share_finish
+from tasktransfer.metrics.answers import encode_answers
+from tasktransfer.metrics.labels import Sums, compute_proportion
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
@@ -188,13 +188,15 @@ def _score_classifiers(rows: pa.Table) -> dict[str, Scored]:
 
 
 def _score_classifier(rows: pd.DataFrame) -> Scored:
-    answers, golds = (coded(list(map(tuple, rows[name]))) for name in ("prediction", "gold"))
+    answers, golds = (
+        encode_answers(list(map(tuple, rows[name]))) for name in ("prediction", "gold")
+    )
     tallies = open_labels.tally(answers, golds)
     return score_tallies(tallies, rows["cluster"], _finish_micro_f1, MEASURES["micro_f1"])
 
 
 def _finish_micro_f1(sums: Sums) -> Sums:
-    return 100 * open_labels.micro_f1(sums)
+    return 100 * open_labels.compute_micro_f1(sums)
 
 
 def _compute_replies(study: Study) -> pd.DataFrame:
@@ -212,4 +214,6 @@ def _score_replies(study: Study, stage: Stage) -> Scored:
     rows = select_task_rows(read_record_rows(Path(study.record(stage))), reply_of(stage.dataset))
     scores = rows["score"].to_numpy()
     tallies = np.stack([scores, np.ones_like(scores)], axis=1)
-    return score_tallies(tallies, rows["cluster"].to_pylist(), share_finish, MEASURES["bleu2"])
+    return score_tallies(
+        tallies, rows["cluster"].to_pylist(), compute_proportion, MEASURES["bleu2"]
+    )

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.recipes import Ingredients, Split
-from tasktransfer.datasets.personachat import middle_words
+from tasktransfer.datasets.personachat import find_middle_words
 from tasktransfer.datasets.reply_pairs import TURN
 from tasktransfer.designs.probes.facts import BY_TASK, LEAST_COUNTS, WORD_PROBE, Probe, reply_of
 from tasktransfer.errors import DataError
@@ -106,7 +106,7 @@ def _collect_middle_words(train: Sequence[Instance]) -> frozenset[str]:
     whole dialogue.
     """
     last = {instance.dialogue_id: instance for instance in train}
-    return middle_words(
+    return find_middle_words(
         turn
         for instance in last.values()
         for turn in (*instance.context.split(TURN), instance.target[0])

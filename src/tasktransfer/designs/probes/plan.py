@@ -12,7 +12,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import data_of, recipe_of
+from tasktransfer.datasets import get_recipe, make_data
 from tasktransfer.designs.probes.config import ProbedModel, ProbesConfig
 from tasktransfer.designs.probes.facts import RECIPE, WORD_PROBE, Probe, reply_of
 from tasktransfer.results.revisions import Revisions
@@ -34,10 +34,10 @@ def next_utterance(corpus: str, measure: str, rounds: tuple[int, ...]) -> list[S
 
 def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
     """Plan every run of the study: a probe on a snapshot. All probes of a snapshot are one fit."""
-    builder = PlanBuilder(lambda step, starts: (KIND, step.train_tasks[0]), recipe_of)
+    builder = PlanBuilder(lambda step, starts: (KIND, step.train_tasks[0]), get_recipe)
     rounds = tuple(sorted({at for _, at in _list_snapshots(config) if isinstance(at, int)}))
     for corpus in config.corpora:
-        read = data_of(corpus, revisions.data[corpus])
+        read = make_data(corpus, revisions.data[corpus])
         probes = config.probes_of(corpus)
         if not probes:
             continue

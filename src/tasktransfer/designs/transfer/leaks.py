@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.datasets import DATASETS, task_of
+from tasktransfer.datasets import DATASETS, resolve_task
 from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.pairs import is_foreign
@@ -52,7 +52,7 @@ Pair = tuple[str, str, str, str]
 def pairs_across(config: TransferConfig) -> list[Pair]:
     """Return the distinct pairs of a study whose source is from another dataset."""
     pairs = (
-        (*task_of(dataset.name, source), dataset.name, target)
+        (*resolve_task(dataset.name, source), dataset.name, target)
         for dataset in config.datasets
         for source, target in dataset.pairs
         if is_foreign(source)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from tasktransfer.config.fields import DISTINCT, LIST, Section, Text
 from tasktransfer.core.validation import Problem, extend_path, show, suggest_name
-from tasktransfer.datasets import as_seen_from, task_of
+from tasktransfer.datasets import as_seen_from, resolve_task
 from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 
@@ -90,7 +90,7 @@ def across(
 
 def homes(dataset: str, sources: Sequence[str]) -> tuple[Task, ...]:
     """Return the sources of a run with their datasets."""
-    return tuple(task_of(dataset, source) for source in sources)
+    return tuple(resolve_task(dataset, source) for source in sources)
 
 
 def is_foreign(source: str) -> bool:

@@ -16,7 +16,7 @@ from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import data_of, recipe_of, task_of
+from tasktransfer.datasets import get_recipe, make_data, resolve_task
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
 from tasktransfer.designs.transfer.config import TransferConfig
@@ -157,7 +157,7 @@ class _Of(NamedTuple):
     seed: int
 
     def baseline(self, task: str) -> Stage:
-        home, name = task_of(self.dataset, task)
+        home, name = resolve_task(self.dataset, task)
         wanted = (home, self.model, BASELINE, (), name, self.seed)
         return _run(self.builder, self.given, wanted).stages[0]
 
@@ -199,7 +199,7 @@ def _plan_candidate_stages(
 def _create_builder(config: TransferConfig) -> PlanBuilder:
     shorts = shorts_of(config.datasets)
     return PlanBuilder(
-        lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)), recipe_of
+        lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)), get_recipe
     )
 
 
@@ -230,7 +230,7 @@ def _collect_inputs(config: TransferConfig, revisions: Revisions) -> _Given:
         if (spec := revisions.models.get(model.name)) is not None
     }
     return _Given(
-        {name: data_of(name, revisions.data[name], few) for name in names},
+        {name: make_data(name, revisions.data[name], few) for name in names},
         {**revisions.models, **{name: training.model for name, training in trainings.items()}},
         trainings,
     )

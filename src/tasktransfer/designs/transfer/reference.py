@@ -16,7 +16,7 @@ from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.tables.reference import COLUMNS
-from tasktransfer.encoding.encoded import kept
+from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.evaluation.reference import BY_FREQUENCY, MOST_FREQUENT, REFERENCES, TFIDF
 from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.card import Instance, Task
@@ -50,8 +50,8 @@ def reference_rows(
     known = [task for task in tasks if task in manifest.tasks]
     for name in show_progress(known, f"references of {manifest.dataset}"):
         task = get_task(manifest.dataset, name)
-        train = kept(read_instances(folder, name, "train"), training.limit_train)
-        test = kept(read_instances(folder, name, "test"), training.limit_test)
+        train = select_instances(read_instances(folder, name, "train"), training.limit_train)
+        test = select_instances(read_instances(folder, name, "test"), training.limit_test)
         for reference in _list_available_references(progress):
             scores, answer = _score_reference(
                 reference, task, train, test, training.fidelity.scoring

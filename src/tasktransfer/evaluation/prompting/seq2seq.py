@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tasktransfer.encoding.text import answer_ids
+from tasktransfer.encoding.text import encode_answers
 from tasktransfer.evaluation.prompting.model import Likelihood, up_to
 from tasktransfer.evaluation.prompting.texts import Ids, Texts
 from tasktransfer.models.family import pad
@@ -51,7 +51,7 @@ class Seq2SeqModel:
         return [self._score_choices(question) for question in asked]
 
     def _score_choices(self, asked: Asked) -> list[Likelihood]:
-        answers = answer_ids(self.texts.tokenizer, asked.choices, "encoder_decoder")
+        answers = encode_answers(self.texts.tokenizer, asked.choices, "encoder_decoder")
         special = set(self.texts.tokenizer.all_special_ids)
         ids = self._ids([asked.prompt])
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tasktransfer.datasets.feta.tiny_world.draws import deck, shuffled, stream
+from tasktransfer.datasets.feta.tiny_world.draws import draw_forever, shuffle_values, stream
 
 Portion: TypeAlias = Literal["few_train", "rest_train", "few_dev", "rest_dev", "test"]
 Group: TypeAlias = Literal["source", "target"]
@@ -89,7 +89,7 @@ def cast(
     scenes: tuple[str, ...],
 ) -> list[Role]:
     """Assign a role to each dialogue, balanced within each portion, in the order of ``ids``."""
-    waiting = iter(shuffled(stream(seed, dataset, "split"), ids))
+    waiting = iter(shuffle_values(stream(seed, dataset, "split"), ids))
     roles: list[Role] = []
     for portion, size in portion_sizes(len(ids)).items():
         roles += _cast_portion(seed, dataset, portion, size, waiting, words, scenes)
@@ -108,8 +108,10 @@ def _cast_portion(
 ) -> list[Role]:
     rng = stream(seed, dataset, portion, "roles")
     moods = {
-        "source": deck(rng, _list_mood_words(words, with_rare=True)),
-        "target": deck(rng, _list_mood_words(words, with_rare=not portion.endswith("train"))),
+        "source": draw_forever(rng, _list_mood_words(words, with_rare=True)),
+        "target": draw_forever(
+            rng, _list_mood_words(words, with_rare=not portion.endswith("train"))
+        ),
     }
     roles = []
     for index in range(size):

@@ -21,29 +21,29 @@ def stream(*parts: object) -> Random:
     return Random("-".join(str(part) for part in parts))
 
 
-def below(rng: Random, end: int) -> int:
+def draw_below(rng: Random, end: int) -> int:
     """Draw an integer from 0 to ``end - 1``."""
     return int(rng.random() * end)
 
 
 def pick(rng: Random, values: Sequence[T]) -> T:
     """Draw one of ``values``."""
-    return values[below(rng, len(values))]
+    return values[draw_below(rng, len(values))]
 
 
-def shuffled(rng: Random, values: Sequence[T]) -> list[T]:
+def shuffle_values(rng: Random, values: Sequence[T]) -> list[T]:
     """Return ``values`` in random order (Fisher-Yates)."""
     result = list(values)
     for last in range(len(result) - 1, 0, -1):
-        other = below(rng, last + 1)
+        other = draw_below(rng, last + 1)
         result[last], result[other] = result[other], result[last]
     return result
 
 
-def deck(rng: Random, values: Sequence[T]) -> Iterator[T]:
+def draw_forever(rng: Random, values: Sequence[T]) -> Iterator[T]:
     """Yield ``values`` forever, reshuffled after each pass.
 
     Each value occurs once per pass, so even a small split has all of them.
     """
     while True:
-        yield from shuffled(rng, values)
+        yield from shuffle_values(rng, values)

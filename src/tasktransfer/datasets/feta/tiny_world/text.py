@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from tasktransfer.datasets.feta.tiny_world.metadata import Json
 
 
-def line(turn: Json) -> str:
+def format_line(turn: Json) -> str:
     """Return a turn as ``speaker: utterance``; a note has no speaker and is returned unchanged."""
     speakers = " ".join(turn["speakers"])
     return f"{speakers}: {turn['utterance']}" if speakers else str(turn["utterance"])
 
 
-def transcript(turns: Sequence[Json]) -> str:
+def join_lines(turns: Sequence[Json]) -> str:
     """Join turns with spaces, as the release's span tasks store their context."""
-    return " ".join(line(turn) for turn in turns)
+    return " ".join(format_line(turn) for turn in turns)
 
 
-def span(context: str, text: str) -> Json:
+def find_span(context: str, text: str) -> Json:
     """Return a span answer at the first occurrence of ``text`` in ``context``."""
     return {"text": text, "answer_start": context.index(text)}

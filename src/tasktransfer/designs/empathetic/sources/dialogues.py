@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
-from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.designs.empathetic.sources.cards import (
     ED,
@@ -90,7 +90,7 @@ def files_of(path: Path) -> dict[str, Path]:
 
 def revision(folder: Path, memo: Path | None) -> str:
     """Return the digest of all files of the release."""
-    return digest_of_files(files_of(Path(find(folder))), memo)
+    return compute_files_digest(files_of(Path(find(folder))), memo)
 
 
 def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
 from tasktransfer.datasets.dailydialog.utterances import RELEASE, SPLITS_OF, read_dialogues
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TinyPart, TinySize
-from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY,
@@ -52,7 +52,7 @@ def _build_dataset(
         return str(next(iter(files(folder).values())))
 
     def revision(folder: Path, memo: Path | None) -> str:
-        return digest_of_files(files(folder), memo)
+        return compute_files_digest(files(folder), memo)
 
     def open_release(folder: Path, few_sample: bool) -> Release:
         there = files(folder)

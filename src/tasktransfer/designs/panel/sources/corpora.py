@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tasktransfer.datasets import personachat
 from tasktransfer.datasets.dailydialog import utterances as daily
-from tasktransfer.datasets.dstc7 import dstc7_contexts, dstc7_lines
+from tasktransfer.datasets.dstc7 import read_dstc7_contexts, read_dstc7_lines
 from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.designs.empathetic.sources import dialogues as empathetic
 from tasktransfer.errors import DataError
@@ -174,9 +174,9 @@ def reddit(files: Files) -> Iterator[CorpusDialogue]:
     It uses half of the paragraphs, and the rated set uses the others.
     """
     file = files[DSTC7]
-    facts = dstc7_contexts(file)
+    facts = read_dstc7_contexts(file)
     mine = {text: _split_of(text) for text in {*facts.values()} if for_training(text)}
-    for instance, *fields in dstc7_lines(file, "gold_responses")[1:]:
+    for instance, *fields in read_dstc7_lines(file, "gold_responses")[1:]:
         text = facts.get(instance, "")
         replies = [reply.strip() for reply in fields if reply.strip()]
         for number, reply in enumerate(replies if text in mine else ()):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tasktransfer.datasets.dailydialog_pp import FITTING, read_contexts
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, missing_in_release
-from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.datasets.one_split import refuse_shared
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.cards import (
@@ -162,7 +162,7 @@ class _World:
         return f"{absent}, which is read from {', '.join(files)}"
 
     def revision(self, folder: Path, memo: Path | None) -> str:
-        return digest_of_files(self.files(folder), memo)
+        return compute_files_digest(self.files(folder), memo)
 
     def open(self, folder: Path, few_sample: bool) -> Release:
         """Read a release; ``few_sample`` has no effect, because there is no few-sample setting."""

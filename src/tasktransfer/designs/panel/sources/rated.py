@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tasktransfer.datasets.dstc7 import dstc7_contexts, dstc7_table
+from tasktransfer.datasets.dstc7 import read_dstc7_contexts, read_dstc7_table
 from tasktransfer.designs.panel.sources.cards import RATED, RatedSet
 from tasktransfer.designs.panel.sources.corpora import DSTC7, Files
 from tasktransfer.errors import DataError
@@ -172,15 +172,15 @@ def _read_conture(files: Files, of: RatedSet) -> Iterator[Item]:
 def _read_dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
     """Yield the items; the grounding paragraph replaces the conversation, which is not released."""
     file = files[DSTC7]
-    facts = dstc7_contexts(file)
+    facts = read_dstc7_contexts(file)
     ratings: dict[tuple[str, str], list[float]] = {}
     columns = ("InstanceID", "SystemID", of.criterion)
-    for instance, system, rating in dstc7_table(file, "human-eval-per-judge", columns):
+    for instance, system, rating in read_dstc7_table(file, "human-eval-per-judge", columns):
         if system != LEFT_OUT:
             location = Location(str(file), row=f"{instance} {system}")
             ratings.setdefault((instance, system), []).extend(_parse_ratings([rating], location))
     columns = ("InstanceID", "SystemID", "Response")
-    for instance, system, response in dstc7_table(file, "system_responses", columns):
+    for instance, system, response in read_dstc7_table(file, "system_responses", columns):
         key, row = (instance, system), f"{instance} {system}"
         if key in ratings and response.strip():
             turns = (facts.get(instance, "").strip(),)

@@ -27,7 +27,7 @@ from collections.abc import Hashable, Sequence
 from typing import Literal
 
 from tasktransfer.designs.transfer.challenge.format import NO_ANSWER, Value
-from tasktransfer.metrics import instance_scores, normalise_answer
+from tasktransfer.metrics import normalise_answer, score_instances
 from tasktransfer.tasks.card import Task
 
 Ensemble = Literal["majority", "mean"]
@@ -69,4 +69,4 @@ def _combine_lists(lists: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
 
 def _choose_consensus_text(task: Task, texts: Sequence[str]) -> str:
     golds = [(text,) for text in texts]
-    return max(texts, key=lambda text: sum(instance_scores(task, [(text,)] * len(golds), golds)))
+    return max(texts, key=lambda text: sum(score_instances(task, [(text,)] * len(golds), golds)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.format import row_ids
 from tasktransfer.errors import DataError
-from tasktransfer.metrics import Coded, coded
+from tasktransfer.metrics import Coded, encode_answers
 from tasktransfer.stats.draws import Units, make_dialogue_units
 from tasktransfer.tasks.card import Instance, Task
 
@@ -79,4 +79,4 @@ def _build_task_golds(task: Task, instances: list[Instance]) -> TaskGolds:
         places[name] = (*places.get(name, ()), index)
     answers = tuple(instance.target for instance in instances)
     units = make_dialogue_units([instance.dialogue_id for instance in instances])
-    return TaskGolds(task, answers, coded(answers), ids, places, units)
+    return TaskGolds(task, answers, encode_answers(answers), ids, places, units)

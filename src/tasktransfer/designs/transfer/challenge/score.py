@@ -162,11 +162,11 @@ def _score_task(submission: Submission, task: TaskGolds, fidelity: Scoring) -> T
     if not answered:
         return None
     baseline, transfer, answers = zip(*answered, strict=True)
-    golds = task.golds if len(answered) == len(task.answers) else metrics.coded(answers)
+    golds = task.golds if len(answered) == len(task.answers) else metrics.encode_answers(answers)
 
     def score_of(file: str, predictions: tuple[Prediction, ...]) -> FileScore:
         tally = metrics.tally(card, predictions, golds, fidelity=fidelity)
-        sums = metrics.finish(card, tally.sum(axis=0), fidelity=fidelity)
+        sums = metrics.compute_metrics(card, tally.sum(axis=0), fidelity=fidelity)
         values = {key: float(value) for key, value in sums.items()}
         no_answers = submission.no_answers(card.name, file)
         return FileScore(values, metrics.score(card, values), no_answers, tally)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tasktransfer.datasets import find_task, task_of
+from tasktransfer.datasets import find_task, resolve_task
 from tasktransfer.present.kit.style import Look
 from tasktransfer.tasks.card import TaskKind
 
@@ -37,7 +37,7 @@ def task_type(dataset: str, task: str) -> str:
     card = find_task(dataset, task)
     if card is None:
         return UNKNOWN
-    return _OTHERWISE.get(task_of(dataset, task), _OF_KIND.get(card.kind, UNKNOWN))
+    return _OTHERWISE.get(resolve_task(dataset, task), _OF_KIND.get(card.kind, UNKNOWN))
 
 
 def types_among(dataset: str, tasks: Iterable[str]) -> list[str]:

@@ -10,7 +10,7 @@ from tasktransfer.core.nodes import Data, Fit, Outcome, Stage, Start
 from tasktransfer.core.runs import Run
 from tasktransfer.core.selectors import SELECTOR, SINGLE_LABEL, Selector
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets import get_task, task_of
+from tasktransfer.datasets import get_task, resolve_task
 
 METHOD = "selector"
 """Method of runs with a selector's values; their ``variant`` is the selector's name."""
@@ -43,7 +43,7 @@ class Studied:
         """Group tasks by their data, with their names in that data."""
         found: dict[str, list[str]] = {}
         for task in tasks:
-            home, name = task_of(self.data.name, task)
+            home, name = resolve_task(self.data.name, task)
             found.setdefault(home, []).append(name)
         return [(self.others.get(home, self.data), tuple(of)) for home, of in found.items()]
 

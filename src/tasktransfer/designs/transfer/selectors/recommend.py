@@ -21,7 +21,7 @@ from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Fit, Node, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_manifest
-from tasktransfer.datasets import as_seen_from, get_task, task_of
+from tasktransfer.datasets import as_seen_from, get_task, resolve_task
 from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.selectors.nodes import PROBE, is_selector
@@ -66,7 +66,7 @@ class Question:
     @property
     def homes(self) -> dict[str, tuple[str, str]]:
         """Return, by source, its dataset and its name there."""
-        return {source: task_of(self.dataset, source) for source in self.sources}
+        return {source: resolve_task(self.dataset, source) for source in self.sources}
 
 
 def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
@@ -89,7 +89,7 @@ def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
             f"study has {', '.join(targets)}"
         )
     ((name, known),) = found
-    sources = [as_seen_from(name, task_of(name, source)) for source in sources]
+    sources = [as_seen_from(name, resolve_task(name, source)) for source in sources]
     unknown = [source for source in sources if source not in known]
     if unknown:
         raise ConfigError(
@@ -183,7 +183,7 @@ def _transfers(
         return {}
     rows = matrix["dev"]
     rows = rows[(rows["dataset"] != question.dataset) | (rows["target"] != question.target)]
-    homes = [task_of(d, s) for d, s in zip(rows["dataset"], rows["source"], strict=True)]
+    homes = [resolve_task(d, s) for d, s in zip(rows["dataset"], rows["source"], strict=True)]
     gains = {
         source: rows.loc[[one == home for one in homes], "delta"].dropna().to_numpy()
         for source, home in question.homes.items()

@@ -19,7 +19,7 @@ import pyarrow as pa
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.runs import Run
 from tasktransfer.core.selectors import COST, TOKENS, Selector
-from tasktransfer.datasets import get_task, task_of
+from tasktransfer.datasets import get_task, resolve_task
 from tasktransfer.designs.transfer.collect.results import Tables, read_tables
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.pairs import Task
@@ -241,7 +241,7 @@ def _from_tables(
     """Yield the values of a selector that needs no node, for one seed."""
     tasks = (source, target)
     kinds = {task: str(get_task(group.key[0], task).kind) for task in tasks}
-    counts = {task: sizes.get(task_of(group.key[0], task), 0) for task in tasks}
+    counts = {task: sizes.get(resolve_task(group.key[0], task), 0) for task in tasks}
     transfers: dict[str, Floats] = {}
     seconds = 0.0
     if "transfers" in selector.reads:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.runs import Run
-from tasktransfer.datasets import task_of
+from tasktransfer.datasets import resolve_task
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.leaks import counted
 from tasktransfer.present.view import View
@@ -40,5 +40,5 @@ def behind(row: Mapping[str, Any], run: Run) -> bool:
     about = run.about
     if (about.get("dataset"), about.get("target")) != (row["dataset"], row["target"]):
         return False
-    own = task_of(row["dataset"], row["source"])
-    return own in [task_of(row["dataset"], source) for source in about["sources"]]
+    own = resolve_task(row["dataset"], row["source"])
+    return own in [resolve_task(row["dataset"], source) for source in about["sources"]]
