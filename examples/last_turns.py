@@ -194,11 +194,11 @@ def differences(view: View) -> pd.DataFrame:
 
 def answer(view: View) -> list[str]:
     """Name the tasks whose scores change significantly without earlier turns."""
-    from tasktransfer.present.sentences import above, below, listed, with_interval
+    from tasktransfer.present.sentences import format_with_interval, is_above, is_below, join_names
 
     cut = differences(view)
     told = cut[cut["q"].notna()]
-    worse, better = told[below(told)], told[above(told)]
+    worse, better = told[is_below(told)], told[is_above(told)]
     if told.empty:
         return ["The effect of the context cannot be determined: no difference has an interval."]
     if worse.empty and better.empty:
@@ -207,26 +207,29 @@ def answer(view: View) -> list[str]:
     for rows, what in ((worse, "Scores drop"), (better, "Scores rise")):
         points = [
             f"{row['task']} with its last {row['turns']} "
-            f"({with_interval(row['value'], row['low'], row['high'], '+.1f')}, {row['model']})"
+            f"({format_with_interval(row['value'], row['low'], row['high'], '+.1f')}, "
+            f"{row['model']})"
             for row in rows.to_dict("records")
         ]
         if points:
-            sentences.append(f"{what} significantly (q ≤ 0.05): {listed(points)}.")
+            sentences.append(f"{what} significantly (q ≤ 0.05): {join_names(points)}.")
     return sentences
 
 
 def draw(view: View) -> Canvas | None:
     """Plot differences from whole contexts: one panel per model, one marker per length."""
-    from tasktransfer.present.kit.panels import line_entry, name_panel, panels
-    from tasktransfer.present.kit.series import Estimate, forest, zero_line
-    from tasktransfer.present.kit.style import entitle, legend_below, series_look
+    from tasktransfer.present.kit.panels import create_panels, make_line_entry, name_panel
+    from tasktransfer.present.kit.series import Estimate, draw_zero_line, plot_forest
+    from tasktransfer.present.kit.style import add_legend_below, add_title, get_series_look
 
     cut, order = differences(view), view.metadata.ordered
     if cut.empty:
         return None
     tasks, models = order("task", cut["task"]), order("model", cut["model"])
-    looks = {turns: series_look(rank) for rank, turns in enumerate(order("turns", cut["turns"]))}
-    figure, axes = panels(len(models), 5.0, 0.55 * len(tasks) + 0.6)
+    looks = {
+        turns: get_series_look(rank) for rank, turns in enumerate(order("turns", cut["turns"]))
+    }
+    figure, axes = create_panels(len(models), 5.0, 0.55 * len(tasks) + 0.6)
     for panel, model in zip(axes, models, strict=True):
         own = cut[cut["model"] == model].set_index(["task", "turns"])
         groups = [
@@ -237,14 +240,16 @@ def draw(view: View) -> Canvas | None:
             ]
             for task in tasks
         ]
-        forest(panel, groups, tasks)
-        zero_line(panel)
+        plot_forest(panel, groups, tasks)
+        draw_zero_line(panel)
         name_panel(panel, model)
         panel.set_xlabel("points, difference from whole contexts")
-    entries = [line_entry(f"last {turns}", look, linestyle="none") for turns, look in looks.items()]
-    legend_below(figure, entries, "Bars: 95 % intervals over seeds and dialogues")
+    entries = [
+        make_line_entry(f"last {turns}", look, linestyle="none") for turns, look in looks.items()
+    ]
+    add_legend_below(figure, entries, "Bars: 95 % intervals over seeds and dialogues")
     seeds = int(cut["seeds"].max())
-    entitle(figure, "Score change without the earlier context", seeds, view.metadata)
+    add_title(figure, "Score change without the earlier context", seeds, view.metadata)
     return figure
 
 

@@ -15,7 +15,7 @@ from tasktransfer.designs.transfer.shown import FIGURES, presentation
 from tasktransfer.present.declared import Presentation
 from tasktransfer.present.figures import Drawn, draw_figures
 from tasktransfer.present.page import page
-from tasktransfer.present.tables import Left, Printed, printed_tables, write_tables
+from tasktransfer.present.tables import Left, Printed, build_printed_tables, write_tables
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import RESOURCES
@@ -69,7 +69,7 @@ def drawn(results: Results, out: Path, kinds: Sequence[str] = tuple(FIGURES)) ->
 
 def printed(results: Results) -> Mapping[str, Printed | Left]:
     """Return every printed table by name, or the reason why there is none."""
-    tables = printed_tables(shown_of(results), view_of(results))
+    tables = build_printed_tables(shown_of(results), view_of(results))
     return {table.name: table for table in tables}
 
 

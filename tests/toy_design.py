@@ -103,13 +103,13 @@ def answer(view: View) -> list[str]:
 
 
 def draw(view: View) -> Canvas:
-    from tasktransfer.present.kit.panels import panels
-    from tasktransfer.present.kit.style import entitle
+    from tasktransfer.present.kit.panels import create_panels
+    from tasktransfer.present.kit.style import add_title
 
-    figure, (axes,) = panels(1, 4, 3)
+    figure, (axes,) = create_panels(1, 4, 3)
     rows = measured(view).query("measure == 'spearman'")
     axes.bar(rows["method"], rows["value"])
-    entitle(figure, "Spearman's correlation by method", None, view.metadata)
+    add_title(figure, "Spearman's correlation by method", None, view.metadata)
     return figure
 
 

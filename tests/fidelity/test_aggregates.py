@@ -20,7 +20,7 @@ from tasktransfer.designs.transfer.tables import table2
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.designs.transfer.tables.correspondence import Correspondence
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
-from tasktransfer.present.marks import marks_of, notes
+from tasktransfer.present.marks import format_notes, list_marks
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.printed import to_latex, to_markdown
 
@@ -71,7 +71,7 @@ def in_latex(table: pd.DataFrame, metadata: Metadata = METADATA) -> str:
 def said(table: pd.DataFrame, metadata: Metadata) -> str:
     comparable = Correspondence(frozenset(), {}, "", metadata)
     texts = [*table2.notes(table, metadata, comparable)]
-    return " ".join(notes(marks_of(metadata), [text for text in texts if text]))
+    return " ".join(format_notes(list_marks(metadata), [text for text in texts if text]))
 
 
 def only_row(frame: pd.DataFrame) -> Any:

@@ -22,7 +22,7 @@ from tasktransfer.designs.empathetic.printed import (
     with_names,
 )
 from tasktransfer.designs.empathetic.shown import TABLES, shown
-from tasktransfer.present.tables import Left, Printed, printed
+from tasktransfer.present.tables import Left, Printed, build_printed
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
@@ -56,7 +56,7 @@ def compared(cells: Cells, q: float, seeds: int = 2) -> pd.DataFrame:
 
 
 def table(name: str, of: View) -> Printed | Left:
-    return printed(shown(of.study), next(t for t in TABLES if t.name == name), of)
+    return build_printed(shown(of.study), next(t for t in TABLES if t.name == name), of)
 
 
 def lines(made: Printed | Left) -> list[tuple[str, ...]]:

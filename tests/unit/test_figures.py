@@ -38,7 +38,7 @@ from tasktransfer.designs.transfer.figures.transfer_graph import (
     transfer_graph,
 )
 from tasktransfer.designs.transfer.shown import FIGURES
-from tasktransfer.present.kit.style import folded, log_ticks, series_look, signed
+from tasktransfer.present.kit.style import fold_name, format_signed, get_series_look, log_ticks
 
 ER, TC, DNLI = "emotion_recognition", "topic_classification", "dialogue_nli"
 TASKS = (ER, TC, DNLI)
@@ -213,7 +213,7 @@ def test_looks_tell_the_sign_without_colour() -> None:
     assert arrow_look(99.0, 10.0)[1] == arrow_look(10.0, 10.0)[1]
     looks = list(LOOKS.values())
     assert len({look.marker for look in looks}) == len(looks)
-    series = [series_look(rank) for rank in range(4)]
+    series = [get_series_look(rank) for rank in range(4)]
     assert len({look.marker for look in series}) == len({look.line for look in series}) == 4
 
 
@@ -308,7 +308,7 @@ def test_points_are_means_by_sample_count(planted: Results) -> None:
     ]
 
     def means(axes: Axes, rank: int) -> list[float]:
-        marker = series_look(rank).marker
+        marker = get_series_look(rank).marker
         return [line.get_ydata()[0] for line in axes.lines if line.get_marker() == marker]
 
     # By size: DNLI 10, TC 100, ER 1000.
@@ -374,7 +374,7 @@ def test_source_types_have_their_cells_and_means(planted: Results) -> None:
     ]
     points = [np.sort(found.get_offsets()[:, 1]).tolist() for found in bert.collections]
     assert points == [[4.0, 8.0], [-6.0, -2.0, 1.0, 3.0]]
-    marker = series_look(0).marker
+    marker = get_series_look(0).marker
     means = [line.get_ydata()[0] for line in bert.lines if line.get_marker() == marker]
     assert means == pytest.approx([6.0, -1.0])
     assert legend(figure) == ["Multitask"]
@@ -399,15 +399,15 @@ def test_ticks_of_logarithmic_axes_are_round_and_few() -> None:
 
 
 def test_long_names_are_folded() -> None:
-    assert folded("bert-base", 2, 10) == "bert-base"
-    assert folded("an-organisation/bert-base-uncased", 1.5, 10) == (
+    assert fold_name("bert-base", 2, 10) == "bert-base"
+    assert fold_name("an-organisation/bert-base-uncased", 1.5, 10) == (
         "an-organisation/\nbert-base-uncased"
     )
-    assert folded("Multitask → fine-tune", 1, 10) == "Multitask →\nfine-tune"
-    assert max(map(len, folded("x" * 50, 1, 10).split("\n"))) <= 12
+    assert fold_name("Multitask → fine-tune", 1, 10) == "Multitask →\nfine-tune"
+    assert max(map(len, fold_name("x" * 50, 1, 10).split("\n"))) <= 12
 
 
 def test_signed_numbers() -> None:
-    assert [signed(x) for x in (1.26, -0.04, 0.0, -3.0, 1234.5)] == [
+    assert [format_signed(x) for x in (1.26, -0.04, 0.0, -3.0, 1234.5)] == [
         "+1.3", "0.0", "0.0", "−3.0", "+1234",
     ]  # fmt: skip

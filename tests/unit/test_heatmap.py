@@ -32,8 +32,8 @@ from tasktransfer.present.kit.style import (
     MISSING,
     NEUTRAL,
     NOT_PLANNED,
-    colour_limit,
-    improvement_limit,
+    compute_colour_limit,
+    compute_improvement_limit,
     save,
 )
 from tasktransfer.tables.store import build_frame
@@ -309,11 +309,11 @@ def test_no_text_overlaps_or_is_cut_at_paper_scale(tmp_path: Path) -> None:
 
 
 def test_colour_limits_are_round_and_ignore_one_outlier() -> None:
-    assert colour_limit(np.array([np.nan])) == 1.0
-    assert colour_limit(np.array([-12.0, 8.0])) == 20.0
-    assert colour_limit(np.array([5.0] * 99 + [900.0])) == 5.0
-    assert colour_limit(np.array([-1000.0, 1000.0])) == 1000.0
-    assert colour_limit(np.array([])) == 1.0
+    assert compute_colour_limit(np.array([np.nan])) == 1.0
+    assert compute_colour_limit(np.array([-12.0, 8.0])) == 20.0
+    assert compute_colour_limit(np.array([5.0] * 99 + [900.0])) == 5.0
+    assert compute_colour_limit(np.array([-1000.0, 1000.0])) == 1000.0
+    assert compute_colour_limit(np.array([])) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_colour_limits_are_round_and_ignore_one_outlier() -> None:
 def test_limits_of_improvements_are_robust_in_small_studies(
     improvements: list[float], limit: float
 ) -> None:
-    assert improvement_limit(np.array(improvements)) == limit
+    assert compute_improvement_limit(np.array(improvements)) == limit
 
 
 def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tasktransfer import cli
 from tasktransfer.designs.transfer.collect.columns import MEAN, PROBLEMS, PROMPTED
 from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.operate.status import Watcher
-from tasktransfer.present.page.holes import troubles
+from tasktransfer.present.page.holes import format_warnings
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import MISSING
 from tasktransfer.tables.store import build_frame, read_frame
@@ -83,7 +83,7 @@ def test_runs_are_counted_once_however_many_of_their_nodes_are_missing() -> None
     wording = {"method": "prompted", "model": "d", "seed": 0, "target": "a", "state": "waiting"}
     rows = [wording | {"path": path} for path in ("x", "y")]
     missing = pd.DataFrame([*rows, {**wording, "seed": 1, "path": "z"}])
-    first, second = troubles(missing, pd.DataFrame(), "3 of 9 evaluations")
+    first, second = format_warnings(missing, pd.DataFrame(), "3 of 9 evaluations")
     assert first == "2 planned runs have no number: 2 waiting."
     assert second == "Without a record: 3 of 9 evaluations."
 

@@ -22,8 +22,8 @@ from tasktransfer.present.kit.style import (
     DIVERGING,
     MISSING,
     NEUTRAL,
-    readable_on,
-    series_look,
+    choose_text_colour,
+    get_series_look,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,7 +93,7 @@ def test_series_are_told_apart(vision: str) -> None:
     for palette in (ALGORITHM_COLOURS, [look.colour for look in LOOKS.values()]):
         pairs = {(a, b): distance(a, b, vision) for a, b in combinations(palette, 2)}
         assert min(pairs.values()) > 15, min(pairs, key=lambda pair: pairs[pair])
-    for looks in ([*LOOKS.values()], [series_look(rank) for rank in range(6)]):
+    for looks in ([*LOOKS.values()], [get_series_look(rank) for rank in range(6)]):
         assert len({look.marker for look in looks}) == len(looks)
 
 
@@ -113,7 +113,7 @@ def test_numbers_are_read_on_every_colour() -> None:
     scale = mpl.colormaps[DIVERGING]
     grounds = [scale(step) for step in np.linspace(0, 1, 101)]
     for ground in (*grounds, to_rgb(NEUTRAL), *map(to_rgb, ALGORITHM_COLOURS)):
-        assert contrast(readable_on(ground), ground[:3]) >= 4.5
+        assert contrast(choose_text_colour(ground), ground[:3]) >= 4.5
 
 
 def test_the_page_is_read_by_day_and_night() -> None:

@@ -182,12 +182,12 @@ def test_a_correlation_that_is_not_sure_is_marked() -> None:
 
 
 def test_names_of_tables_and_figures_are_distinct_and_have_captions() -> None:
-    from tasktransfer.present.view import caption_of  # noqa: PLC0415
+    from tasktransfer.present.view import read_caption  # noqa: PLC0415
 
     declared = [*SHOWN.tables, *SHOWN.figures]
     assert len({each.name for each in declared}) == len(declared)
     for each in declared:
-        assert 0 < caption_of(SHOWN, each.name, each.caption).count(".") < 4, each.name
+        assert 0 < read_caption(SHOWN, each.name, each.caption).count(".") < 4, each.name
 
 
 # --- the answer -----------------------------------------------------------------------------------

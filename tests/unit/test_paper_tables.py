@@ -37,7 +37,7 @@ from tasktransfer.designs.transfer.tables.paper_tables import (
     table6,
 )
 from tasktransfer.present.declared import TABLE_ENDINGS
-from tasktransfer.present.kit.style import heading
+from tasktransfer.present.kit.style import format_heading
 from tasktransfer.present.tables import Left
 
 
@@ -278,7 +278,7 @@ def test_tables_of_a_part_of_the_data_say_so(tmp_path: Path) -> None:
         text = (tmp_path / "printed" / f"{name}.md").read_text()
         assert "SUBSAMPLED¹ " in text and "1 SUBSAMPLED: limit_test 1200." in text
         assert "| difference |" not in text
-    assert heading("Deltas", None, results.metadata)[1].endswith("SUBSAMPLED¹")
+    assert format_heading("Deltas", None, results.metadata)[1].endswith("SUBSAMPLED¹")
 
 
 def test_a_study_without_several_sources_says_so(single: Results, printed: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.present.page.page import Picture
 from tasktransfer.present.page.text import HERE
-from tasktransfer.present.view import caption_of
+from tasktransfer.present.view import read_caption
 from tasktransfer.tables.html import create_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +29,7 @@ def test_every_figure_of_a_report_says_what_it_shows(preset: str) -> None:
     design = design_of(study.config)
     assert design.shown is not None
     shown = design.shown(study)
-    captions = {f.name: caption_of(shown, f.text or f.name, f.caption) for f in shown.figures}
+    captions = {f.name: read_caption(shown, f.text or f.name, f.caption) for f in shown.figures}
     assert captions
     assert not {name: text for name, text in captions.items() if len(text) < 60}
 

@@ -12,18 +12,18 @@ import pandas as pd
 import pytest
 
 from tasktransfer.present.declared import Crossed, Listed, Presentation, Table
-from tasktransfer.present.marks import badges, marks_of, notes, setting
-from tasktransfer.present.published import Published, beside, notes_of
-from tasktransfer.present.published_columns import published_column
+from tasktransfer.present.marks import describe_setting, format_badges, format_notes, list_marks
+from tasktransfer.present.published import Published, add_published, list_notes
+from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.present.sentences import (
-    above,
-    below,
-    counted_of,
     excludes_zero,
-    listed,
-    with_interval,
+    format_fraction,
+    format_with_interval,
+    is_above,
+    is_below,
+    join_names,
 )
-from tasktransfer.present.tables import Left, Printed, html_of, printed, write_tables
+from tasktransfer.present.tables import Left, Printed, build_printed, to_html, write_tables
 from tasktransfer.present.view import View
 from tasktransfer.tables.columns import number, text
 from tasktransfer.tables.metadata import Metadata
@@ -65,7 +65,7 @@ def table(**changes: Any) -> Table:
 
 def made(metadata: Metadata = REAL, frame: pd.DataFrame = OURS, **changes: Any) -> Printed:
     one = table(**changes)
-    told = printed(presentation(one), one, view(metadata, frame))
+    told = build_printed(presentation(one), one, view(metadata, frame))
     assert isinstance(told, Printed)
     return told
 
@@ -74,21 +74,21 @@ def made(metadata: Metadata = REAL, frame: pd.DataFrame = OURS, **changes: Any) 
 
 
 def test_nothing_stands_beside_generated_dialogues() -> None:
-    assert beside(OURS, PAPER, GENERATED) is OURS
+    assert add_published(OURS, PAPER, GENERATED) is OURS
     mixed = replace(GENERATED, real=["Real"])
     both = OURS.assign(dataset=["Made", "Made", "Real"], method="m")
-    assert beside(both, PAPER, mixed)["published"].fillna(0).tolist() == [0, 0, 3]
+    assert add_published(both, PAPER, mixed)["published"].fillna(0).tolist() == [0, 0, 3]
 
 
 def test_over_other_members_there_is_a_reason_and_no_value() -> None:
-    told = beside(OURS, PAPER, REAL)
+    told = add_published(OURS, PAPER, REAL)
     assert told["differs"].tolist() == ["other pairs", "", ""]
     assert told["published"].fillna(0).tolist() == [0, 3, 0]  # the paper has no method n
     assert told["difference"].fillna(0).tolist() == [0, -1, 0]
-    assert [published_column(".1f").show(row) for row in told.to_dict("records")] == [
+    assert [make_published_column(".1f").show(row) for row in told.to_dict("records")] == [
         "‡", "3.0", "–",
     ]  # fmt: skip
-    assert notes_of(told, REAL, "Table 1 of X") == [
+    assert list_notes(told, REAL, "Table 1 of X") == [
         "Published: Table 1 of X.",
         "‡ Published value not comparable: other pairs.",
     ]
@@ -96,16 +96,16 @@ def test_over_other_members_there_is_a_reason_and_no_value() -> None:
 
 @pytest.mark.parametrize("metadata", [CUT, STOOD_IN])
 def test_in_another_setting_there_is_no_difference(metadata: Metadata) -> None:
-    told = beside(OURS, PAPER, metadata)
+    told = add_published(OURS, PAPER, metadata)
     assert told["published"].fillna(0).tolist() == [0, 3, 0]
     assert "difference" not in told
-    assert "No differences are shown" in notes_of(told, metadata, "Table 1 of X")[0]
-    assert setting(metadata)
+    assert "No differences are shown" in list_notes(told, metadata, "Table 1 of X")[0]
+    assert describe_setting(metadata)
 
 
 def test_a_paper_with_two_values_for_a_row_has_none() -> None:
     twice = replace(PAPER, values=pd.concat([PAPER.values, PAPER.values]))
-    assert beside(OURS, twice, REAL) is OURS
+    assert add_published(OURS, twice, REAL) is OURS
 
 
 # --- marks ----------------------------------------------------------------------------------------
@@ -113,13 +113,13 @@ def test_a_paper_with_two_values_for_a_row_has_none() -> None:
 
 def test_badges_are_numbered_as_their_notes() -> None:
     every = replace(GENERATED, cuts="limit_test 10", facts={**STOOD_IN.facts, "ratings": "kept"})
-    marks = marks_of(every)
-    assert badges(marks) == "SYNTHETIC¹ · SUBSAMPLED² · SUBSTITUTES 1³"
-    told = notes(marks, ["More."])
+    marks = list_marks(every)
+    assert format_badges(marks) == "SYNTHETIC¹ · SUBSAMPLED² · SUBSTITUTES 1³"
+    told = format_notes(marks, ["More."])
     assert [note.split()[0] for note in told] == ["1", "2", "3", "4"]
     assert "limit_test 10" in told[1] and "the encoder: a smaller one" in told[2]
     assert "ratings" not in " ".join(told)
-    assert marks_of(REAL) == [] and badges([]) == "" and setting(REAL) == ""
+    assert list_marks(REAL) == [] and format_badges([]) == "" and describe_setting(REAL) == ""
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -134,24 +134,29 @@ def test_a_listed_table_has_a_line_a_row() -> None:
 
 
 CROSSED = Crossed(
-    (text("method", "Method"),), "set", number("value", "Value", ".1f"), published_column(".1f")
+    (text("method", "Method"),),
+    "set",
+    number("value", "Value", ".1f"),
+    make_published_column(".1f"),
 )
 
 
 def test_a_crossed_table_has_the_papers_line_below_ours() -> None:
-    told = made(shape=CROSSED, make=lambda v: beside(v["ours"], PAPER, v.metadata))
+    told = made(shape=CROSSED, make=lambda v: add_published(v["ours"], PAPER, v.metadata))
     assert told.layout.head[-2:] == ("A", "B")  # the study's order
     lines = [line for block in told.layout.blocks for entry in block for line in entry]
     assert lines[:2] == [("m", "ours", "2.0", "1.0"), ("", "published", "3.0", "‡")]
-    without = made(GENERATED, shape=CROSSED, make=lambda v: beside(v["ours"], PAPER, v.metadata))
+    without = made(
+        GENERATED, shape=CROSSED, make=lambda v: add_published(v["ours"], PAPER, v.metadata)
+    )
     lines = [line for block in without.layout.blocks for entry in block for line in entry]
     assert lines == [("m", "2.0", "1.0"), ("n", "4.0", "–")]
 
 
 @pytest.mark.parametrize("shape", [table().shape, CROSSED])
 def test_words_of_a_cell_name_its_row_alone(shape: Any) -> None:
-    told = made(shape=shape, make=lambda v: beside(v["ours"], PAPER, v.metadata))
-    commands = html_of(told).explain
+    told = made(shape=shape, make=lambda v: add_published(v["ours"], PAPER, v.metadata))
+    commands = to_html(told).explain
     assert commands is not None and commands[0][-1] == "table1 m B"
     cells = {words[-1] for words in told.words} | {words[-2] for words in told.words}
     rows = set(zip(OURS["method"], OURS["set"], strict=True))
@@ -162,12 +167,12 @@ def test_words_of_a_cell_name_its_row_alone(shape: Any) -> None:
 def test_a_table_without_rows_leaves_no_file_and_a_sentence(tmp_path: Path) -> None:
     assert len(write_tables([made()], tmp_path)) == 5
     empty = table(nothing="has no value")
-    told = printed(presentation(empty), empty, view(frame=OURS.iloc[:0]))
+    told = build_printed(presentation(empty), empty, view(frame=OURS.iloc[:0]))
     assert isinstance(told, Left)
     assert told.why == "Table 1: the study has no value."
     assert write_tables([told], tmp_path) == [] and not list(tmp_path.iterdir())
     unplanned = table(planned=lambda study: False)
-    assert isinstance(printed(presentation(unplanned), unplanned, view()), Left)
+    assert isinstance(build_printed(presentation(unplanned), unplanned, view()), Left)
 
 
 # --- sentences ------------------------------------------------------------------------------------
@@ -175,17 +180,17 @@ def test_a_table_without_rows_leaves_no_file_and_a_sentence(tmp_path: Path) -> N
 
 def test_only_what_tests_bear_is_sure() -> None:
     frame = pd.DataFrame({"value": [1.0, -1.0, 1.0, 1.0], "q": [0.05, 0.01, 0.051, float("nan")]})
-    assert above(frame).tolist() == [True, False, False, False]
-    assert below(frame).tolist() == [False, True, False, False]
+    assert is_above(frame).tolist() == [True, False, False, False]
+    assert is_below(frame).tolist() == [False, True, False, False]
     assert excludes_zero(0.1, 2) and excludes_zero(-2, -0.1)
     assert not excludes_zero(-0.1, 2) and not excludes_zero(float("nan"), 2)
 
 
 def test_words_of_sentences() -> None:
-    assert with_interval(1.25, 0.4, 2.0, "+.1f") == "+1.2 [+0.4, +2.0]"
-    assert with_interval(1.0, None, None, ".1f") == "1.0"
-    assert [listed(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
+    assert format_with_interval(1.25, 0.4, 2.0, "+.1f") == "+1.2 [+0.4, +2.0]"
+    assert format_with_interval(1.0, None, None, ".1f") == "1.0"
+    assert [join_names(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
         "", "a", "a and b", "a, b and c",
     ]  # fmt: skip
-    assert listed(list("abcdef")) == "a, b, c, d and 2 more"
-    assert counted_of(0, 3, "cells") == "none of 3 cells"
+    assert join_names(list("abcdef")) == "a, b, c, d and 2 more"
+    assert format_fraction(0, 3, "cells") == "none of 3 cells"

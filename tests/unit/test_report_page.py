@@ -29,9 +29,9 @@ from tasktransfer.present.kit.matrix import (
     ONE_TRAINING_LABEL,
     SURVIVES_LABEL,
 )
-from tasktransfer.present.kit.style import save, signed
+from tasktransfer.present.kit.style import format_signed, save
 from tasktransfer.present.page.holes import STATES
-from tasktransfer.present.view import caption_of
+from tasktransfer.present.view import read_caption
 from tasktransfer.results.state import DAMAGED, State
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,7 +133,7 @@ def test_cells_hold_the_numbers_of_the_statistics() -> None:
         for name in ("score", "baseline_score", "delta", "improvement", "low", "high", "p", "q"):
             assert cell[name] == pytest.approx(getattr(row, name), rel=1e-9)
         assert cell["significant"] == row.significant
-        assert cell["text"] == signed(row.improvement)
+        assert cell["text"] == format_signed(row.improvement)
         runs = [found["runs"][place] for place, _ in cell["runs"]]
         baselines = [found["runs"][place] for _, place in cell["runs"]]
         assert [run[0] for run in runs] == row.seeds
@@ -318,7 +318,7 @@ def test_every_figure_has_a_caption_which_snakemakes_report_shows_too() -> None:
     shown = shown_of(small())
     assert {figure.text for figure in shown.figures} == set(FIGURES)
     for figure in shown.figures:
-        text = caption_of(shown, figure.text, figure.caption)
+        text = read_caption(shown, figure.text, figure.caption)
         assert len(text) > 80
         file = ROOT / "workflow" / "report" / shown.captions / f"{figure.text}.rst"
         assert " ".join(file.read_text().split()) == text

@@ -17,7 +17,7 @@ from shown_results import write_report
 from tasktransfer.designs.transfer.collect.columns import PROMPTED
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
-from tasktransfer.present.kit.style import signed
+from tasktransfer.present.kit.style import format_signed
 from tasktransfer.tables.store import build_frame
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -198,7 +198,7 @@ def test_every_heatmap_shows_its_numbers(page: Any, results: Results) -> None:
                 known = the_cells(results, dataset, model, algorithm)
                 shown = texts(page)
                 for key, row in known.items():
-                    assert shown.pop(key).removesuffix("*") == signed(row.improvement)
+                    assert shown.pop(key).removesuffix("*") == format_signed(row.improvement)
                     seen += 1
                 for task in tasks:
                     runs: list[RunName] = [
@@ -229,7 +229,7 @@ def _check_detail(shown: dict[str, str], row: Any) -> None:
     assert (
         shown["95 % interval"] == f"{number(row.low, sign=True)} to {number(row.high, sign=True)}"
     )
-    assert shown["improvement"] == f"{signed(row.improvement)} %"
+    assert shown["improvement"] == f"{format_signed(row.improvement)} %"
     assert shown["score"] == number(row.score)
     assert shown["baseline score"] == number(row.baseline_score)
     assert shown["p"] == ("< 0.001" if row.p < 0.0005 else f"{row.p:.3f}")

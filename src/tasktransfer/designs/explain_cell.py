@@ -16,9 +16,9 @@ from tasktransfer.designs.explain_runs import facts_of_run, run_lines
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate.explain_text import format_pairs, format_section
 from tasktransfer.present.declared import Crossed, Presentation, Table
-from tasktransfer.present.marks import marks_of, notes
+from tasktransfer.present.marks import format_notes, list_marks
 from tasktransfer.present.published_columns import DIFFERS, PUBLISHED
-from tasktransfer.present.tables import Left, Printed, printed
+from tasktransfer.present.tables import Left, Printed, build_printed
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.tables.html import to_records
@@ -53,7 +53,7 @@ def explain_cell(
         ConfigError: the study does not have the table, or the table does not have the row. The
             message lists the names of existing rows.
     """
-    made = printed(shown, table, view)
+    made = build_printed(shown, table, view)
     if isinstance(made, Left):
         raise ConfigError(f"{study.config_file}: {made.why}")
     every = list(zip(to_records(made.frame), _list_printed_names(table, made), strict=True))
@@ -75,7 +75,7 @@ def explain_cell(
         "table": made.name,
         "title": made.title,
         "words": list(words),
-        "marks": notes(marks_of(view.metadata)) if made.metadata else [],
+        "marks": format_notes(list_marks(view.metadata)) if made.metadata else [],
         "cells": [_describe_cell(study, table, made, row) for row in rows],
     }
 

@@ -16,12 +16,12 @@ def write_figures(design: Design, study: Study) -> None:
         nothing_to_do(study)
         return
     from tasktransfer.present.figures import draw_figures  # noqa: PLC0415
-    from tasktransfer.present.tables import printed_tables, write_tables  # noqa: PLC0415
-    from tasktransfer.present.view import view_of  # noqa: PLC0415
+    from tasktransfer.present.tables import build_printed_tables, write_tables  # noqa: PLC0415
+    from tasktransfer.present.view import read_view  # noqa: PLC0415
 
     shown = design.shown(study)
-    view, out = view_of(study, shown), Path(study.figures)
-    for path in write_tables(printed_tables(shown, view), out):
+    view, out = read_view(study, shown), Path(study.figures)
+    for path in write_tables(build_printed_tables(shown, view), out):
         print(path)
     drawn = draw_figures(shown, view, out)
     for path in drawn.files(out):
@@ -36,10 +36,10 @@ def write_report(design: Design, study: Study) -> None:
         nothing_to_do(study)
         return
     from tasktransfer.present.page.page import write_page  # noqa: PLC0415
-    from tasktransfer.present.view import view_of  # noqa: PLC0415
+    from tasktransfer.present.view import read_view  # noqa: PLC0415
 
     shown = design.shown(study)
-    print(write_page(shown, view_of(study, shown), Path(study.figures), Path(study.report)))
+    print(write_page(shown, read_view(study, shown), Path(study.figures), Path(study.report)))
 
 
 def explained_cell(design: Design, study: Study, words: Sequence[str]) -> dict[str, Any] | None:
@@ -60,10 +60,10 @@ def explained_cell(design: Design, study: Study, words: Sequence[str]) -> dict[s
     if design.shown is None:
         return None
     from tasktransfer.designs.explain_cell import explain_cell, table_named  # noqa: PLC0415
-    from tasktransfer.present.view import view_of  # noqa: PLC0415
+    from tasktransfer.present.view import read_view  # noqa: PLC0415
 
     shown = design.shown(study)
     table = table_named(shown, words[0])
     if table is None:
         return None
-    return explain_cell(study, shown, view_of(study, shown), table, words[1:])
+    return explain_cell(study, shown, read_view(study, shown), table, words[1:])

@@ -188,8 +188,8 @@ def _missing(view: View) -> tuple[pd.DataFrame, pd.DataFrame]:
     return view["missing"], view["problems"]
 
 
-_missing_columns = late("present.page.holes", "common_columns")
-_facts = late("present.page.origin", "facts")
+_missing_columns = late("present.page.holes", "build_common_columns")
+_facts = late("present.page.origin", "list_facts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +209,8 @@ class Presentation:
         missing: view → runs without a result (with a column ``state``), and damaged records.
         missing_columns: runs without a result → the columns to print.
         facts: view → provenance of the study, name and value.
-        styles: CSS files of the package that the blocks need, as for ``own_text``.
-        scripts: JavaScript files of the package that the blocks need, as for ``own_text``.
+        styles: CSS files of the package that the blocks need, as for ``read_own_text``.
+        scripts: JavaScript files of the package that the blocks need, as for ``read_own_text``.
     """
 
     question: str

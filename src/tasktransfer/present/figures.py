@@ -62,12 +62,12 @@ def draw_figures(shown: Presentation, view: View, out: Path) -> Drawn:
         part = view.only(figure.reads)
         if figure.part is not None:
             part = figure.part(part)
-        digest = digest_of_drawing(figure, part)
+        digest = compute_drawing_digest(figure, part)
         paths = [out / f"{figure.name}.{ending}" for ending in FIGURE_ENDINGS]
         if manifest.get(figure.name) != digest or not all(path.is_file() for path in paths):
             canvas = figure.draw(part) if figure.planned(view.study) else None
             if canvas is None:
-                drawn.left.append(left(figure))
+                drawn.left.append(explain_absence(figure))
                 continue
             digests.pop(figure.name, None)
             save(canvas, out, figure.name)
@@ -81,7 +81,7 @@ def draw_figures(shown: Presentation, view: View, out: Path) -> Drawn:
     return drawn
 
 
-def left(figure: Figure) -> Left:
+def explain_absence(figure: Figure) -> Left:
     """Return the reason why a study does not have a figure."""
     return Left(
         figure.name,
@@ -91,7 +91,7 @@ def left(figure: Figure) -> Left:
     )
 
 
-def digest_of_drawing(figure: Figure, part: View) -> str:
+def compute_drawing_digest(figure: Figure, part: View) -> str:
     """Return the digest of everything that a figure depends on: frames, names and code."""
     metadata = part.metadata
     return compute_digest(

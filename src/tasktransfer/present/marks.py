@@ -22,7 +22,7 @@ class Mark:
     note: str
 
 
-def marks_of(metadata: Metadata) -> list[Mark]:
+def list_marks(metadata: Metadata) -> list[Mark]:
     """Return the marks of a study.
 
     They are for synthetic dialogues, subsampled data, substitutes for inputs of the paper, and the
@@ -35,7 +35,7 @@ def marks_of(metadata: Metadata) -> list[Mark]:
         marks.append(Mark("SYNTHETIC", text + but))
     if metadata.cuts:
         marks.append(Mark("SUBSAMPLED", f"SUBSAMPLED: {metadata.cuts}."))
-    replaced = stand_ins_of(metadata)
+    replaced = list_substitutes(metadata)
     if replaced:
         named = "; ".join(f"{name}: {text}" for name, text in replaced.items())
         marks.append(Mark(f"SUBSTITUTES {len(replaced)}", f"Substitutes: {named}."))
@@ -44,26 +44,26 @@ def marks_of(metadata: Metadata) -> list[Mark]:
     return [*marks, *(Mark(badge, f"{badge}: {text}.") for badge, text in named_so)]
 
 
-def stand_ins_of(metadata: Metadata) -> dict[str, str]:
+def list_substitutes(metadata: Metadata) -> dict[str, str]:
     """Return each replaced input of the paper → its substitute."""
     facts = metadata.facts.items()
     return {key.removeprefix(STAND_IN): text for key, text in facts if key.startswith(STAND_IN)}
 
 
-def badges(marks: Sequence[Mark]) -> str:
+def format_badges(marks: Sequence[Mark]) -> str:
     """Return the badges in one line with their notes' numbers: ``SYNTHETIC¹ · SUBSAMPLED²``."""
     numbered = (f"{mark.badge}{str(n).translate(_RAISED)}" for n, mark in enumerate(marks, 1))
     return " · ".join(numbered)
 
 
-def notes(marks: Sequence[Mark], more: Sequence[str] = ()) -> list[str]:
+def format_notes(marks: Sequence[Mark], more: Sequence[str] = ()) -> list[str]:
     """Return the numbered notes of badges, followed by further notes."""
     texts = [mark.note for mark in marks]
     return [f"{n} {text}" for n, text in enumerate([*texts, *more], 1)]
 
 
-def setting(metadata: Metadata) -> str:
+def describe_setting(metadata: Metadata) -> str:
     """Describe how the setting differs from the paper's; empty if it does not."""
     parts = [f"subsampled data ({metadata.cuts})"] if metadata.cuts else []
-    replaced = [*stand_ins_of(metadata)]
+    replaced = [*list_substitutes(metadata)]
     return "; ".join([*parts, *([f"substitutes for {', '.join(replaced)}"] if replaced else [])])

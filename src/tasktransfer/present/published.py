@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.present.marks import setting
+from tasktransfer.present.marks import describe_setting
 from tasktransfer.present.published_columns import DIFFERENCE, DIFFERS, PUBLISHED
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import OTHERWISE, is_missing
@@ -57,7 +57,7 @@ class Published:
         return found[self.column].iloc[0] if len(found) == 1 else np.nan
 
 
-def beside(
+def add_published(
     frame: pd.DataFrame,
     published: Published,
     metadata: Metadata,
@@ -91,7 +91,7 @@ def beside(
     if not any(why) and np.isnan(theirs).all():
         return frame
     difference = frame[value] - np.array(theirs, np.float64)
-    if setting(metadata) or not published.signed:
+    if describe_setting(metadata) or not published.signed:
         difference = difference * np.nan
     columns: dict[str, Any] = {PUBLISHED: theirs, DIFFERENCE: difference, DIFFERS: why}
     named = {f"{name}{suffix}": cells for name, cells in columns.items()}
@@ -100,11 +100,11 @@ def beside(
     return frame.assign(**named)
 
 
-def notes_of(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]:
+def list_notes(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]:
     """Return the notes on a table's published values; empty if it has none.
 
     Args:
-        frame: the table, after ``beside``.
+        frame: the table, after ``add_published``.
         metadata: metadata of the study.
         paper: source of the values, for example "Table 3 of Parthasarathi et al.".
     """
@@ -112,7 +112,7 @@ def notes_of(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]:
     reasons = [str(name) for name in frame if str(name).startswith(DIFFERS)]
     told = []
     if shown and frame[shown].notna().any(axis=None):
-        other = setting(metadata)
+        other = describe_setting(metadata)
         told.append(
             f"Published: {paper}."
             + (f" No differences are shown, because our setting has {other}." if other else "")

@@ -8,7 +8,7 @@ from tasktransfer.tables.numbers import DASH, OTHERWISE, format_number, is_missi
 PUBLISHED, DIFFERENCE, DIFFERS = "published", "difference", "differs"
 
 
-def published_column(form: str, label: str = "Published", suffix: str = "") -> Column:
+def make_published_column(form: str, label: str = "Published", suffix: str = "") -> Column:
     """Return the column of the paper's values; ‡ for values over other members."""
 
     def show(row: Row) -> str:
@@ -20,7 +20,7 @@ def published_column(form: str, label: str = "Published", suffix: str = "") -> C
     return Column(Head(label, "number"), show)
 
 
-def difference_column(form: str, label: str = "Difference", suffix: str = "") -> Column:
+def make_difference_column(form: str, label: str = "Difference", suffix: str = "") -> Column:
     """Return the column of our value minus the paper's; a dash if there is no difference."""
 
     def show(row: Row) -> str:

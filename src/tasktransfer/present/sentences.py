@@ -13,17 +13,17 @@ MOST_Q = 0.05
 """Maximum q of a difference that is called significant."""
 
 
-def above(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Series:
+def is_above(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Series:
     """Return whether each row's difference is significantly above 0."""
     return (frame[q] <= MOST_Q) & (frame[value] > 0)
 
 
-def below(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Series:
+def is_below(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Series:
     """Return whether each row's difference is significantly below 0."""
     return (frame[q] <= MOST_Q) & (frame[value] < 0)
 
 
-def with_interval(value: Any, low: Any, high: Any, form: str) -> str:
+def format_with_interval(value: Any, low: Any, high: Any, form: str) -> str:
     """Format a value with its interval, ``1.2 [0.4, 2.0]``; only the value if there is none."""
     text = format_number(value, form)
     if is_missing(low) or is_missing(high):
@@ -36,13 +36,13 @@ def excludes_zero(low: Any, high: Any) -> bool:
     return not is_missing(low) and not is_missing(high) and (low > 0 or high < 0)
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
+def join_names(names: Sequence[str], most: int = 4) -> str:
     """Join names as ``a, b and c``; after the first ``most`` names, count the rest."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def counted_of(count: int, of: int, what: str) -> str:
+def format_fraction(count: int, of: int, what: str) -> str:
     """Format a count: ``3 of 12 cells`` or ``none of 12 cells``."""
     return f"{count if count else 'none'} of {of} {what}"

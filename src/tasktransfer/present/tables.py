@@ -22,10 +22,10 @@ from tasktransfer.present.declared import (
     Section,
     Table,
 )
-from tasktransfer.present.marks import badges, marks_of, notes
+from tasktransfer.present.marks import format_badges, format_notes, list_marks
 from tasktransfer.present.page.fragment import write_fragment
-from tasktransfer.present.published import notes_of
-from tasktransfer.present.view import View, caption_of
+from tasktransfer.present.published import list_notes
+from tasktransfer.present.view import View, read_caption
 from tasktransfer.tables.columns import Row
 from tasktransfer.tables.html import HtmlTable, as_html, explain_missing_values, to_records
 from tasktransfer.tables.metadata import Metadata
@@ -85,13 +85,13 @@ class Left:
     section: Section
 
 
-def printed_tables(shown: Presentation, view: View) -> list[Printed | Left]:
+def build_printed_tables(shown: Presentation, view: View) -> list[Printed | Left]:
     """Return every declared table, or the reason why the study does not have it."""
     tables = show_progress(shown.tables, "making tables")
-    return [printed(shown, table, view) for table in tables]
+    return [build_printed(shown, table, view) for table in tables]
 
 
-def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
+def build_printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
     """Return a declared table of a study, or the reason why the study does not have it."""
     frame = table.make(view) if table.planned(view.study) else None
     if frame is None or frame.empty:
@@ -100,18 +100,20 @@ def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
     frame = frame.reset_index(drop=True)
     shape = table.shape
     if isinstance(shape, Crossed):
-        layout, words = crossed(shape, frame, view.metadata, table.keys)
+        layout, words = make_crossed_layout(shape, frame, view.metadata, table.keys)
     else:
-        layout = listed(shape, frame) if isinstance(shape, Listed) else shape(view, frame)
-        words = [[words_of(table.keys, row)] * len(layout.head) for row in to_records(frame)]
-    marks = [] if table.cited else marks_of(view.metadata)
-    published_notes = notes_of(frame, view.metadata, table.paper) if table.paper else []
+        layout = (
+            make_listed_layout(shape, frame) if isinstance(shape, Listed) else shape(view, frame)
+        )
+        words = [[list_words(table.keys, row)] * len(layout.head) for row in to_records(frame)]
+    marks = [] if table.cited else list_marks(view.metadata)
+    published_notes = list_notes(frame, view.metadata, table.paper) if table.paper else []
     return Printed(
         table.name,
         table.title,
-        caption_of(shown, table.name, table.caption),
-        badges(marks),
-        notes(marks, [*published_notes, *table.notes(view, frame)]),
+        read_caption(shown, table.name, table.caption),
+        format_badges(marks),
+        format_notes(marks, [*published_notes, *table.notes(view, frame)]),
         frame,
         layout,
         words,
@@ -123,12 +125,12 @@ def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
     )
 
 
-def words_of(keys: Sequence[str], row: Row) -> Words:
+def list_words(keys: Sequence[str], row: Row) -> Words:
     """Return the words that identify a row for ``explain``: the values of its keys."""
     return tuple(str(row[key]) for key in keys if not is_missing(row.get(key)) and row[key] != "")
 
 
-def listed(shape: Listed, frame: pd.DataFrame) -> Layout:
+def make_listed_layout(shape: Listed, frame: pd.DataFrame) -> Layout:
     """Lay out a frame with one line per row."""
     columns = shape.columns
     entries = [
@@ -147,7 +149,7 @@ def _find_filled_columns(columns: Sequence[Any], lines: Sequence[Sequence[str]])
     return [n for n in range(len(columns)) if any(line[n] not in ("", DASH) for line in lines)]
 
 
-def crossed(
+def make_crossed_layout(
     shape: Crossed, frame: pd.DataFrame, metadata: Metadata, keys: Sequence[str] = ()
 ) -> tuple[Layout, list[list[Words]]]:
     """Lay out a frame as rows by columns, with the paper's line below ours.
@@ -173,8 +175,8 @@ def crossed(
             lines.append((*("" for _ in name), "published", *paper))
         first = next(iter(cells.values()))
         entries.append((str(first[shape.blocks]) if shape.blocks else "", tuple(lines)))
-        named = words_of([key for key in keys if key != shape.across], first)
-        of_cells = (words_of(keys, cells[a]) if a in cells else () for a in across)
+        named = list_words([key for key in keys if key != shape.across], first)
+        of_cells = (list_words(keys, cells[a]) if a in cells else () for a in across)
         words.append([*([named] * (len(name) + theirs)), *of_cells])
     head = (
         *(column.head.label for column in shape.rows),
@@ -193,7 +195,7 @@ def crossed(
     return layout, [[row[n] for n in kept] for row in words]
 
 
-def html_of(table: Printed, *, alone: bool = False) -> HtmlTable:
+def to_html(table: Printed, *, alone: bool = False) -> HtmlTable:
     """Convert a table for a page.
 
     Args:
@@ -250,5 +252,5 @@ def write_tables(tables: Iterable[Printed | Left], folder: Path) -> list[Path]:
             layout=table.layout,
             described=table.described,
         )
-        files.append(write_fragment(folder / f"{table.name}.html", html_of(table, alone=True)))
+        files.append(write_fragment(folder / f"{table.name}.html", to_html(table, alone=True)))
     return files

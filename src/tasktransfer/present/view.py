@@ -39,7 +39,7 @@ class View(Mapping[str, pd.DataFrame]):
         return replace(self, frames={name: self.frames[name] for name in names})
 
 
-def view_of(study: Study, shown: Presentation) -> View:
+def read_view(study: Study, shown: Presentation) -> View:
     """Read a study's tables.
 
     Raises:
@@ -49,7 +49,7 @@ def view_of(study: Study, shown: Presentation) -> View:
     return View(study, frames, metadata)
 
 
-def caption_of(shown: Presentation, name: str, given: str) -> str:
+def read_caption(shown: Presentation, name: str, given: str) -> str:
     """Return the caption of a table or figure; Snakemake's own report has the same text."""
     if given or not shown.captions:
         return given

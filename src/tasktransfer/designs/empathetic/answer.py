@@ -8,7 +8,7 @@ import pandas as pd
 
 from tasktransfer.designs.empathetic.methods import BASE, PRETRAINED, paper_name, supervised
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
-from tasktransfer.present.sentences import MOST_Q, listed, with_interval
+from tasktransfer.present.sentences import MOST_Q, format_with_interval, join_names
 from tasktransfer.present.view import View
 from tasktransfer.tables.columns import Row
 from tasktransfer.tables.html import to_records
@@ -49,7 +49,7 @@ def _describe_constant_runs(measured: pd.DataFrame, compared: pd.DataFrame) -> I
         yield (
             f"{format_quantity(len(runs), 'run')} behind these differences "
             f"{'gives' if len(runs) == 1 else 'give'} the same answer to at least 99 % of the test "
-            f"set: {listed(names)}."
+            f"set: {join_names(names)}."
         )
 
 
@@ -64,7 +64,8 @@ def _describe_single_runs(of_training: pd.DataFrame, of_labels: pd.DataFrame) ->
             first = rows.loc[size.sort_values(ascending=False, kind="stable").index]
             name = _format_score if rows is of_training else _format_named_score
             yield (
-                f"{what}, one run each: {listed([name(row) for row in to_records(first)], MOST)}."
+                f"{what}, one run each: "
+                f"{join_names([name(row) for row in to_records(first)], MOST)}."
             )
     yield (
         "One run of each method was trained, so no difference is tested. The intervals cover "
@@ -105,7 +106,7 @@ def _describe_training(rows: pd.DataFrame) -> Iterator[str]:
         )
         return
     parts = [
-        f"{what} {listed([_format_score(row) for row in to_records(some)])}"
+        f"{what} {join_names([_format_score(row) for row in to_records(some)])}"
         for what, some in (("significantly improves", better), ("significantly worsens", worse))
         if len(some)
     ]
@@ -133,7 +134,7 @@ def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
         return
     parts = [
         f"{len(some)} {'is' if len(some) == 1 else 'are'} significantly {what}: "
-        f"{listed([_format_named_score(row) for row in surest(some)], MOST)}"
+        f"{join_names([_format_named_score(row) for row in surest(some)], MOST)}"
         for what, some in (("better", better), ("worse", worse))
         if len(some)
     ]
@@ -155,5 +156,5 @@ def _format_named_score(row: Row) -> str:
 def _format_score(row: Row) -> str:
     """Format a measure and its difference: ``P@1,100 (+6.3 [1.6, 11.0])``."""
     of_pool = f", {row['pool']}" if row["pool"] else ""
-    interval = with_interval(row["difference"], row["low"], row["high"], "+.2f")
+    interval = format_with_interval(row["difference"], row["low"], row["high"], "+.2f")
     return f"{row['score']}{of_pool} ({interval})"

@@ -17,19 +17,24 @@ from tasktransfer.designs.empathetic.human import figure5
 from tasktransfer.designs.empathetic.methods import BASE, CONTROLS
 from tasktransfer.designs.empathetic.statistics import PERPLEXITY
 from tasktransfer.present.kit.matrix import fill, write
-from tasktransfer.present.kit.panels import line_entry, name_panel, panels, upright_line
-from tasktransfer.present.kit.series import Estimate, forest, zero_line
+from tasktransfer.present.kit.panels import (
+    create_panels,
+    draw_vertical_line,
+    make_line_entry,
+    name_panel,
+)
+from tasktransfer.present.kit.series import Estimate, draw_zero_line, plot_forest
 from tasktransfer.present.kit.style import (
     DIVERGING,
     LABEL_POINTS,
     TITLE_POINTS,
     Look,
-    entitle,
+    add_legend_below,
+    add_title,
+    choose_text_colour,
     fit_panels,
-    legend_below,
+    get_series_look,
     log_axis,
-    readable_on,
-    series_look,
 )
 from tasktransfer.present.sentences import MOST_Q, excludes_zero
 from tasktransfer.present.view import View
@@ -70,7 +75,7 @@ def scores(view: View) -> Figure | None:
             log_axis(panel, [*ends])
         base = some[some["method"] == BASE]
         if len(base):
-            upright_line(panel, float(base["value"].iloc[0]), "Base", below=True)
+            draw_vertical_line(panel, float(base["value"].iloc[0]), "Base", below=True)
         if str(score).startswith("P@1,"):
             _show_chance(panel, str(score), 100 / int(str(score).removeprefix("P@1,")))
     _finish_figure(figure, "Scores of each method", rows, view, looks)
@@ -82,7 +87,7 @@ def _show_chance(panel: Axes, score: str, chance: float) -> None:
     name_panel(panel, f"{score}, chance {chance:.3g}")
     low, high = panel.get_xlim()
     if low <= chance <= high:
-        upright_line(panel, chance, "chance", style=":")
+        draw_vertical_line(panel, chance, "chance", style=":")
 
 
 def differences(view: View) -> Figure | None:
@@ -104,7 +109,7 @@ def differences(view: View) -> Figure | None:
 
     figure, axes = _draw_forests(view, rows, estimate)
     for panel in axes:
-        zero_line(panel)
+        draw_zero_line(panel)
     more = [f"Filled: differs significantly from Base (q ≤ {MOST_Q}). Hollow: does not."]
     if rows["q"].isna().all():
         more = ["Hollow: one run per method, so no difference is tested."]
@@ -117,7 +122,10 @@ def differences(view: View) -> Figure | None:
 def _assign_looks(rows: pd.DataFrame) -> dict[str, Look]:
     """Return the look of each pool of candidates; scores without a pool look like the first."""
     pools = [pool for pool in dict.fromkeys(rows["pool"]) if pool]
-    return {"": series_look(0), **{pool: series_look(rank) for rank, pool in enumerate(pools)}}
+    return {
+        "": get_series_look(0),
+        **{pool: get_series_look(rank) for rank, pool in enumerate(pools)},
+    }
 
 
 def _draw_forests(
@@ -127,13 +135,15 @@ def _draw_forests(
     names = view.metadata.ordered("name", rows["name"])
     shown = view.metadata.ordered("score", rows["score"])
     # Space for title and notes at most: `_finish_figure` then sets the size of the panels.
-    figure, axes = panels(len(shown), 2.6, LINE * len(names) + 3, columns=len(shown), shared="y")
+    figure, axes = create_panels(
+        len(shown), 2.6, LINE * len(names) + 3, columns=len(shown), shared="y"
+    )
     for panel, score in zip(axes, shown, strict=True):
         some = rows[rows["score"] == score]
         groups = [
             [estimate(row) for row in to_records(some[some["name"] == name])] for name in names
         ]
-        forest(panel, groups, names)
+        plot_forest(panel, groups, names)
         name_panel(panel, score)
     axes[0].set_ylim(len(names) - 0.1, -0.9)  # room for the names of lines
     return figure, dict(zip(axes, shown, strict=True))
@@ -150,9 +160,9 @@ def _finish_figure(
     """Add legend, title and notes, then resize the figure to fit its panels."""
     pools = [pool for pool in looks if pool]
     if len(pools) > 1:
-        entries = [line_entry(pool, looks[pool], linestyle="") for pool in pools]
-        legend_below(figure, entries, "Candidates of retrieved replies:")
-    entitle(figure, title, int(rows["seeds"].max()), view.metadata, more)
+        entries = [make_line_entry(pool, looks[pool], linestyle="") for pool in pools]
+        add_legend_below(figure, entries, "Candidates of retrieved replies:")
+    add_title(figure, title, int(rows["seeds"].max()), view.metadata, more)
     height = LINE * (rows["name"].nunique() + 0.8)
     width = max(1.9, 5 / len(figure.axes))
     fit_panels(figure, np.array([figure.axes]), width, height)
@@ -184,7 +194,9 @@ def ratios(values: pd.DataFrame, title: str) -> Figure:
     shades = [colours(scale(np.clip(cells[cell], 1 / RANGE, RANGE))) for cell in filled]
     fill(axes, [(column, row) for row, column in filled], shades)
     for (row, column), shade in zip(filled, shades, strict=True):
-        write(axes, (column, row), _format_ratio(cells[row, column]), 6.5, readable_on(shade))
+        write(
+            axes, (column, row), _format_ratio(cells[row, column]), 6.5, choose_text_colour(shade)
+        )
     _name_sides(axes, [str(name) for name in values.columns], [str(name) for name in values.index])
     bar = figure.colorbar(ScalarMappable(scale, colours), ax=axes, shrink=0.6)
     bar.set_label("times row was preferred / times column was preferred", fontsize=LABEL_POINTS)

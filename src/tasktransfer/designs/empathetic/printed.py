@@ -19,7 +19,7 @@ from tasktransfer.designs.empathetic.methods import (
     paper_name,
 )
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY, PERPLEXITY
-from tasktransfer.present.published import Published, beside
+from tasktransfer.present.published import Published, add_published
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import build_common_columns, read_tables
@@ -150,7 +150,7 @@ def table2(view: View) -> pd.DataFrame:
         },
         differs,
     )
-    frame = beside(own, theirs, view.metadata)
+    frame = add_published(own, theirs, view.metadata)
     return _sort_by_method(frame, view.metadata, "candidates", "score")
 
 
@@ -186,7 +186,7 @@ def table4(view: View) -> pd.DataFrame:
     keys = {"setting": lambda row: row["setting"], "model": lambda row: row["name"]}
     for column in ("parameters", "hours"):
         theirs = Published(table4_of_paper(), column, keys, signed=False)
-        frame = beside(frame, theirs, view.metadata, value=column, suffix=f"_{column}")
+        frame = add_published(frame, theirs, view.metadata, value=column, suffix=f"_{column}")
     settings = {"setting": ["retrieval", "generation"], **view.metadata.order}
     return sort_rows(frame, {"setting": "setting", "group": "group", "name": "name"}, settings)
 
@@ -224,7 +224,7 @@ def table7(view: View) -> pd.DataFrame:
     """Return the percentage of dialogues with each emotion."""
     keys = {"label": lambda row: row["label"]}
     theirs = Published(published("table7"), "percent", keys)
-    return beside(view["labels"], theirs, view.metadata, value="percent")
+    return add_published(view["labels"], theirs, view.metadata, value="percent")
 
 
 def table9(view: View) -> pd.DataFrame:
@@ -251,7 +251,7 @@ def table9(view: View) -> pd.DataFrame:
         "accuracy",
         {"dataset": lambda row: row["text"], "classifier": lambda row: row["classifier"]},
     )
-    frame = beside(rows, theirs, view.metadata, value="accuracy").drop(columns="classifier")
+    frame = add_published(rows, theirs, view.metadata, value="accuracy").drop(columns="classifier")
     order = {"text": [*_TEXTS.values(), _OWN_LABELS], **view.metadata.order}
     return sort_rows(frame, {"text": "text", "method": "method"}, order)
 

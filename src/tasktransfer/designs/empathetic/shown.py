@@ -13,7 +13,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.methods import BASE, prepended
 from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
-from tasktransfer.present.published_columns import difference_column, published_column
+from tasktransfer.present.published_columns import make_difference_column, make_published_column
 from tasktransfer.results.study import Study
 from tasktransfer.tables.columns import Column, Head, Row, estimate, number, text
 from tasktransfer.tables.numbers import format_named_p, is_missing
@@ -98,7 +98,7 @@ TABLES = (
             (METHOD, CANDIDATES),
             "score",
             estimate("value", "Score", ".2f"),
-            published_column(".2f"),
+            make_published_column(".2f"),
             blocks="group",
         ),
         keys=("name", "method", "setting", "candidates", "score"),
@@ -114,7 +114,7 @@ TABLES = (
             (text("text", "Text"),),
             "method",
             estimate("accuracy", "Accuracy", ".2f"),
-            published_column(".2f"),
+            make_published_column(".2f"),
         ),
         keys=("text", "method"),
         paper=f"Table 9 of {PAPER}; our trained classifier is compared with its DeepMoji, last "
@@ -230,9 +230,9 @@ TABLES = (
                 METHOD,
                 text("hardware", "Hardware"),
                 number("parameters", "Parameters", ",d"),
-                published_column(",.0f", "Published", "_parameters"),
+                make_published_column(",.0f", "Published", "_parameters"),
                 _hours_column("hours", "Hours"),
-                published_column(".3g", "Published", "_hours"),
+                make_published_column(".3g", "Published", "_hours"),
                 _hours_column("all_hours", "Hours incl. earlier stages"),
                 number("examples", "Training instances", ",d"),
             ),
@@ -254,8 +254,8 @@ TABLES = (
                 text("label", "Emotion"),
                 number("dialogues", "Dialogues", ",d"),
                 number("percent", "Percent", ".2f"),
-                published_column(".2f"),
-                difference_column("+.2f"),
+                make_published_column(".2f"),
+                make_difference_column("+.2f"),
             )
         ),
         keys=("label",),

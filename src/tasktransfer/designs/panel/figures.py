@@ -19,26 +19,26 @@ from tasktransfer.designs.panel.names import CONTROLS, OWN_MINUS_OTHERS, domain_
 from tasktransfer.present.kit import matrix
 from tasktransfer.present.kit.panels import (
     MOST_COLUMNS,
+    create_panels,
+    draw_reference_line,
+    draw_vertical_line,
     fit,
     label_ends,
-    line_entry,
+    make_line_entry,
     name_panel,
-    panels,
-    reference_line,
-    upright_line,
 )
-from tasktransfer.present.kit.series import Estimate, forest, line_with_band
+from tasktransfer.present.kit.series import Estimate, plot_forest, plot_line_with_band
 from tasktransfer.present.kit.style import (
     DIVERGING,
     INK,
     LABEL_POINTS,
     Look,
-    colour_limit,
-    entitle,
-    folded,
-    legend_below,
-    readable_on,
-    series_look,
+    add_legend_below,
+    add_title,
+    choose_text_colour,
+    compute_colour_limit,
+    fold_name,
+    get_series_look,
 )
 from tasktransfer.present.view import View
 from tasktransfer.tables.numbers import format_number
@@ -59,12 +59,12 @@ def correlations(view: View) -> Figure | None:
     if not methods:
         return None
     width, height = 2.5, 0.24 * (len(methods) + 1.6)
-    figure, axes = panels(len(sets), width, height)
-    looks = {method: series_look(rank) for rank, method in enumerate(methods)}
+    figure, axes = create_panels(len(sets), width, height)
+    looks = {method: get_series_look(rank) for rank, method in enumerate(methods)}
     for panel, name in zip(axes, sets, strict=True):
         mine = {row["method"]: row for row in own[own["set"] == name].to_dict("records")}
         rows = [[_make_estimate(mine[m], looks[m])] if m in mine else [] for m in methods]
-        forest(panel, rows, methods)
+        plot_forest(panel, rows, methods)
         name_panel(panel, name if inside[name] else f"{name} (out of domain)")
     axes[0].set_ylim(len(methods) - 0.1, -0.9)  # lines are named above and below
     low, high = axes[0].get_xlim()
@@ -76,12 +76,12 @@ def correlations(view: View) -> Figure | None:
         if len(controls):
             best = controls.sort_values("value").to_dict("records")[-1]
             label = f"{best['method']} {format_number(best['value'], '.0f')}"
-            upright_line(panel, best["value"], label, below=True)
+            draw_vertical_line(panel, best["value"], label, below=True)
         if np.isfinite(ceilings.get(name, np.nan)):
-            upright_line(panel, ceilings[name], "ceiling", style=":")
+            draw_vertical_line(panel, ceilings[name], "ceiling", style=":")
     for panel in axes[-min(len(axes), MOST_COLUMNS) :]:
         panel.set_xlabel(SPEARMAN, fontsize=LABEL_POINTS)
-    entitle(figure, "Correlation with human ratings, by rated set", _count_seeds(own), metadata)
+    add_title(figure, "Correlation with human ratings, by rated set", _count_seeds(own), metadata)
     fit(figure, axes, width, height)
     return figure
 
@@ -107,9 +107,9 @@ def few_shot(view: View) -> Figure | None:
     if not places:
         return None
     methods = metadata.ordered("method", drawn["method"])
-    looks = {method: series_look(rank) for rank, method in enumerate(methods)}
+    looks = {method: get_series_look(rank) for rank, method in enumerate(methods)}
     width, height = 2.9, 2.3
-    figure, axes = panels(len(places), width, height)
+    figure, axes = create_panels(len(places), width, height)
     for panel, (name, by) in zip(axes, places, strict=True):
         mine = drawn[(drawn["set"] == name) & (drawn["by"] == by)].sort_values("percent")
         for method, some in mine.groupby("method", sort=False):
@@ -118,8 +118,8 @@ def few_shot(view: View) -> Figure | None:
             )
             spread = np.nan_to_num(spread)
             held_out, every = (replace(looks[str(method)], line=line) for line in ("-", ":"))
-            line_with_band(panel, x, value, held_out, low=value - spread, high=value + spread)
-            line_with_band(panel, x, some["all_items"].to_numpy(float), every)
+            plot_line_with_band(panel, x, value, held_out, low=value - spread, high=value + spread)
+            plot_line_with_band(panel, x, some["all_items"].to_numpy(float), every)
         name_panel(panel, f"{name}, {by} sampled")
         panel.set_xlabel("percent of the ratings sampled", fontsize=LABEL_POINTS)
     axes[0].set_ylabel("Spearman × 100", fontsize=LABEL_POINTS)
@@ -132,14 +132,14 @@ def few_shot(view: View) -> Figure | None:
         label_ends(panel, [(x, y, m, looks[m]) for x, y, m in named], height)
         control = few[(few["set"] == name) & (few["method"] == "cosine-last")]["all_items"]
         for value in control:
-            reference_line(panel, value, "cosine-last")
+            draw_reference_line(panel, value, "cosine-last")
     band = "; band: standard deviation over samples" if drawn["held_out_sd"].notna().any() else ""
     entries = [
-        line_entry(f"held-out items{band}", Look(INK, "", "-")),
-        line_entry("all items, including training items", Look(INK, "", ":")),
+        make_line_entry(f"held-out items{band}", Look(INK, "", "-")),
+        make_line_entry("all items, including training items", Look(INK, "", ":")),
     ]
-    legend_below(figure, entries)
-    entitle(figure, "Correlation after few-shot training on ratings", None, metadata)
+    add_legend_below(figure, entries)
+    add_title(figure, "Correlation after few-shot training on ratings", None, metadata)
     fit(figure, axes, width, height)
     return figure
 
@@ -156,20 +156,20 @@ def experts(view: View) -> Figure | None:
     sets = metadata.ordered("set", own["set"])
     rows = metadata.ordered("domain", own[own["expert"] != OWN_MINUS_OTHERS]["expert"])
     compared = bool((own["expert"] == OWN_MINUS_OTHERS).any())
-    limit = colour_limit(own["value"].to_numpy(float), most=100.0)
+    limit = compute_colour_limit(own["value"].to_numpy(float), most=100.0)
     width, height = 0.95 * max(2, len(sets)), 0.42 * (len(rows) + 1.3 * compared)
     columns = 2 if len(sets) < 6 else 1
-    figure, axes = panels(len(methods), width, height, columns=columns)
+    figure, axes = create_panels(len(methods), width, height, columns=columns)
     colour = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
     for panel, method in zip(axes, methods, strict=True):
         _draw_matrix(panel, own[own["method"] == method], rows, sets, colour, compared=compared)
-        panel.set_xticklabels([folded(name, width / len(sets), LABEL_POINTS) for name in sets])
+        panel.set_xticklabels([fold_name(name, width / len(sets), LABEL_POINTS) for name in sets])
         name_panel(panel, method)
     bar = figure.colorbar(colour, ax=axes)
     bar.set_label("Spearman × 100", fontsize=LABEL_POINTS)
     bar.ax.tick_params(labelsize=LABEL_POINTS)
-    legend_below(figure, [Patch(**matrix.FRAME, label="the set's own domain")])
-    entitle(figure, "Correlation of each expert, by rated set", _count_seeds(own), metadata)
+    add_legend_below(figure, [Patch(**matrix.FRAME, label="the set's own domain")])
+    add_title(figure, "Correlation of each expert, by rated set", _count_seeds(own), metadata)
     fit(figure, axes, width, height, columns=columns)
     return figure
 
@@ -190,12 +190,12 @@ def _draw_matrix(
     corners = [(float(sets.index(v["set"])), heights[v["expert"]]) for v in values]
     colours = [colour.to_rgba(v["value"]) for v in values]
     matrix.fill(axes, corners, colours)
-    matrix.frame(axes, [c for c, v in zip(corners, values, strict=True) if _is_own_domain(v)])
+    matrix.draw_frame(axes, [c for c, v in zip(corners, values, strict=True) if _is_own_domain(v)])
     for corner, value, shade in zip(corners, values, colours, strict=True):
         text = format_number(
             value["value"], "+.0f" if value["expert"] == OWN_MINUS_OTHERS else ".0f"
         )
-        matrix.write(axes, corner, text, LABEL_POINTS, readable_on(shade))
+        matrix.write(axes, corner, text, LABEL_POINTS, choose_text_colour(shade))
     axes.set_xlim(0, len(sets))
     axes.set_ylim(last + 1 if compared else len(rows), 0)
     axes.set_xticks(np.arange(len(sets)) + 0.5, sets, fontsize=LABEL_POINTS)

@@ -28,7 +28,7 @@ from tasktransfer.designs.panel.names import (
 from tasktransfer.designs.panel.published import AVERAGES, members
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT
 from tasktransfer.present.marks import MARK
-from tasktransfer.present.published import Published, beside, notes_of
+from tasktransfer.present.published import Published, add_published, list_notes
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
@@ -184,7 +184,7 @@ def _join_published(frame: pd.DataFrame, view: View, table: int) -> pd.DataFrame
         },
         differs=lambda row: other_members(table, average(row), row["members"]),
     )
-    return beside(frame, theirs, view.metadata)
+    return add_published(frame, theirs, view.metadata)
 
 
 def other_members(table: int, average: str | None, sets: str) -> str:
@@ -200,17 +200,17 @@ def other_members(table: int, average: str | None, sets: str) -> str:
 
 def notes_of_table3(view: View, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table III."""
-    return [*_make_reading_notes(frame), *notes_of(frame, view.metadata, f"Table III {OF}")]
+    return [*_make_reading_notes(frame), *list_notes(frame, view.metadata, f"Table III {OF}")]
 
 
 def notes_of_table4(view: View, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table IV."""
-    return [*_make_reading_notes(frame), *notes_of(frame, view.metadata, f"Table IV {OF}")]
+    return [*_make_reading_notes(frame), *list_notes(frame, view.metadata, f"Table IV {OF}")]
 
 
 def notes_of_table8(view: View, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table VIII."""
-    return notes_of(frame, view.metadata, f"Table VIII {OF}")
+    return list_notes(frame, view.metadata, f"Table VIII {OF}")
 
 
 def _make_reading_notes(frame: pd.DataFrame) -> list[str]:

@@ -11,8 +11,8 @@ from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.names import paper_name
 from tasktransfer.designs.panel.printed import OF, PrintedRow, records_of
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
-from tasktransfer.present.published import Published, beside, notes_of
-from tasktransfer.present.published_columns import published_column
+from tasktransfer.present.published import Published, add_published, list_notes
+from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.present.view import View
 
 EVERY_SET = {**RATED, **TINY_RATED}
@@ -57,12 +57,12 @@ def table1(view: View) -> pd.DataFrame:
         },
     )
     frame["value"] = frame["value"].astype(float)
-    return beside(frame.dropna(subset="value"), theirs, view.metadata)
+    return add_published(frame.dropna(subset="value"), theirs, view.metadata)
 
 
 def notes_of_table1(view: View, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table I."""
-    return notes_of(frame, view.metadata, f"Table I {OF}")
+    return list_notes(frame, view.metadata, f"Table I {OF}")
 
 
 def table2(view: View) -> pd.DataFrame:
@@ -84,18 +84,18 @@ def table2(view: View) -> pd.DataFrame:
         "value",
         {"dataset": lambda row: paper_name(row["set"]), "measure": lambda row: row["measure"]},
     )
-    return beside(pd.DataFrame(rows), theirs, view.metadata)
+    return add_published(pd.DataFrame(rows), theirs, view.metadata)
 
 
 def published_measure(row: Mapping[str, Any]) -> str:
     """Format a published value of Table II: instances as a count, all others as means."""
-    return published_column(",.0f" if row["measure"] == "instances" else ".1f").show(row)
+    return make_published_column(",.0f" if row["measure"] == "instances" else ".1f").show(row)
 
 
 def notes_of_table2(view: View, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table II."""
     words = "Words are separated by spaces and exclude speakers' names."
-    return [words, *notes_of(frame, view.metadata, f"Table II {OF}")]
+    return [words, *list_notes(frame, view.metadata, f"Table II {OF}")]
 
 
 def resources(view: View) -> pd.DataFrame:

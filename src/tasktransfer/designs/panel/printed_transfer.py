@@ -12,7 +12,7 @@ from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.names import FEW_NAMES, PERSONAS, groups, paper_name, start_of
 from tasktransfer.designs.panel.printed import OF, PrintedRow, other_members, records_of
 from tasktransfer.designs.panel.published import AVERAGES
-from tasktransfer.present.published import Published, beside, notes_of
+from tasktransfer.present.published import Published, add_published, list_notes
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.present.view import View
 
@@ -49,7 +49,7 @@ def table5(view: View) -> pd.DataFrame:
         },
         differs=lambda row: other_members(5, AVERAGES.get(row["group"]), row["members"]),
     )
-    return beside(frame, theirs, view.metadata)
+    return add_published(frame, theirs, view.metadata)
 
 
 def _make_few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[PrintedRow]:
@@ -100,7 +100,7 @@ def notes_of_table5(view: View, frame: pd.DataFrame) -> list[str]:
         "Before: the first seed's model, and untrained controls. All items include the training"
     )
     notes = [spread, f"{before} items, as in the paper."]
-    return [*filter(None, notes), *notes_of(frame, view.metadata, f"Table V {OF}")]
+    return [*filter(None, notes), *list_notes(frame, view.metadata, f"Table V {OF}")]
 
 
 def table6(view: View) -> pd.DataFrame:
@@ -135,7 +135,7 @@ def table7(view: View) -> pd.DataFrame:
         differs=_describe_other_choices,
     )
     both = pd.DataFrame([*cited, *own], columns=ours.columns)
-    frame = beside(both, theirs, view.metadata, value="hits_at_1")
+    frame = add_published(both, theirs, view.metadata, value="hits_at_1")
     return frame if COLUMN in frame else pd.DataFrame(own, columns=ours.columns)
 
 
@@ -158,4 +158,4 @@ def notes_of_table7(view: View, frame: pd.DataFrame) -> list[str]:
         for row in records_of(own)
     )
     over = f"Evaluated on {', '.join(counts)}. 95 % Wilson intervals."
-    return [over, *notes_of(frame, view.metadata, f"Table VII {OF}")]
+    return [over, *list_notes(frame, view.metadata, f"Table VII {OF}")]

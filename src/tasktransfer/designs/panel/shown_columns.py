@@ -45,7 +45,7 @@ def published(form: str = ".2f") -> Column:
 
     The import is lazy, because ``present.published_columns`` imports pandas.
     """
-    column = late("present.published_columns", "published_column")
+    column = late("present.published_columns", "make_published_column")
     return Column(Head("Published", "number"), lambda row: str(column(form).show(row)))
 
 

@@ -9,11 +9,11 @@ import pandas as pd
 from tasktransfer.designs.probes.facts import CONTROL
 from tasktransfer.designs.probes.plan import BEST, UNTRAINED
 from tasktransfer.present.sentences import (
-    above,
-    below,
-    counted_of,
     excludes_zero,
-    with_interval,
+    format_fraction,
+    format_with_interval,
+    is_above,
+    is_below,
 )
 from tasktransfer.present.view import View
 from tasktransfer.results.probe_rows import PRIOR
@@ -49,7 +49,9 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
     every = trained[(trained["compared_with"] == UNTRAINED) & trained["p"].notna()]
     rows = every[every["q"].notna()]
     if rows.empty and len(every):
-        higher = counted_of(int((every["value"] > 0).sum()), len(every), "pairs of model and probe")
+        higher = format_fraction(
+            int((every["value"] > 0).sum()), len(every), "pairs of model and probe"
+        )
         yield (
             f"With one run per encoder, probe F1 is higher after training in {higher}"
             f"{_count_constant(every, constant)}. No difference is tested, because one run does "
@@ -63,9 +65,9 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
             "its untrained version."
         )
         return
-    more, less = int(above(rows).sum()), int(below(rows).sum())
+    more, less = int(is_above(rows).sum()), int(is_below(rows).sum())
     what = "pairs of model and probe"
-    found = rows[above(rows) | below(rows)]
+    found = rows[is_above(rows) | is_below(rows)]
     if not more and not less:
         yield (
             f"Probe F1 does not differ significantly between trained and untrained encoder in any "
@@ -73,7 +75,7 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
         )
         return
     yield (
-        f"Training significantly raised probe F1 in {counted_of(more, len(rows), what)} and "
+        f"Training significantly raised probe F1 in {format_fraction(more, len(rows), what)} and "
         f"lowered it in {less or 'none'} (q ≤ 0.05){_count_constant(found, constant)}. The other "
         "pairs show no significant difference."
     )
@@ -91,7 +93,7 @@ def _count_constant(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
 def _describe_above_prior(trained: pd.DataFrame) -> Iterator[str]:
     rows = trained[(trained["compared_with"] == PRIOR) & trained["q"].notna()]
     if len(rows):
-        sure = counted_of(int(above(rows).sum()), len(rows), "pairs")
+        sure = format_fraction(int(is_above(rows).sum()), len(rows), "pairs")
         yield (
             "Probe F1 of the trained encoder is significantly higher than that of the best "
             f"constant answer in {sure}."
@@ -105,7 +107,7 @@ def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
         if is_missing(row["rho"]):
             yield f"On {row['corpus']}, too few epochs were probed to correlate BLEU-2 with F1."
             continue
-        rho = with_interval(row["rho"], row["low"], row["high"], ".2f")
+        rho = format_with_interval(row["rho"], row["low"], row["high"], ".2f")
         if excludes_zero(row["low"], row["high"]):
             way = "higher" if row["rho"] > 0 else "lower"
             yield (

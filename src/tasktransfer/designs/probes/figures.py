@@ -18,18 +18,23 @@ from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.designs.probes.plan import WORDS
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_csv_rows
-from tasktransfer.present.kit.panels import line_entry, name_panel, panels, reference_line
-from tasktransfer.present.kit.series import line_with_band
+from tasktransfer.present.kit.panels import (
+    create_panels,
+    draw_reference_line,
+    make_line_entry,
+    name_panel,
+)
+from tasktransfer.present.kit.series import plot_line_with_band
 from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
     Look,
-    bare_axes,
-    entitle,
-    legend_below,
-    series_look,
+    add_legend_below,
+    add_title,
+    get_series_look,
+    strip_axes,
 )
-from tasktransfer.present.sentences import with_interval
+from tasktransfer.present.sentences import format_with_interval
 from tasktransfer.present.view import View
 from tasktransfer.stats.resampling import create_generator
 
@@ -38,11 +43,11 @@ DRAWS, TENTH, JUDGEMENTS, TIES = 50_000, 10, 2_000, 0.35
 
 
 def _assign_looks(models: Sequence[str]) -> dict[str, Look]:
-    return {model: series_look(rank) for rank, model in enumerate(models)}
+    return {model: get_series_look(rank) for rank, model in enumerate(models)}
 
 
 def _make_entries(looks: Mapping[str, Look], **style: Any) -> list[Any]:
-    return [line_entry(model, look, **style) for model, look in looks.items()]
+    return [make_line_entry(model, look, **style) for model, look in looks.items()]
 
 
 def f1_by_epoch(view: View) -> Figure | None:
@@ -57,7 +62,7 @@ def f1_by_epoch(view: View) -> Figure | None:
         return None
     looks = _assign_looks(metadata.ordered("model", trained["model"]))
     keys = list(trained[["corpus", "probe"]].drop_duplicates().itertuples(index=False))
-    figure, axes = panels(len(keys), 2.9, 2.1)
+    figure, axes = create_panels(len(keys), 2.9, 2.1)
     several = trained["corpus"].nunique() > 1
     for panel, (corpus, probe) in zip(axes, keys, strict=True):
         rows = trained[(trained["corpus"] == corpus) & (trained["probe"] == probe)]
@@ -66,20 +71,20 @@ def f1_by_epoch(view: View) -> Figure | None:
             mean = by.mean()
             if len(mean):
                 epochs = mean.index.to_numpy(np.float64)
-                line_with_band(panel, epochs, mean, look, low=by.min(), high=by.max())
-        reference_line(panel, float(rows["prior"].mean()), "best constant")
+                plot_line_with_band(panel, epochs, mean, look, low=by.min(), high=by.max())
+        draw_reference_line(panel, float(rows["prior"].mean()), "best constant")
         same = (scores["corpus"] == corpus) & (scores["probe"] == probe)
         of_words = scores[same & (scores["snapshot"] == WORDS)]["f1"]
         if len(of_words):
-            reference_line(panel, float(of_words.max()), "word counts", style=":")
+            draw_reference_line(panel, float(of_words.max()), "word counts", style=":")
         name_panel(panel, f"{probe}, {corpus}" if several else str(probe))
         panel.set_ylim(0, 100)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supylabel("micro-F1", fontsize=LABEL_POINTS + 1)
     seeds = int(trained["seed"].nunique())
     band = "Bands: range of the seeds. " if seeds > 1 else ""
-    legend_below(figure, _make_entries(looks), f"{band}Epoch 0: the untrained model")
-    entitle(figure, "Probe F1 by epoch of training", seeds, metadata)
+    add_legend_below(figure, _make_entries(looks), f"{band}Epoch 0: the untrained model")
+    add_title(figure, "Probe F1 by epoch of training", seeds, metadata)
     return figure
 
 
@@ -100,14 +105,14 @@ def representations(view: View) -> Figure | None:
     clouds = dict(list(projections.groupby(["corpus", "model", "snapshot"], sort=False)))
     if not clouds:
         return None
-    figure, axes = panels(len(clouds), 2.8, 2.4, shared="none")
+    figure, axes = create_panels(len(clouds), 2.8, 2.4, shared="none")
     for panel, ((corpus, model, snapshot), cloud) in zip(axes, clouds.items(), strict=True):
         points = cloud["first"], cloud["second"]
         panel.hexbin(*points, gridsize=80, bins="log", cmap="viridis", mincnt=1)
         share = f"{cloud['variance'].iloc[0]:.0f} % of the variance"
         name_panel(panel, f"{model}, {snapshot}\n{corpus}, {share}")
         panel.tick_params(labelsize=6)
-    entitle(figure, "Representations on two principal components", None, view.metadata)
+    add_title(figure, "Representations on two principal components", None, view.metadata)
     return figure
 
 
@@ -121,7 +126,7 @@ def bleu_against_f1(view: View) -> Figure | None:
         return None
     corpora, claims = list(dict.fromkeys(means["corpus"])), view["claims"]
     looks = _assign_looks(view.metadata.ordered("model", means["model"]))
-    figure, axes = panels(len(corpora), 5.0, 3.4, shared="y")
+    figure, axes = create_panels(len(corpora), 5.0, 3.4, shared="y")
     for panel, corpus in zip(axes, corpora, strict=True):
         for model, look in looks.items():
             some = means[(means["corpus"] == corpus) & (means["model"] == model)]
@@ -130,14 +135,16 @@ def bleu_against_f1(view: View) -> Figure | None:
         claim = of_means.set_index("over")
         panel.set_xlabel("BLEU-2 on the dev split")
         of_all, within = (
-            with_interval(row["rho"], row["low"], row["high"], ".2f")
+            format_with_interval(row["rho"], row["low"], row["high"], ".2f")
             for row in (claim.loc["all"], claim.loc["within"])
         )
         name_panel(panel, f"{corpus}: Spearman {of_all}; within models {within}")
     axes[0].set_ylabel("mean micro-F1 over probes")
-    legend_below(figure, _make_entries(looks, linestyle="none"), "Points: epochs of training runs")
+    add_legend_below(
+        figure, _make_entries(looks, linestyle="none"), "Points: epochs of training runs"
+    )
     seeds = int(means["seed"].nunique())
-    entitle(figure, "BLEU-2 and mean probe F1 of each epoch", seeds, view.metadata)
+    add_title(figure, "BLEU-2 and mean probe F1 of each epoch", seeds, view.metadata)
     return figure
 
 
@@ -171,11 +178,11 @@ def ties(view: View) -> Figure:
         judgements, named = read_judgements(Path(expand_path(given))), f"Judgements of {given}"
     drawn = max(1, len(judgements) // TENTH)
     shares = ties_resampled(judgements, drawn=drawn)
-    figure, (axes,) = panels(1, 6.0, 3.2)
+    figure, (axes,) = create_panels(1, 6.0, 3.2)
     step = max(0.5, 100 / drawn)
     bins = np.arange(shares.min() - step / 2, shares.max() + step, step)
-    axes.hist(shares, bins=bins.tolist(), color=series_look(0).colour)
-    bare_axes(axes, zero=None)
+    axes.hist(shares, bins=bins.tolist(), color=get_series_look(0).colour)
+    strip_axes(axes, zero=None)
     axes.axvline(100 * judgements.mean(), color=INK, linewidth=0.9, linestyle="--")
     axes.set(xlabel=f"ties among {drawn} judgements, percent", ylabel="samples")
     name_panel(

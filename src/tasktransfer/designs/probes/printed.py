@@ -18,7 +18,7 @@ from tasktransfer.designs.probes.facts import BY_TASK, EVERY
 from tasktransfer.designs.probes.intervals import TABLES as STATISTICS
 from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, readings_of
 from tasktransfer.errors import DataError
-from tasktransfer.present.published import Published, beside
+from tasktransfer.present.published import Published, add_published
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import build_common_columns, read_tables
@@ -52,7 +52,7 @@ def table3(view: View) -> pd.DataFrame:
             "dataset": lambda row: published.CORPORA[str(row["corpus"])],
         },
     )
-    return beside(view["replies"], theirs, view.metadata, value="bleu2")
+    return add_published(view["replies"], theirs, view.metadata, value="bleu2")
 
 
 def table4(view: View) -> pd.DataFrame:
@@ -79,7 +79,9 @@ def _make_snapshot_rows(view: View, corpus: str, number: int) -> pd.DataFrame:
             "task": lambda row: _PUBLISHED_PROBE[str(row["probe"])],
         },
     )
-    return beside(own[kept].rename(columns={"value": "f1"}), theirs, view.metadata, value="f1")
+    return add_published(
+        own[kept].rename(columns={"value": "f1"}), theirs, view.metadata, value="f1"
+    )
 
 
 def table6(view: View) -> pd.DataFrame:
@@ -116,7 +118,7 @@ def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
         },
         differs=_describe_other_probes,
     )
-    return beside(frame, theirs, metadata, value="f1")
+    return add_published(frame, theirs, metadata, value="f1")
 
 
 def _describe_other_probes(row: Mapping[str, Any]) -> str:
@@ -155,7 +157,7 @@ def _make_choice_rows(view: View, number: int) -> pd.DataFrame:
         "selected_by": lambda row: str(row["selected_by"]),
         "task": lambda row: _PUBLISHED_PROBE[str(row["probe"])],
     }
-    return beside(own, Published(theirs, "f1", keys), view.metadata, value="f1")
+    return add_published(own, Published(theirs, "f1", keys), view.metadata, value="f1")
 
 
 def _list_probes(number: int) -> set[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
-from tasktransfer.present.published_columns import published_column
+from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
 from tasktransfer.tables.columns import estimate, number, probability, text
 
@@ -60,7 +60,9 @@ def _score_table(number: int, corpus: str) -> Table:
         f"table{number}",
         f"Table {number}",
         _lazy_printed(f"table{number}"),
-        Crossed((MODEL, SNAPSHOT), "probe", estimate("f1", "F1", ".1f"), published_column(".1f")),
+        Crossed(
+            (MODEL, SNAPSHOT), "probe", estimate("f1", "F1", ".1f"), make_published_column(".1f")
+        ),
         keys=("model", "snapshot", "probe"),
         paper=f"Table {number} of {PAPER}",
         nothing=f"has no probes on {corpus}",
@@ -77,7 +79,7 @@ def _selection_table(number: int) -> Table:
             (MODEL, text("selected_by", "Selected by")),
             "probe",
             F1,
-            published_column(".1f"),
+            make_published_column(".1f"),
         ),
         keys=("model", "selected_by", "probe"),
         paper=f"Table {number} of {PAPER}",
@@ -93,7 +95,9 @@ TABLES = (
         "table3",
         "Table 3",
         _lazy_printed("table3"),
-        Crossed((MODEL,), "corpus", estimate("bleu2", "BLEU-2", ".2f"), published_column(".1f")),
+        Crossed(
+            (MODEL,), "corpus", estimate("bleu2", "BLEU-2", ".2f"), make_published_column(".1f")
+        ),
         keys=("model", "corpus"),
         paper=f"Table 3 of {PAPER}",
         nothing="trains no model",
@@ -106,7 +110,7 @@ TABLES = (
         "Table 6",
         _lazy_printed("table6"),
         Crossed(
-            (text("groups", "Groups"), MODEL), "group", F1, published_column(".1f")
+            (text("groups", "Groups"), MODEL), "group", F1, make_published_column(".1f")
         ),
         keys=("groups", "model", "group"),
         paper=f"Table 6 of {PAPER}, for the groups as used",

@@ -60,12 +60,12 @@ def hatch_lightly(axes: Axes, corners: Sequence[Corner]) -> None:
     _add_shapes(axes, corners, _WHOLE, "hatched lightly", **HATCHED_LIGHTLY)
 
 
-def hatched_lightly_entry(label: str) -> Patch:
+def make_lightly_hatched_entry(label: str) -> Patch:
     """Return the legend's entry for lightly hatched cells."""
     return Patch(**HATCHED_LIGHTLY, label=label)
 
 
-def frame(axes: Axes, corners: Sequence[Corner]) -> None:
+def draw_frame(axes: Axes, corners: Sequence[Corner]) -> None:
     """Draw a bold frame inside cells that survive false-discovery control."""
     _draw_frame(axes, corners, "significant", FRAME)
 
@@ -76,7 +76,7 @@ def mark_one_training(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]
     _add_shapes(axes, corners, _RING, "one training", **style)
 
 
-def one_training_entry() -> Line2D:
+def make_one_training_entry() -> Line2D:
     """Return the legend's entry for cells of one seed."""
     ring: dict[str, Any] = {"marker": "o", "mfc": "none", "mec": INK, "ms": 5}
     return Line2D([], [], ls="", **ring, label=ONE_TRAINING_LABEL)
@@ -87,14 +87,14 @@ def mark_beyond(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> N
     _add_shapes(axes, corners, _TIP, "beyond", facecolor=list(inks), edgecolor="none")
 
 
-def beyond_entry(limit: float, unit: str) -> Line2D:
+def make_beyond_entry(limit: float, unit: str) -> Line2D:
     """Return the legend's entry for cells beyond the colours."""
     label = f"beyond the colours (±{limit:g}{unit})"
     corner = [(-1, 1), (1, 1), (1, -1)]
     return Line2D([], [], ls="", marker=corner, color=INK, ms=5, label=label)
 
 
-def empty_entries(*, missing: bool, not_planned: bool) -> list[Patch]:
+def make_empty_entries(*, missing: bool, not_planned: bool) -> list[Patch]:
     """Return the legend's entries for the kinds of hatched cells that a figure has."""
     return [
         *([Patch(**MISSING, label=MISSING_LABEL)] if missing else []),

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasktransfer.present.kit.style import INK, LABEL_POINTS, Look, bare_axes, fit_panels
+from tasktransfer.present.kit.style import INK, LABEL_POINTS, Look, fit_panels, strip_axes
 
 MOST_COLUMNS = 4
 ROOM = 4.0
@@ -19,7 +19,7 @@ LEAST_WIDTH = 5.5
 """Minimum width of a figure with heading and notes, inches."""
 
 
-def panels(
+def create_panels(
     count: int, width: float, height: float, *, columns: int = MOST_COLUMNS, shared: str = "both"
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with ``count`` panels of a size (inches), without empty panels.
@@ -43,7 +43,7 @@ def panels(
     for spare in flat[count:]:
         spare.remove()
     for index, panel in enumerate(flat[:count]):
-        bare_axes(panel, zero=None)
+        strip_axes(panel, zero=None)
         if index + columns >= count:  # the lowest of its column
             panel.tick_params(labelbottom=True)
     return figure, flat[:count]
@@ -59,7 +59,7 @@ def fit(
 ) -> None:
     """Resize the figure so that its panels get their size, however long heading and notes are.
 
-    Call it last, on a figure of ``panels``.
+    Call it last, on a figure of ``create_panels``.
     """
     wide, high = figure.get_size_inches()
     figure.set_size_inches(wide, high + ROOM)  # long notes would leave panels of no height
@@ -73,7 +73,7 @@ def name_panel(axes: Axes, text: str) -> None:
     axes.set_title(text, fontsize=LABEL_POINTS, loc="left")
 
 
-def reference_line(axes: Axes, value: float, label: str, *, style: str = "--") -> None:
+def draw_reference_line(axes: Axes, value: float, label: str, *, style: str = "--") -> None:
     """Draw a horizontal line for a prior or control, with its name at the right end."""
     axes.axhline(value, color=INK, linewidth=0.8, linestyle=style, alpha=0.7, zorder=1)
     axes.annotate(
@@ -89,7 +89,7 @@ def reference_line(axes: Axes, value: float, label: str, *, style: str = "--") -
     )
 
 
-def upright_line(
+def draw_vertical_line(
     axes: Axes, value: float, label: str, *, style: str = "--", below: bool = False
 ) -> None:
     """Draw a vertical reference line, with its name at the upper or lower end.
@@ -144,7 +144,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, Look]], heigh
         )
 
 
-def line_entry(label: str, look: Look, **style: Any) -> Any:
+def make_line_entry(label: str, look: Look, **style: Any) -> Any:
     """Return a legend's entry for a series."""
     from matplotlib.lines import Line2D  # noqa: PLC0415
 

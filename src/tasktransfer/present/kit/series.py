@@ -25,7 +25,7 @@ class Estimate:
     """True for one training, or if the value does not differ significantly from the reference."""
 
 
-def line_with_band(
+def plot_line_with_band(
     axes: Axes,
     x: Sequence[float] | Floats,
     value: Sequence[float] | Floats,
@@ -44,7 +44,7 @@ def line_with_band(
         axes.fill_between(x, low, high, color=look.colour, alpha=0.14, linewidth=0)
 
 
-def forest(axes: Axes, rows: Sequence[Sequence[Estimate]], names: Sequence[str]) -> None:
+def plot_forest(axes: Axes, rows: Sequence[Sequence[Estimate]], names: Sequence[str]) -> None:
     """Plot groups of estimates from top to bottom, each with its name.
 
     Args:
@@ -76,7 +76,7 @@ def forest(axes: Axes, rows: Sequence[Sequence[Estimate]], names: Sequence[str])
     axes.grid(axis="x", alpha=0.25, linewidth=0.6)
 
 
-def zero_line(axes: Axes, label: str = "") -> None:
+def draw_zero_line(axes: Axes, label: str = "") -> None:
     """Draw the reference line at 0 of differences, with its name above the panel."""
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
     if label:

@@ -16,7 +16,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from tasktransfer.files import replace_file
-from tasktransfer.present.marks import badges, marks_of, notes
+from tasktransfer.present.marks import format_badges, format_notes, list_marks
 from tasktransfer.stats.best_fit import fit_line
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import format_quantity
@@ -76,13 +76,13 @@ _LINES = ("-", "--", "-.", ":", "-", "--")
 _HATCHES = (None, "...", "xx", "\\\\\\", "++", "OO")
 
 
-def series_look(rank: int) -> Look:
+def get_series_look(rank: int) -> Look:
     """Return the look of the model or algorithm of this rank (from 0); looks repeat after six."""
     index = rank % len(ALGORITHM_COLOURS)
     return Look(ALGORITHM_COLOURS[index], _MARKERS[index], _LINES[index], _HATCHES[index])
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """Format a signed number with one decimal (none from 1000 on) and a true minus sign.
 
     There is no negative zero.
@@ -91,7 +91,7 @@ def signed(value: float) -> str:
     return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 
-def colour_limit(values: Floats, most: float = np.inf) -> float:
+def compute_colour_limit(values: Floats, most: float = np.inf) -> float:
     """Return the symmetric limit of a diverging colour scale.
 
     It is the 95th percentile of the absolute values, rounded up to 1, 2 or 5 times a power of ten,
@@ -117,16 +117,16 @@ def colour_limit(values: Floats, most: float = np.inf) -> float:
     return min(most, float(next(limit for limit in steps if wide <= limit * 1.0001)))
 
 
-def improvement_limit(improvements: Floats) -> float:
-    """Return ``colour_limit`` for relative improvements (%), at most 100.
+def compute_improvement_limit(improvements: Floats) -> float:
+    """Return ``compute_colour_limit`` for relative improvements (%), at most 100.
 
     Improvements are bounded by −100 below and unbounded above. A score that is lost completely must
     not look pale next to one that grew tenfold.
     """
-    return colour_limit(improvements, most=100.0)
+    return compute_colour_limit(improvements, most=100.0)
 
 
-def beyond(values: Floats, limit: float) -> str:
+def find_exceeded_ends(values: Floats, limit: float) -> str:
     """Return the ends at which a colour bar needs an arrow, because values exceed the limit."""
     above, below = bool((values > limit).any()), bool((values < -limit).any())
     return {(True, True): "both", (True, False): "max", (False, True): "min"}.get(
@@ -134,7 +134,7 @@ def beyond(values: Floats, limit: float) -> str:
     )
 
 
-def readable_on(colour: Any) -> str:
+def choose_text_colour(colour: Any) -> str:
     """Return black or white, whichever contrasts more with a colour (WCAG 2 luminance)."""
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]
@@ -169,7 +169,7 @@ def log_axis(axes: Any, values: Sequence[float]) -> None:
     axes.set_xticks([], minor=True)
 
 
-def bare_axes(axes: Any, zero: float | None = 0.7) -> None:
+def strip_axes(axes: Any, zero: float | None = 0.7) -> None:
     """Remove the upper and right frame of axes; ``zero`` is the width of the line at y = 0."""
     if zero is not None:
         axes.axhline(0, color=INK, linewidth=zero, zorder=1)
@@ -177,7 +177,7 @@ def bare_axes(axes: Any, zero: float | None = 0.7) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def line_note(drawn: bool) -> str:
+def format_line_note(drawn: bool) -> str:
     """Return the note on the lines of ``draw_best_fit``, or the reason why there are none."""
     if drawn:
         return "Lines: least squares; bands: 95 % intervals (jackknife over tasks)"
@@ -207,7 +207,7 @@ def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
     return True
 
 
-def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
+def format_heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
     """Return the lines of a figure's title: its content, the study, and the study's badges.
 
     ``seeds`` is the number of seeds, or None if the figure does not depend on seeds.
@@ -215,18 +215,18 @@ def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
     study = f"study {metadata.study}"
     if seeds is not None:
         study += f", {format_quantity(seeds, 'seed')}"
-    marks = badges(marks_of(metadata))
+    marks = format_badges(list_marks(metadata))
     return [what, " · ".join(part for part in (study, marks) if part)]
 
 
-def wrapped(lines: list[str], figure: Figure, points: float) -> str:
+def wrap_lines(lines: list[str], figure: Figure, points: float) -> str:
     """Break lines that are wider than the figure, assuming 0.57 of the font size per letter."""
     letters = max(20, int(figure.get_figwidth() * 72 / (_LETTER * points)))
     parts = (textwrap.wrap(line, letters, break_on_hyphens=False) for line in lines)
     return "\n".join(part for wrapped_line in parts for part in wrapped_line)
 
 
-def folded(name: str, inches: float, points: float) -> str:
+def fold_name(name: str, inches: float, points: float) -> str:
     """Break a name that is too long at spaces, or after - / _ if it has no spaces."""
     letters = max(8, int(inches * 72 / (_LETTER * points)))
     parts = re.findall(r"\S+\s*" if " " in name else r"[^-/_]+[-/_]*|[-/_]+", name)
@@ -239,20 +239,22 @@ def folded(name: str, inches: float, points: float) -> str:
     return "\n".join(line.rstrip() for line in lines if line)
 
 
-def entitle(
+def add_title(
     figure: Figure, what: str, seeds: int | None, metadata: Metadata, more: Sequence[str] = ()
 ) -> None:
     """Put the heading above the figure, and below it the notes on its badges and ``more`` notes."""
-    points = TITLE_POINTS * growth(figure)
-    figure.suptitle(wrapped(heading(what, seeds, metadata), figure, points), fontsize=points)
-    footnotes(figure, notes(marks_of(metadata), more))
+    points = TITLE_POINTS * compute_growth(figure)
+    figure.suptitle(
+        wrap_lines(format_heading(what, seeds, metadata), figure, points), fontsize=points
+    )
+    add_footnotes(figure, format_notes(list_marks(metadata), more))
 
 
-def footnotes(figure: Figure, texts: Sequence[str]) -> None:
+def add_footnotes(figure: Figure, texts: Sequence[str]) -> None:
     """Add small lines below everything, including the legend; ``save`` positions them."""
     if texts:
-        points = NOTE_POINTS * growth(figure)
-        note = figure.text(0, 0, wrapped([*texts], figure, points), fontsize=points, va="top")
+        points = NOTE_POINTS * compute_growth(figure)
+        note = figure.text(0, 0, wrap_lines([*texts], figure, points), fontsize=points, va="top")
         note.set_gid(_NOTES)
         note.set_in_layout(False)
 
@@ -272,7 +274,7 @@ def lay_out(figure: Figure) -> None:
             note.set_in_layout(True)
 
 
-def growth(figure: Figure) -> float:
+def compute_growth(figure: Figure) -> float:
     """Return the factor by which titles and legends are enlarged on wide figures."""
     return float(np.clip(figure.get_figwidth() / 9, 1.0, 1.6))
 
@@ -301,16 +303,16 @@ def fit_panels(figure: Figure, panels: Any, width: float, height: float) -> None
     )
 
 
-def legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> None:
+def add_legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> None:
     """Add a legend below the panels, in as many columns as fit, with a note as its title."""
-    points = LEGEND_POINTS * growth(figure)
+    points = LEGEND_POINTS * compute_growth(figure)
     figure.legend(
         handles=list(entries),
         loc="outside lower center",
         ncols=_columns_that_fit(figure, [str(entry.get_label()) for entry in entries], points),
         frameon=False,
         fontsize=points,
-        title=wrapped([note], figure, points) if note else None,
+        title=wrap_lines([note], figure, points) if note else None,
         title_fontsize=points,
         handlelength=_HANDLE,
         columnspacing=_COLUMN_GAP,

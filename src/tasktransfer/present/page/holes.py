@@ -27,7 +27,7 @@ NOT_NAMES = ("path", "state", "reason", "node", "stage", "error", "remedy", "see
 """Columns of the common table of missing runs that do not name a run."""
 
 
-def troubles(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = "") -> list[str]:
+def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = "") -> list[str]:
     """Return the warnings at the top of a page, one per line; empty if nothing is missing.
 
     Args:
@@ -51,7 +51,7 @@ def troubles(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = "") -> 
     return lines
 
 
-def common_columns(missing: pd.DataFrame) -> list[Column]:
+def build_common_columns(missing: pd.DataFrame) -> list[Column]:
     """Return the columns of the table of missing runs that every design has."""
     names = [str(name) for name in missing if name not in NOT_NAMES]
     return [
@@ -63,7 +63,7 @@ def common_columns(missing: pd.DataFrame) -> list[Column]:
     ]
 
 
-def holes(
+def build_missing_tables(
     missing: pd.DataFrame, problems: pd.DataFrame, columns: Sequence[Column], keys: int
 ) -> list[HtmlTable]:
     """Return one table per state, the most urgent first, and one of damaged records.

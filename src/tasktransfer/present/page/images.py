@@ -28,7 +28,7 @@ class Inlined:
     height: int
 
 
-def inline(path: Path) -> Inlined:
+def encode_image(path: Path) -> Inlined:
     """Return a PNG file as a data URI, scaled down to ``MAX_PIXELS``.
 
     Raises:

@@ -7,7 +7,7 @@ from importlib import metadata as packages
 
 import pandas as pd
 
-from tasktransfer.present.marks import MARK, stand_ins_of
+from tasktransfer.present.marks import MARK, list_substitutes
 from tasktransfer.present.view import View
 from tasktransfer.tables.collected import MISSING
 from tasktransfer.tables.columns import number, text
@@ -19,7 +19,7 @@ SHORT = 12
 """Number of characters of a printed digest, as in the paths of results."""
 
 
-def cost(resources: pd.DataFrame) -> HtmlTable:
+def build_cost_table(resources: pd.DataFrame) -> HtmlTable:
     """Return time, memory and hardware by kind of node and model."""
     keys = ["kind", "model", "hardware", "precision"]
     rows = resources.fillna(dict.fromkeys(keys, "")).groupby(keys, sort=False, as_index=False)
@@ -52,26 +52,29 @@ def cost(resources: pd.DataFrame) -> HtmlTable:
     )
 
 
-def facts(view: View) -> list[tuple[str, str]]:
+def list_facts(view: View) -> list[tuple[str, str]]:
     """Return name, config, data, versions and counts of a study."""
     metadata, resources = view.metadata, view["resources"]
-    replaced = stand_ins_of(metadata)
+    replaced = list_substitutes(metadata)
     facts = {**metadata.facts, MISSING: metadata.facts.get(MISSING, NOTHING_MISSING)}
     others = {name: text for name, text in facts.items() if "stand-in" not in name}
     return [
         ("Study", metadata.study),
         ("Config", f"{view.study.config_file}, digest {metadata.config_digest[:SHORT]}"),
-        ("Data", data_text(view)),
+        ("Data", describe_data(view)),
         *((f"Substitute for {name}", text) for name, text in replaced.items()),
         *((_capitalise(name.removeprefix(MARK)), text) for name, text in others.items()),
         ("Seeds", ", ".join(map(str, view.study.config.seeds))),
         ("Records", f"{metadata.records:,}"),
-        ("Made by", f"recipe {_join_values(resources['recipe'])}; code at {commits(resources)}"),
-        ("Analysed by", versions(metadata.version)),
+        (
+            "Made by",
+            f"recipe {_join_values(resources['recipe'])}; code at {describe_commits(resources)}",
+        ),
+        ("Analysed by", describe_versions(metadata.version)),
     ]
 
 
-def data_text(view: View) -> str:
+def describe_data(view: View) -> str:
     """Describe whether dialogues are real or synthetic, and whether they are subsampled."""
     metadata = view.metadata
     text = "synthetic dialogues (tiny world)" if metadata.synthetic else "real dialogues"
@@ -80,7 +83,7 @@ def data_text(view: View) -> str:
     return f"{text}, subsampled ({metadata.cuts})" if metadata.cuts else text
 
 
-def commits(rows: pd.DataFrame) -> str:
+def describe_commits(rows: pd.DataFrame) -> str:
     """Describe the commits that created records, with counts if there are several."""
     counts = rows["commit"].fillna("an unknown commit").value_counts(sort=False)
     shown = {str(commit): int(count) for commit, count in counts.items()}
@@ -90,7 +93,7 @@ def commits(rows: pd.DataFrame) -> str:
     return ", ".join(f"{short[commit]} ({count:,} records)" for commit, count in shown.items())
 
 
-def versions(version: str) -> str:
+def describe_versions(version: str) -> str:
     """Describe the versions of this package, Python and the numeric libraries."""
     named = ", ".join(f"{name} {_find_version(name)}" for name in ANALYSED_WITH)
     return f"tasktransfer {version}, Python {platform.python_version()}, {named}"

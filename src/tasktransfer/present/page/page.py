@@ -10,14 +10,14 @@ from markupsafe import Markup
 
 from tasktransfer.files import replace_file
 from tasktransfer.present.declared import SECTIONS, Block, Figure, Presentation
-from tasktransfer.present.figures import left
-from tasktransfer.present.marks import marks_of, notes
-from tasktransfer.present.page.holes import holes, troubles
-from tasktransfer.present.page.images import inline
-from tasktransfer.present.page.origin import cost
-from tasktransfer.present.page.text import HERE, hash_of, own_text
-from tasktransfer.present.tables import Left, html_of, printed_tables
-from tasktransfer.present.view import View, caption_of
+from tasktransfer.present.figures import explain_absence
+from tasktransfer.present.marks import format_notes, list_marks
+from tasktransfer.present.page.holes import build_missing_tables, format_warnings
+from tasktransfer.present.page.images import encode_image
+from tasktransfer.present.page.origin import build_cost_table
+from tasktransfer.present.page.text import HERE, hash_of, read_own_text
+from tasktransfer.present.tables import Left, build_printed_tables, to_html
+from tasktransfer.present.view import View, read_caption
 from tasktransfer.tables.collected import MISSING
 from tasktransfer.tables.html import HtmlTable, create_environment
 
@@ -76,8 +76,8 @@ def write_page(shown: Presentation, view: View, figures: Path, out: Path) -> Pat
 
 def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
     """Render the page; links are relative to ``folder``."""
-    style = "\n".join(map(own_text, (*STYLES, *shown.styles)))
-    script = "\n".join(map(own_text, (*shown.scripts, *SCRIPTS)))
+    style = "\n".join(map(read_own_text, (*STYLES, *shown.styles)))
+    script = "\n".join(map(read_own_text, (*shown.scripts, *SCRIPTS)))
     metadata = view.metadata
     return (
         create_environment(HERE)
@@ -88,8 +88,8 @@ def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
             version=metadata.version,
             synthetic=metadata.synthetic,
             real=" and ".join(metadata.real),
-            troubles=troubles(*shown.missing(view), metadata.facts.get(MISSING, "")),
-            marks=notes(marks_of(metadata)),
+            troubles=format_warnings(*shown.missing(view), metadata.facts.get(MISSING, "")),
+            marks=format_notes(list_marks(metadata)),
             sections=list(_make_sections(shown, view, figures, folder)),
             explain=explain_command(view),
             style=Markup(style),
@@ -112,13 +112,13 @@ def _make_sections(
     """Yield the sections that have content, in order."""
     more = {name: list(blocks) for name, blocks in shown.blocks(view).items()}
     blocks = _make_common_blocks(shown, view)
-    tables = printed_tables(shown, view)
+    tables = build_printed_tables(shown, view)
     for name, title in SECTIONS.items():
         section = PageSection(
             name,
             title,
             [*more.get(name, []), *blocks.get(name, [])],
-            [html_of(t) for t in tables if t.section == name and not isinstance(t, Left)],
+            [to_html(t) for t in tables if t.section == name and not isinstance(t, Left)],
             list(
                 _load_pictures(
                     shown, [f for f in shown.figures if f.section == name], figures, folder
@@ -127,7 +127,7 @@ def _make_sections(
             [
                 *(t.why for t in tables if t.section == name and isinstance(t, Left)),
                 *(
-                    left(f).why
+                    explain_absence(f).why
                     for f in shown.figures
                     if f.section == name and _is_missing(f, figures)
                 ),
@@ -141,13 +141,17 @@ def _make_common_blocks(shown: Presentation, view: View) -> Mapping[str, Sequenc
     """Return the blocks of every report: answer, missing results, cost and provenance."""
     missing, problems = shown.missing(view)
     columns = shown.missing_columns(missing)
-    listed = holes(missing, problems, columns, sum(c.head.kind != "long" for c in columns))
+    listed = build_missing_tables(
+        missing, problems, columns, sum(c.head.kind != "long" for c in columns)
+    )
     nodes = view.metadata.facts.get(MISSING, "")
     told = [Block(text=f"Without a record: {nodes}.")] if nodes else []
     return {
         "answer": [Block(text=sentence) for sentence in shown.answer(view)],
         "missing": [*told, *(Block(table=t) for t in listed)] or [Block(text=NOTHING_MISSING)],
-        "cost": [Block(table=cost(view["resources"]))] if len(view["resources"]) else [],
+        "cost": [Block(table=build_cost_table(view["resources"]))]
+        if len(view["resources"])
+        else [],
         "made": [Block(facts=[*shown.facts(view)]), Block(text=BESIDE)],
     }
 
@@ -163,12 +167,12 @@ def _load_pictures(
         if _is_missing(figure, figures):
             continue
         path = figures / f"{figure.name}.png"
-        image, pdf = inline(path), path.with_suffix(".pdf")
+        image, pdf = encode_image(path), path.with_suffix(".pdf")
         beside = pdf.exists() and pdf.is_relative_to(folder)
         yield Picture(
             name=figure.name,
             title=figure.title,
-            caption=caption_of(shown, figure.text or figure.name, figure.caption),
+            caption=read_caption(shown, figure.text or figure.name, figure.caption),
             source=image.source,
             width=image.width,
             height=image.height,

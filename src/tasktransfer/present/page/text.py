@@ -13,13 +13,13 @@ from markupsafe import Markup
 HERE = Path(__file__).parent
 
 
-def own_text(name: str) -> str:
+def read_own_text(name: str) -> str:
     """Read a file in this folder, or a design's file: ``designs/transfer/report/heatmap.js``."""
     path = HERE / name
     return (path if path.exists() else HERE.parents[1] / name).read_text(encoding="utf-8")
 
 
-def embedded_json(value: Any) -> Markup:
+def escape_json(value: Any) -> Markup:
     """Return JSON for a script element, escaped so that it cannot end the element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":

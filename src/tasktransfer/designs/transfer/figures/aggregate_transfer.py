@@ -24,13 +24,13 @@ from tasktransfer.designs.transfer.tables.names import short_names
 from tasktransfer.present.kit import matrix as cell_grid
 from tasktransfer.present.kit.style import (
     DIVERGING,
-    beyond,
-    colour_limit,
-    entitle,
+    add_legend_below,
+    add_title,
+    choose_text_colour,
+    compute_colour_limit,
+    find_exceeded_ends,
     fit_panels,
-    legend_below,
-    readable_on,
-    signed,
+    format_signed,
 )
 from tasktransfer.tables.numbers import format_quantity
 
@@ -79,7 +79,7 @@ def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
     names = [*pairs["source"], *pairs["target"], *absent["source"], *absent["target"]]
     tasks = results.metadata.ordered("task", names)
     short = short_names(tasks, results.metadata.shorts)
-    limit = colour_limit(pairs["delta"].to_numpy(np.float64))
+    limit = compute_colour_limit(pairs["delta"].to_numpy(np.float64))
     side = max(_CELL * (len(tasks) + 1 + _GAP), 3.6)
     figure = Figure(figsize=(side + 2.0, side + 1.9), layout="constrained")
     axes = figure.subplots()
@@ -93,27 +93,27 @@ def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
     bar = figure.colorbar(
         ScalarMappable(TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]),
         ax=axes,
-        extend=beyond(pairs["delta"].to_numpy(np.float64), limit),
+        extend=find_exceeded_ends(pairs["delta"].to_numpy(np.float64), limit),
         shrink=0.7,
         aspect=25,
     )
     bar.set_label("Mean score delta, points")
     entries: list[Artist] = [
-        *cell_grid.empty_entries(missing=bool(lost), not_planned=bool(unplanned))
+        *cell_grid.make_empty_entries(missing=bool(lost), not_planned=bool(unplanned))
     ]
     if far:
-        entries.append(cell_grid.beyond_entry(limit, " points"))
+        entries.append(cell_grid.make_beyond_entry(limit, " points"))
     if (pairs["n"] < expected).any():
         entries.append(
             Patch(facecolor="none", edgecolor="none", label="* some combinations missing")
         )
-    legend_below(figure, entries, _NOTE)
+    add_legend_below(figure, entries, _NOTE)
     models, algorithms = cells["model"].nunique(), cells["algorithm"].nunique()
     what = (
         f"{dataset}: mean score delta over {format_quantity(models, 'model')} "
         f"and {format_quantity(algorithms, 'algorithm')}"
     )
-    entitle(figure, what, seeds_of(cells), results.metadata)
+    add_title(figure, what, seeds_of(cells), results.metadata)
     fit_panels(figure, np.array([[axes]]), side, side)
     return figure
 
@@ -143,15 +143,15 @@ def _draw(
     fills = [colours(norm(delta)) for delta, _ in shown.values()]
     cell_grid.fill(axes, list(shown), fills)
     for (corner, (delta, share)), colour in zip(shown.items(), fills, strict=True):
-        ink = readable_on(colour)
+        ink = choose_text_colour(colour)
         bold: dict[str, Any] = {} if share else {"weight": "bold"}
         cell_grid.write(
-            axes, corner, signed(delta), 8 * scale, ink, down=0.36 if share else 0.5, **bold
+            axes, corner, format_signed(delta), 8 * scale, ink, down=0.36 if share else 0.5, **bold
         )
         if share:
             cell_grid.write(axes, corner, share, 6 * scale, ink, down=0.74)
     far = {
-        corner: readable_on(colour)
+        corner: choose_text_colour(colour)
         for (corner, (delta, _)), colour in zip(shown.items(), fills, strict=True)
         if abs(delta) > limit
     }

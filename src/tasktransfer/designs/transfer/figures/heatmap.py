@@ -42,15 +42,15 @@ from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
     NEUTRAL,
-    beyond,
-    entitle,
+    add_legend_below,
+    add_title,
+    choose_text_colour,
+    compute_growth,
+    compute_improvement_limit,
+    find_exceeded_ends,
     fit_panels,
-    folded,
-    growth,
-    improvement_limit,
-    legend_below,
-    readable_on,
-    signed,
+    fold_name,
+    format_signed,
 )
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -163,7 +163,7 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
     if not grid or not grid[0]:
         return None
     improvements = np.concatenate([one.improvement.ravel() for row in grid for one in row])
-    limit = improvement_limit(improvements)
+    limit = compute_improvement_limit(improvements)
     short = short_names(tasks, results.metadata.shorts)
     names = [short[task] for task in tasks]
     foreign = [number for number, task in enumerate(tasks) if is_foreign(task)]
@@ -180,24 +180,24 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
             for number in _list_first_rows(tasks, foreign):
                 place.axhline(number, color=INK, linewidth=1.2, clip_on=False)
     side = _compute_cell_size(len(tasks), len(grid[0])) * len(tasks)
-    _label_grid(axes, grid, side + 0.4, LABEL_POINTS * growth(figure) + 1)
+    _label_grid(axes, grid, side + 0.4, LABEL_POINTS * compute_growth(figure) + 1)
     bar = figure.colorbar(
         ScalarMappable(TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]),
         ax=axes,
-        extend=beyond(improvements, limit),
+        extend=find_exceeded_ends(improvements, limit),
         fraction=0.05,
         shrink=0.9 if len(grid) == 1 else 0.6,
         pad=0.02,
         aspect=25,
     )
-    bar.set_label("Improvement, %", fontsize=LABEL_POINTS * growth(figure) + 1)
+    bar.set_label("Improvement, %", fontsize=LABEL_POINTS * compute_growth(figure) + 1)
     entries = _build_legend_entries([panel for row in grid for panel in row], limit)
-    legend_below(figure, [*entries, *margin_entries(margin)])
+    add_legend_below(figure, [*entries, *margin_entries(margin)])
     runs = results.tables.runs  # baselines may have more seeds
     transfers = (runs["dataset"] == dataset) & (runs["n_sources"] > 0)
     seeds = int(runs.loc[transfers, "seed"].nunique())
     what = f"{dataset}: improvement over {compared_with} by transfer, %"
-    entitle(figure, what, seeds, results.metadata)
+    add_title(figure, what, seeds, results.metadata)
     width, high = (side * cells / len(tasks) for cells in (targets, height(len(tasks), margin)))
     fit_panels(figure, axes, width, high)
     return figure
@@ -244,7 +244,7 @@ def _draw(
     cell_grid.hatch_lightly(axes, _list_corners(panel.left_race))
     cell_grid.hatch_missing(axes, _list_corners(panel.empty & panel.partial))
     cell_grid.hatch_not_planned(axes, _list_corners(panel.empty & ~panel.partial))
-    cell_grid.frame(axes, _list_corners(panel.significant & ~panel.one_training))
+    cell_grid.draw_frame(axes, _list_corners(panel.significant & ~panel.one_training))
     inks = {corner: ink for corner, (_, _, ink, _) in zip(corners, looks, strict=True)}
     alone = _list_corners(panel.one_training & ~np.isnan(panel.delta))
     cell_grid.mark_one_training(axes, alone, [inks[corner] for corner in alone])
@@ -276,9 +276,9 @@ def _choose_cell_look(
         return f"{panel.baseline[cell[0]]:.1f}{mark}", NEUTRAL, INK, {"weight": "bold"}
     improvement = float(panel.improvement[cell])
     if np.isnan(improvement):
-        return f"Δ{signed(float(panel.delta[cell]))}{mark}", _PALE, INK, {"style": "italic"}
+        return f"Δ{format_signed(float(panel.delta[cell]))}{mark}", _PALE, INK, {"style": "italic"}
     colour = colours(norm(improvement))
-    return signed(improvement) + mark, colour, readable_on(colour), {}
+    return format_signed(improvement) + mark, colour, choose_text_colour(colour), {}
 
 
 def _choose_font_size(text: str) -> float:
@@ -288,10 +288,10 @@ def _choose_font_size(text: str) -> float:
 def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]], side: float, points: float) -> None:
     """Write algorithms above the columns, models left of the rows, and axis names at the rim."""
     for place, panel in zip(axes[0], grid[0], strict=True):
-        name = folded(algorithm_label(panel.algorithm), side, points)
+        name = fold_name(algorithm_label(panel.algorithm), side, points)
         place.set_title(name, fontsize=points, pad=8)
     for row, line in zip(axes, grid, strict=True):
-        row[0].set_ylabel(f"{folded(line[0].model, side, points)}\nsource", fontsize=points)
+        row[0].set_ylabel(f"{fold_name(line[0].model, side, points)}\nsource", fontsize=points)
     for place in axes[-1]:
         place.set_xlabel("target", fontsize=points)
 
@@ -301,14 +301,14 @@ def _build_legend_entries(every: list[Panel], limit: float) -> list[Artist]:
     off = ~np.eye(len(every[0].baseline), dtype=bool)
     entries: list[Artist] = [Patch(facecolor=NEUTRAL, label="diagonal: baseline score")]
     entries += _build_frame_entries(every, off)
-    entries += cell_grid.empty_entries(
+    entries += cell_grid.make_empty_entries(
         missing=any((one.empty & one.partial).any() for one in every),
         not_planned=any((one.empty & ~one.partial).any() for one in every),
     )
     if any(one.left_race.any() for one in every):
-        entries.append(cell_grid.hatched_lightly_entry(LEFT_LABEL))
+        entries.append(cell_grid.make_lightly_hatched_entry(LEFT_LABEL))
     if any(_mark_cells_beyond(one, limit).any() for one in every):
-        entries.append(cell_grid.beyond_entry(limit, " %"))
+        entries.append(cell_grid.make_beyond_entry(limit, " %"))
     if any((np.isnan(one.improvement) & ~np.isnan(one.delta)).any() for one in every):
         entries.append(
             Patch(facecolor=_PALE, edgecolor=INK, label="Δ: points (baseline 0, no percentage)")
@@ -324,7 +324,7 @@ def _build_frame_entries(every: list[Panel], off: Flags) -> list[Artist]:
     if any((one.significant & ~one.one_training).any() for one in every):
         entries.append(Patch(**cell_grid.FRAME, label=cell_grid.SURVIVES_LABEL))
     if any(one.one_training.any() for one in every):
-        entries.append(cell_grid.one_training_entry())
+        entries.append(cell_grid.make_one_training_entry())
     if entries:
         return entries
     tested = any(one.tested[off].any() for one in every)

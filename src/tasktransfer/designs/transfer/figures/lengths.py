@@ -15,9 +15,9 @@ from tasktransfer.present.kit.style import (
     ALGORITHM_COLOURS,
     INK,
     LABEL_POINTS,
-    bare_axes,
-    entitle,
-    legend_below,
+    add_legend_below,
+    add_title,
+    strip_axes,
 )
 
 _UNITS = {
@@ -47,7 +47,7 @@ def lengths(results: Results, dataset: str) -> Figure | None:
     figure = Figure(figsize=(max(2.5 * len(units), 5.0) + 0.4, 3.7), layout="constrained")
     for axes, unit in zip(figure.subplots(1, len(units), squeeze=False)[0], units, strict=True):
         _draw(axes, counted[counted["unit"] == unit], *_UNITS[unit])
-    legend_below(
+    add_legend_below(
         figure,
         [
             Line2D([], [], color=INK, ls="-", lw=1.4, label="median"),
@@ -55,14 +55,14 @@ def lengths(results: Results, dataset: str) -> Figure | None:
         ],
     )
     what = f"{dataset}: lengths of utterances and dialogues"
-    entitle(figure, what, None, results.metadata)
+    add_title(figure, what, None, results.metadata)
     return figure
 
 
 def _draw_turnless_figure(results: Results, dataset: str) -> Figure:
     figure = Figure(figsize=(5.4, 1.6), layout="constrained")
     figure.text(0.5, 0.4, f"Releases of {dataset} do not mark turns.", ha="center", fontsize=9)
-    entitle(figure, f"{dataset}: lengths of utterances and dialogues", None, results.metadata)
+    add_title(figure, f"{dataset}: lengths of utterances and dialogues", None, results.metadata)
     return figure
 
 
@@ -90,7 +90,7 @@ def _draw(axes: Axes, histogram: pd.DataFrame, label: str, noun: str) -> None:
     )
     axes.set_xlabel(label, fontsize=LABEL_POINTS + 0.5)
     axes.set_ylabel(f"% of {noun}", fontsize=LABEL_POINTS + 0.5)
-    bare_axes(axes, zero=None)
+    strip_axes(axes, zero=None)
     axes.locator_params(axis="x", nbins=6, integer=True)
 
 

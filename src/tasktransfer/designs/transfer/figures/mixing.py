@@ -12,11 +12,11 @@ from matplotlib.lines import Line2D
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 from tasktransfer.present.kit.style import (
     INK,
-    bare_axes,
-    entitle,
-    folded,
-    legend_below,
-    series_look,
+    add_legend_below,
+    add_title,
+    fold_name,
+    get_series_look,
+    strip_axes,
 )
 from tasktransfer.present.view import View
 
@@ -43,7 +43,7 @@ def drawn(view: View) -> Figure | None:
         model, algorithm, _, target = map(str, key)
         _draw(axes, panel, sources)
         title = f"{algorithm_label(algorithm)}: {names[target]}, {model}"
-        axes.set_title(folded(title, 2.6, 8.5), fontsize=8.5)
+        axes.set_title(fold_name(title, 2.6, 8.5), fontsize=8.5)
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     for axes in grid[:, 0]:
@@ -52,21 +52,21 @@ def drawn(view: View) -> Figure | None:
     entries = [
         Line2D([], [], color=look.colour, marker=look.marker, ls=look.line, label=names[source])
         for source, look in (
-            (source_name, series_look(rank)) for rank, source_name in enumerate(sources)
+            (source_name, get_series_look(rank)) for rank, source_name in enumerate(sources)
         )
     ]
-    legend_below(figure, [*entries, Line2D([], [], color=INK, ls=":", label="equal weights")])
+    add_legend_below(figure, [*entries, Line2D([], [], color=INK, ls=":", label="equal weights")])
     seeds = int(rows["seed"].nunique())
-    entitle(figure, "Weights of sources over training", seeds, view.metadata)
+    add_title(figure, "Weights of sources over training", seeds, view.metadata)
     return figure
 
 
 def _draw(axes: Axes, panel: pd.DataFrame, sources: list[str]) -> None:
-    bare_axes(axes, zero=None)
+    strip_axes(axes, zero=None)
     of_panel = panel.groupby(["source", "round"])["weight"].agg(["mean", "min", "max"])
     here = [source for source in sources if source in of_panel.index]
     for source in here:
-        look, values = series_look(sources.index(source)), of_panel.loc[source]
+        look, values = get_series_look(sources.index(source)), of_panel.loc[source]
         rounds = values.index.to_numpy()
         axes.fill_between(rounds, values["min"], values["max"], color=look.colour, alpha=0.15, lw=0)
         axes.plot(rounds, values["mean"], color=look.colour, marker=look.marker, ls=look.line, ms=4)

@@ -17,11 +17,11 @@ from tasktransfer.designs.transfer.tables.names import algorithm_label, short_na
 from tasktransfer.present.kit.style import (
     INK,
     MISSING,
-    entitle,
-    folded,
-    legend_below,
-    series_look,
-    signed,
+    add_legend_below,
+    add_title,
+    fold_name,
+    format_signed,
+    get_series_look,
 )
 
 _NAMES = ["model", "algorithm", "target", "source"]
@@ -54,7 +54,7 @@ def multi_source_bars(results: Results, dataset: str) -> Figure | None:
     panels = figure.subplots(len(models), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     for axes, model in zip(panels, models, strict=True):
         _draw(axes, gains[gains["model"] == model], groups, algorithms)
-        axes.set_ylabel(f"{folded(model, 2.0, 10)}\nΔ score, points", fontsize=10)
+        axes.set_ylabel(f"{fold_name(model, 2.0, 10)}\nΔ score, points", fontsize=10)
     panels[0].set_ylim(_compute_axis_limits(gains))
     labels = [
         f"{names[target]}\nfrom " + " + ".join(names[part] for part in source.split("+"))
@@ -65,13 +65,13 @@ def multi_source_bars(results: Results, dataset: str) -> Figure | None:
     what = f"{dataset}: several sources together compared with each alone"
     if results.metadata.facts.get(SOURCES_CHOSEN_BY) == "test":
         what += " (chosen by test scores)"
-    entitle(figure, what, int(max(gains["n_seeds"], default=0)), results.metadata)
+    add_title(figure, what, int(max(gains["n_seeds"], default=0)), results.metadata)
     return figure
 
 
 def bar_look(rank: int) -> dict[str, Any]:
     """Return the look of an algorithm's bars: a colour and, for readers without it, a pattern."""
-    look = series_look(rank)
+    look = get_series_look(rank)
     return {"facecolor": look.colour, "edgecolor": "white", "hatch": look.hatch, "linewidth": 0.0}
 
 
@@ -110,7 +110,7 @@ def _draw_bar(axes: Axes, x: float, width: float, delta: float, mark: str, **sty
         return
     axes.bar(x, delta, width, **style)
     axes.annotate(
-        signed(delta) + mark,
+        format_signed(delta) + mark,
         (x, delta),
         xytext=(0, 2 if delta >= 0 else -2),
         textcoords="offset points",
@@ -131,4 +131,4 @@ def _draw_legend(figure: Figure, algorithms: list[str], gains: pd.DataFrame, pla
         entries.append(Patch(facecolor="none", label="* some single sources missing"))
     if len(gains) < planned or gains["single_delta"].isna().any():
         entries.append(Patch(**MISSING, label="missing"))
-    legend_below(figure, entries)
+    add_legend_below(figure, entries)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasktransfer.designs.transfer.tables.names import algorithm_label
-from tasktransfer.present.kit.style import INK, LABEL_POINTS, bare_axes, entitle, series_look
+from tasktransfer.present.kit.style import INK, LABEL_POINTS, add_title, get_series_look, strip_axes
 from tasktransfer.present.view import View
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import format_quantity
@@ -51,12 +51,12 @@ def regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
     axes[-1].set_xlabel("seconds per target (log scale)", fontsize=LABEL_POINTS)
     targets, seeds = int(rows["n_targets"].max()), int(rows["n_seeds"].max())
     what = f"Regret of selectors over their cost, {format_quantity(targets, 'target')}"
-    entitle(figure, what, seeds, metadata)
+    add_title(figure, what, seeds, metadata)
     return figure
 
 
 def _draw(axes: Axes, group: pd.DataFrame) -> None:
-    bare_axes(axes)
+    strip_axes(axes)
     axes.set_xscale("log")
     floor = float(group["floor"].iloc[0])
     if np.isfinite(floor):
@@ -70,7 +70,7 @@ def _draw(axes: Axes, group: pd.DataFrame) -> None:
     x = 0.0
     for rank, row in sorted(enumerate(others), key=lambda ranked: ranked[1]["seconds"]):
         x = max(row["seconds"], LEAST_SECONDS, APART * x)
-        look = series_look(rank)
+        look = get_series_look(rank)
         axes.plot([x, x], [row["low"], row["high"]], color=INK, lw=1.2, zorder=2)
         axes.plot(x, row["value"], look.marker, color=look.colour, mec=INK, mew=0.8, ms=6, zorder=3)
         axes.annotate(row["selector"], (x, row["high"]), xytext=(0, 3), rotation=90, fontsize=7,

@@ -19,14 +19,14 @@ from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
     Look,
-    bare_axes,
+    add_legend_below,
+    add_title,
     draw_best_fit,
-    entitle,
-    folded,
-    legend_below,
-    line_note,
+    fold_name,
+    format_line_note,
+    get_series_look,
     log_axis,
-    series_look,
+    strip_axes,
 )
 from tasktransfer.stats.best_fit import compute_mean_interval
 
@@ -54,23 +54,23 @@ def sample_count(results: Results, dataset: str) -> Figure | None:
         counted = counted.assign(count=counted[role].map(sizes).astype(float))
         for row, model in enumerate(models):
             of_model = counted[counted["model"] == model]
-            lines |= _draw(panels[row, column], of_model, series_look(row))
+            lines |= _draw(panels[row, column], of_model, get_series_look(row))
         if len(counted):
             log_axis(panels[0, column], [counted["count"].min(), counted["count"].max()])
         label = f"Training samples of the {role}"
         panels[-1, column].set_xlabel(label, fontsize=LABEL_POINTS + 0.5)
     for axes, model in zip(panels[:, 0], models, strict=True):
-        name = folded(model, 1.6, LABEL_POINTS)
+        name = fold_name(model, 1.6, LABEL_POINTS)
         axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
-    legend_below(figure, _build_legend_entries(lines), line_note(lines))
+    add_legend_below(figure, _build_legend_entries(lines), format_line_note(lines))
     what = f"{dataset}: score delta by sample count of source and target"
-    entitle(figure, what, seeds_of(cells), results.metadata)
+    add_title(figure, what, seeds_of(cells), results.metadata)
     return figure
 
 
 def _draw(axes: Axes, cells: pd.DataFrame, look: Look) -> bool:
     """Draw points and line of one panel; return whether there is a line."""
-    bare_axes(axes)
+    strip_axes(axes)
     if cells.empty:
         return False
     line = draw_best_fit(axes, cells, "count", look)

@@ -16,13 +16,13 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
 from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type, types_among
 from tasktransfer.present.kit.style import (
     LABEL_POINTS,
-    bare_axes,
+    add_legend_below,
+    add_title,
     draw_best_fit,
-    entitle,
-    folded,
-    legend_below,
-    line_note,
+    fold_name,
+    format_line_note,
     log_axis,
+    strip_axes,
 )
 
 
@@ -61,19 +61,19 @@ def sample_ratio(results: Results, dataset: str) -> Figure | None:
     lines = False
     for axes, model in zip(panels, models, strict=True):
         lines |= _draw(axes, cells[cells["model"] == model], types)
-        axes.set_title(folded(model, 2.6, 10), fontsize=10)
+        axes.set_title(fold_name(model, 2.6, 10), fontsize=10)
         axes.set_xlabel("Training samples, source / target", fontsize=LABEL_POINTS)
     log_axis(panels[0], [float(cells["ratio"].min()), float(cells["ratio"].max())])
     panels[0].set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
-    legend_below(figure, _build_legend_entries(types), _note(results, dataset, cells, lines))
+    add_legend_below(figure, _build_legend_entries(types), _note(results, dataset, cells, lines))
     what = f"{dataset}: score delta by target task type and sample ratio"
-    entitle(figure, what, seeds_of(cells), results.metadata)
+    add_title(figure, what, seeds_of(cells), results.metadata)
     return figure
 
 
 def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
     """Draw points and lines of one model; return whether there is a line."""
-    bare_axes(axes)
+    strip_axes(axes)
     lines = False
     for name in types:
         look = LOOKS[name]
@@ -102,6 +102,6 @@ def _build_legend_entries(types: list[str]) -> list[Line2D]:
 
 
 def _note(results: Results, dataset: str, cells: pd.DataFrame, lines: bool) -> str:
-    note = f"Target task types. {line_note(lines)}"
+    note = f"Target task types. {format_line_note(lines)}"
     left_out = int(single_source_cells(results, dataset)["delta"].notna().sum()) - len(cells)
     return note + (f"; {left_out} cells of tasks of unknown size left out" if left_out else "")

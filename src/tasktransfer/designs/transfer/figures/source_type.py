@@ -19,11 +19,11 @@ from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
     Look,
-    bare_axes,
-    entitle,
-    folded,
-    legend_below,
-    series_look,
+    add_legend_below,
+    add_title,
+    fold_name,
+    get_series_look,
+    strip_axes,
 )
 from tasktransfer.stats.best_fit import compute_mean_interval
 from tasktransfer.tables.numbers import format_quantity
@@ -47,12 +47,12 @@ def source_type(results: Results, dataset: str) -> Figure | None:
     models = results.metadata.ordered("model", cells["model"])
     algorithms = results.metadata.ordered("algorithm", cells["algorithm"])
     types = types_among(dataset, cells["source"])
-    looks = {name: series_look(rank) for rank, name in enumerate(algorithms)}
+    looks = {name: get_series_look(rank) for rank, name in enumerate(algorithms)}
     figure = Figure(figsize=(7.0, 1.9 * len(models) + 1.9), layout="constrained")
     panels = figure.subplots(len(models), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     for axes, model in zip(panels, models, strict=True):
         _draw(axes, cells[cells["model"] == model], types, looks)
-        name = folded(model, 1.6, LABEL_POINTS)
+        name = fold_name(model, 1.6, LABEL_POINTS)
         axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
     sources = cells.drop_duplicates("source")["type"].value_counts()
     labels = [
@@ -66,14 +66,16 @@ def source_type(results: Results, dataset: str) -> Figure | None:
                label=algorithm_label(name))
         for name, look in looks.items()
     ]  # fmt: skip
-    legend_below(figure, entries, "Small points: source-target pairs; marks: means, 95 % intervals")
+    add_legend_below(
+        figure, entries, "Small points: source-target pairs; marks: means, 95 % intervals"
+    )
     what = f"{dataset}: score delta by source task type"
-    entitle(figure, what, seeds_of(cells), results.metadata)
+    add_title(figure, what, seeds_of(cells), results.metadata)
     return figure
 
 
 def _draw(axes: Axes, cells: pd.DataFrame, types: list[str], looks: dict[str, Look]) -> None:
-    bare_axes(axes)
+    strip_axes(axes)
     for index in range(len(types) - 1):
         axes.axvline(index + 0.5, color="#d0d0d0", linewidth=0.6, zorder=0)
     slot = _GROUP / len(looks)

@@ -25,12 +25,12 @@ from tasktransfer.present.kit.style import (
     DIVERGING,
     INK,
     LABEL_POINTS,
-    colour_limit,
-    entitle,
+    add_legend_below,
+    add_title,
+    compute_colour_limit,
     fit_panels,
-    folded,
-    legend_below,
-    signed,
+    fold_name,
+    format_signed,
 )
 
 ARROWS_PER_TASK = 3
@@ -62,7 +62,7 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
     tasks = results.metadata.ordered("task", [*arrows["source"], *arrows["target"]])
     models = results.metadata.ordered("model", arrows["model"])
     threshold = arrow_threshold(arrows, ARROWS_PER_TASK * len(tasks))
-    limit = max(colour_limit(arrows["delta"].to_numpy(np.float64)), threshold)
+    limit = max(compute_colour_limit(arrows["delta"].to_numpy(np.float64)), threshold)
     short = short_names(tasks, results.metadata.shorts)
     width = max(_PANEL * len(models), 5.4)
     figure = Figure(figsize=(width, _PANEL + 2), layout=ConstrainedLayoutEngine(w_pad=0.1))
@@ -72,16 +72,16 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
         drawn = of_model[of_model["delta"].abs() >= threshold]
         _draw(axes, drawn, tasks, limit)
         _draw_nodes(axes, dataset, tasks, short)
-        name = folded(model, _PANEL - 0.2, 10)
+        name = fold_name(model, _PANEL - 0.2, 10)
         axes.set_title(f"{name}\n{len(drawn)} of {len(of_model)} pairs drawn", fontsize=10)
-    legend_below(
+    add_legend_below(
         figure, _build_legend_entries(dataset, tasks, arrows, threshold, limit), _note(threshold)
     )
     algorithms = results.metadata.ordered("algorithm", measured["algorithm"])
     label = algorithm_label(algorithms[0])
     over = label if len(algorithms) == 1 else f"mean of {len(algorithms)} algorithms"
     what = f"{dataset}: score delta in points, {over}"
-    entitle(figure, what, seeds_of(measured), results.metadata)
+    add_title(figure, what, seeds_of(measured), results.metadata)
     low, high = _compute_axis_limits(len(tasks))
     fit_panels(figure, panels, _INCH * 2.2, _INCH * (high - low))
     return figure
@@ -184,7 +184,7 @@ def _build_legend_entries(
     for sign in signs:
         for size in samples:
             colour, width, line = arrow_look(sign * size, limit)
-            label = f"{signed(sign * size)} points" + (" or beyond" if size == limit else "")
+            label = f"{format_signed(sign * size)} points" + (" or beyond" if size == limit else "")
             entries.append(
                 Line2D([], [], color=colour, linewidth=width, linestyle=line, label=label)
             )

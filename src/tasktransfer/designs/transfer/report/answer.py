@@ -12,11 +12,11 @@ from tasktransfer.designs.transfer.report.learned import describe_unlearned
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 from tasktransfer.present.sentences import (
     MOST_Q,
-    above,
-    below,
-    counted_of,
-    listed,
-    with_interval,
+    format_fraction,
+    format_with_interval,
+    is_above,
+    is_below,
+    join_names,
 )
 from tasktransfer.present.view import View
 
@@ -43,7 +43,7 @@ def answer(view: View) -> list[str]:
 def _describe_significant_cells(
     tested: pd.DataFrame, view: View, one_label: CollapsedRuns
 ) -> Iterator[str]:
-    better, worse = tested[above(tested, "delta")], tested[below(tested, "delta")]
+    better, worse = tested[is_above(tested, "delta")], tested[is_below(tested, "delta")]
     what = f"{len(tested)} cells (a source, target, model and algorithm)"
     if better.empty and worse.empty:
         yield f"No transfer differs significantly from its baseline: none of {what} at q ≤ 0.05."
@@ -51,7 +51,8 @@ def _describe_significant_cells(
     found = pd.concat([better, worse])
     collapsed = sum(one_label.count(row) > 0 for row in found.to_dict("records"))
     yield (
-        f"{counted_of(len(better), len(tested), 'cells').capitalize()} (a source, target, model "
+        f"{format_fraction(len(better), len(tested), 'cells').capitalize()} (a source, target, "
+        "model "
         f"and algorithm) are significantly better than their baseline, {len(worse) or 'none'} "
         f"significantly worse (q ≤ 0.05){_describe_collapsed_share(collapsed, 'cells')}."
     )
@@ -62,7 +63,7 @@ def _describe_significant_cells(
         if rows.empty:
             continue
         row = rows.iloc[int(rows["delta"].abs().argmax())]
-        size = with_interval(row["delta"], row["low"], row["high"], "+.1f")
+        size = format_with_interval(row["delta"], row["low"], row["high"], "+.1f")
         is_collapsed = one_label.describe({str(key): value for key, value in row.items()})
         yield (
             f"The largest significant {word} is {names[row['source']]} → {names[row['target']]} "
@@ -87,7 +88,7 @@ def _describe_averages(
     if len(significant):
         named = [
             f"{algorithm_label(str(row['algorithm']))} with {row['model']} on {row['dataset']} "
-            f"({with_interval(row['mean'], row['joint_low'], row['joint_high'], '+.2f')})"
+            f"({format_with_interval(row['mean'], row['joint_low'], row['joint_high'], '+.2f')})"
             for row in significant.to_dict("records")
         ]
         group = ["dataset", "model", "algorithm"]
@@ -98,9 +99,9 @@ def _describe_averages(
             f"; {over} have runs or baselines that predict one label only" if collapsed else ""
         )
         yield (
-            f"Averaged over all pairs, {counted_of(len(significant), len(rows), 'means')} "
+            f"Averaged over all pairs, {format_fraction(len(significant), len(rows), 'means')} "
             f"{'differs' if len(significant) == 1 else 'differ'} significantly from 0 (q ≤ 0.05): "
-            f"{listed(named)} points{resting}."
+            f"{join_names(named)} points{resting}."
         )
     elif rows.empty:
         yield (

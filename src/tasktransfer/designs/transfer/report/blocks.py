@@ -26,7 +26,7 @@ from tasktransfer.designs.transfer.statistics.mixing import MIXING
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.present.declared import Block
 from tasktransfer.present.kit import matrix
-from tasktransfer.present.page.text import embedded_json
+from tasktransfer.present.page.text import escape_json
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import RESOURCES
@@ -72,7 +72,7 @@ def blocks(view: View) -> Mapping[str, Sequence[Block]]:
     explain = " ".join(part for part in ("tasktransfer explain", arguments) if part)
     heatmap = create_environment(HERE).get_template("heatmap.html.j2")
     raced = bool((results.statistics.cells["no_interval"] == NO_INTERVAL).any())
-    html = heatmap.render(labels=LABELS, raced=raced, data=embedded_json(payload(results, explain)))
+    html = heatmap.render(labels=LABELS, raced=raced, data=escape_json(payload(results, explain)))
     tables = [*statistics_tables(results.statistics), *control_tables(results)]
     return {
         "results": [Block(html=Markup(html))],

@@ -7,7 +7,12 @@ import pandas as pd
 from tasktransfer.designs.transfer.collect.results import Results, results_of
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label
-from tasktransfer.present.page.origin import NOTHING_MISSING, SHORT, commits, versions
+from tasktransfer.present.page.origin import (
+    NOTHING_MISSING,
+    SHORT,
+    describe_commits,
+    describe_versions,
+)
 from tasktransfer.present.view import View
 from tasktransfer.tables.collected import MISSING
 from tasktransfer.tables.metadata import Metadata, format_synthetic_mark
@@ -29,8 +34,8 @@ def facts(view: View) -> list[tuple[str, str]]:
         ("Records", f"{metadata.records:,}"),
         ("Missing", metadata.facts.get(MISSING, NOTHING_MISSING)),
         ("Left out", f"{len(results.tables.problems):,} damaged records"),
-        ("Trained by", f"recipe {_join_unique(runs['recipe'])}; code at {commits(runs)}"),
-        ("Analysed by", versions(metadata.version)),
+        ("Trained by", f"recipe {_join_unique(runs['recipe'])}; code at {describe_commits(runs)}"),
+        ("Analysed by", describe_versions(metadata.version)),
     ]
 
 

@@ -23,9 +23,9 @@ from tasktransfer.designs.transfer.tables.names import algorithm_label, short_na
 from tasktransfer.present.kit.style import (
     DIVERGING,
     NEUTRAL,
-    improvement_limit,
-    readable_on,
-    signed,
+    choose_text_colour,
+    compute_improvement_limit,
+    format_signed,
 )
 from tasktransfer.tables.html import to_records
 
@@ -83,7 +83,9 @@ def _build_dataset(results: Results, dataset: str, places: Mapping[RunName, int]
     algorithms = ordered("algorithm", [*runs["algorithm"], *missing["algorithm"]])
     several = [*runs[runs["n_sources"] > 1]["source"], *missing[missing["n_sources"] > 1]["source"]]
     names = short_names(tasks, results.metadata.shorts)
-    limit = improvement_limit(cells[cells["n_sources"] == 1]["improvement"].to_numpy(np.float64))
+    limit = compute_improvement_limit(
+        cells[cells["n_sources"] == 1]["improvement"].to_numpy(np.float64)
+    )
     scale = mpl.colormaps[DIVERGING]
     return {
         "name": dataset,
@@ -223,9 +225,13 @@ def _mark(row: Mapping[str, Any]) -> str:
 def _look(improvement: float, delta: float, limit: float) -> tuple[str, str, str]:
     """Return text, fill and text colour of a cell, as in the printed heatmap."""
     if math.isnan(improvement):
-        return f"Δ{signed(delta)}", WITHOUT_PERCENTAGE, _choose_ink(to_rgb(WITHOUT_PERCENTAGE))
+        return (
+            f"Δ{format_signed(delta)}",
+            WITHOUT_PERCENTAGE,
+            _choose_ink(to_rgb(WITHOUT_PERCENTAGE)),
+        )
     colour = mpl.colormaps[DIVERGING](float(TwoSlopeNorm(0, -limit, limit)(improvement)))
-    return signed(improvement), to_hex(colour), _choose_ink(colour)
+    return format_signed(improvement), to_hex(colour), _choose_ink(colour)
 
 
 def _choose_ink(colour: Any) -> str:
@@ -234,7 +240,7 @@ def _choose_ink(colour: Any) -> str:
     On a screen both then have a contrast of at least 4.5 (WCAG 2) on every fill. The printed
     figure's softer black does not reach that on medium fills.
     """
-    return "#ffffff" if readable_on(colour) == "white" else "#000000"
+    return "#ffffff" if choose_text_colour(colour) == "white" else "#000000"
 
 
 def _build_baseline_cells(

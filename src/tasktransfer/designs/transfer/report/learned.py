@@ -8,7 +8,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.reference import LABELS
-from tasktransfer.present.sentences import counted_of, listed
+from tasktransfer.present.sentences import format_fraction, join_names
 
 _TARGET = ["dataset", "target"]
 
@@ -54,10 +54,10 @@ def describe_unlearned(runs: pd.DataFrame, reference: pd.DataFrame) -> Iterator[
         f"({row['score']:.1f}; {LABELS[row['reference']]} {row['reference_score']:.1f})"
         for row in rows.to_dict("records")
     ]
-    count = counted_of(len(rows), len(compared), "baselines")
+    count = format_fraction(len(rows), len(compared), "baselines")
     verb = "does" if len(rows) == 1 else "do"
     yield (
         f"{count} {verb} not beat a reference that trains no language model, by their mean scores: "
-        f"{listed(named)}. This study cannot say what transfers to these tasks; train for more "
+        f"{join_names(named)}. This study cannot say what transfers to these tasks; train for more "
         "updates first (training.updates)."
     )

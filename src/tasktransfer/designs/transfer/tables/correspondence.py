@@ -16,7 +16,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.present.published import Published, beside, notes_of
+from tasktransfer.present.published import Published, add_published, list_notes
 from tasktransfer.tables.html import to_records
 from tasktransfer.tables.metadata import Metadata
 
@@ -139,7 +139,9 @@ def with_published(
     joined = frame
     for measure in measures:
         theirs = Published(values, measure, names, differs)
-        joined = beside(joined, theirs, comparable.metadata, value=measure, suffix=f"_{measure}")
+        joined = add_published(
+            joined, theirs, comparable.metadata, value=measure, suffix=f"_{measure}"
+        )
     if joined is frame:
         return frame
     for name in also:
@@ -159,7 +161,7 @@ def _name_of(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> An
 
 def reasons(frame: pd.DataFrame, comparable: Correspondence) -> list[str]:
     """Return notes on the settings or members in which published values differ from ours."""
-    notes = notes_of(frame, comparable.metadata, "")
+    notes = list_notes(frame, comparable.metadata, "")
     return [note.removeprefix("Published: . ") for note in notes if note != "Published: ."]
 
 
