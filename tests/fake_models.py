@@ -16,7 +16,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import use_fast_dropout
-from tasktransfer.layers.ragged import ragged
+from tasktransfer.layers.ragged import build_ragged
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
@@ -118,10 +118,10 @@ def batch_of(family: Family, dataset: str, name: str, count: int = 60) -> Encode
         instance=np.arange(count, dtype=np.int32),
         output=np.zeros(count, np.int32),
         first_sequence=np.arange(0, (count + 1) * options, options, dtype=np.int32),
-        sequences=ragged(sequences),
+        sequences=build_ragged(sequences),
         second_starts=(lengths // 2).astype(np.int32),
-        labels=ragged(labels),
-        offsets=ragged(offsets if task.kind == "span" else nothing),
+        labels=build_ragged(labels),
+        offsets=build_ragged(offsets if task.kind == "span" else nothing),
         ids=[str(u) for u in rows],
         dialogue_ids=[None] * count,
         targets=[("neutral",)] * count,

@@ -19,10 +19,10 @@ from tasktransfer.core.specs import LowRank
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.multiwoz.cards import REPLY
 from tasktransfer.encoding.encoded import EncodedSplit
-from tasktransfer.models.built import two_encoders
+from tasktransfer.models.built import make_two_encoders
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.low_rank import adapt
+from tasktransfer.models.low_rank import add_adapter
 from tasktransfer.models.next_utterance import Network, NextUtterance
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
@@ -63,7 +63,7 @@ def bottlenecks() -> tuple[FamilyModel, EncodedSplit]:
 def low_rank() -> tuple[FamilyModel, EncodedSplit]:
     with META:
         backbone = BertModel(BertConfig(num_hidden_layers=2))
-    adapt(backbone, LowRank(rank=4), "encoder", None, seed=0)
+    add_adapter(backbone, LowRank(rank=4), "encoder", None, seed=0)
     return model_of("encoder", get_task(*LABELS), 2, backbone=backbone), labelled()
 
 
@@ -79,7 +79,7 @@ def marian() -> Any:
 
 def dual_encoder() -> tuple[FamilyModel, EncodedSplit]:
     with META:
-        encoders = two_encoders(marian(), 0)
+        encoders = make_two_encoders(marian(), 0)
     model = DualEncoder(
         *encoders, REPLIES, seed=0, pads=(0,), cosine_scale=None, fidelity=DEFAULT, device=META
     )

@@ -22,7 +22,7 @@ from small_models import small_stage
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
-from tasktransfer.evaluation.judge import answers
+from tasktransfer.evaluation.judge import predict_answers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training import ahead, loop
 from tasktransfer.training.evaluate import predict
@@ -146,7 +146,7 @@ def of_evaluations() -> dict[str, dict[str, Any]]:
             move(model)
             device = Hardware().device()
             setup = Hardware().setup(model, family, device)
-            answers(model, split, setup)
+            predict_answers(model, split, setup)
         seen[family] = {
             "device": device.type,
             "precision": setup.precision,

@@ -217,9 +217,9 @@ def _limits(chosen: argparse.Namespace, gpu: bool) -> dict[str, int | None]:
 
 
 def _on_gpu() -> bool:
-    from tasktransfer.training.device import device_pool
+    from tasktransfer.training.device import list_devices
 
-    return bool(device_pool())
+    return bool(list_devices())
 
 
 def _cores() -> int:

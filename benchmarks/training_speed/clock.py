@@ -10,7 +10,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from tasktransfer.results.provenance import read_peak_memory_mb
-from tasktransfer.training.torch_facts import peak_gpu_memory_mb
+from tasktransfer.training.torch_facts import read_peak_gpu_memory
 
 
 def wait() -> None:
@@ -63,4 +63,4 @@ class FirstUpdate:
 def memory() -> tuple[float, float | None]:
     """Return the peak memory of this process, and of the GPU if one is used, in MiB."""
     device = torch.device("cuda" if _on_gpu() else "cpu")
-    return read_peak_memory_mb(), peak_gpu_memory_mb(device)
+    return read_peak_memory_mb(), read_peak_gpu_memory(device)

@@ -18,7 +18,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_card_digests
 from tasktransfer.designs import load_config
 from tasktransfer.results.state import RECORD
-from tasktransfer.training.attempt import attempt
+from tasktransfer.training.attempt import train_if_needed
 from tasktransfer.training.job import Job
 
 
@@ -68,7 +68,7 @@ def _train(work: Work, part: str) -> dict[str, Any]:
         study=config.study,
         config_digest=config.digest,
     )
-    attempt(job)
+    train_if_needed(job)
     record: dict[str, Any] = json.loads((out / RECORD).read_bytes())
     shutil.rmtree(out)
     return record

@@ -24,7 +24,7 @@ from tasktransfer.designs.panel.sources.corpora import CORPORA, for_training
 from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, REAL
 from tasktransfer.metrics.measures import spearman
 from tasktransfer.models.adapters import AdapterBank
-from tasktransfer.models.parts import lay_over
+from tasktransfer.models.parts import replace_parts
 from tasktransfer.stats.clustered import compute_williams_test, resample_spearman
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.ratings import compute_fraction
@@ -230,7 +230,7 @@ def test_merged_experts_by_hand(merged: Merge, by_hand: list[float]) -> None:
         (Start(None, "best", (f"adapter.{name}",), ("adapter.own",), merged), experts)
         for name in "abc"
     ]
-    lay_over(model, starts)  # type: ignore[arg-type]
+    replace_parts(model, starts)  # type: ignore[arg-type]
     assert model.module["own"].tolist() == by_hand
 
 

@@ -15,7 +15,7 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.prompting.ask import asking
+from tasktransfer.evaluation.prompting.ask import build_prompts
 from tasktransfer.evaluation.prompting.chat_template import ChatTemplate
 from tasktransfer.evaluation.prompting.load import load_asked
 from tasktransfer.evaluation.prompting.local import CausalModel
@@ -38,7 +38,7 @@ def questions(model: Any, base: Path, dataset: str, task: str, shots: int = 1) -
     train, test = (
         read_instances(base / f"instances-{dataset}", task, s) for s in ("train", "test")
     )
-    how = asking(card, {"wording": 0, "shots": shots, "seed": 0}, train, model)
+    how = build_prompts(card, {"wording": 0, "shots": shots, "seed": 0}, train, model)
     return [one for instance in test for one in how.questions(instance)]
 
 

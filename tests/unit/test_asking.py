@@ -14,9 +14,9 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import ALL_TASKS, declare, get_task, make_data
 from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
-from tasktransfer.evaluation.numbers import measured
-from tasktransfer.evaluation.prompting.ask import Asking, asking, drawn_examples
-from tasktransfer.evaluation.prompting.model import Likelihood, Unread, up_to
+from tasktransfer.evaluation.numbers import compute_measures
+from tasktransfer.evaluation.prompting.ask import Asking, build_prompts, sample_examples
+from tasktransfer.evaluation.prompting.model import Likelihood, Unread, cut_at_stop
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.tasks.asking import (
     Asked,
@@ -139,16 +139,16 @@ def test_written_texts_are_read() -> None:
     assert read_written(span, ' "the sofa" ') == ("the sofa",)
     labels = other_task("open_labels")
     assert read_written(labels, "B, none of these, a, b", ("a", "b")) == ("b", "a")
-    assert up_to("\n the sofa\nA: next", ("\n",)) == "the sofa"
+    assert cut_at_stop("\n the sofa\nA: next", ("\n",)) == "the sofa"
 
 
 def test_shots_are_drawn_by_seed_from_training() -> None:
     task = get_task("Friends", "emory_emotion_recognition")
     train = [made_up(task, number) for number in range(40)]
-    draws = {seed: drawn_examples(task, train, 4, seed) for seed in range(4)}
-    assert draws[0] == drawn_examples(task, train, 4, 0)
+    draws = {seed: sample_examples(task, train, 4, seed) for seed in range(4)}
+    assert draws[0] == sample_examples(task, train, 4, 0)
     assert len({tuple(one.id for one in draw) for draw in draws.values()}) == 4
-    assert drawn_examples(task, train[:2], 4, 0) in (tuple(train[:2]), tuple(train[1::-1]))
+    assert sample_examples(task, train[:2], 4, 0) in (tuple(train[:2]), tuple(train[1::-1]))
 
 
 class OfWords:
@@ -193,7 +193,7 @@ def test_long_dialogues_are_cut_at_the_end_that_the_card_names() -> None:
     model = OfWords()
     emotions = get_task("Friends", "emory_emotion_recognition")
     long = replace(made_up(emotions), context=" ".join(f"w{n}" for n in range(500)))
-    how = asking(emotions, {"wording": 1, "shots": 1, "seed": 0}, [long], model)
+    how = build_prompts(emotions, {"wording": 1, "shots": 1, "seed": 0}, [long], model)
     (one,) = how.questions(long)
     assert model.length(one.prompt) <= model.max_length
     assert "w499" in one.prompt.turns[-1]
@@ -243,7 +243,7 @@ def test_an_unread_answer_of_any_task_is_wrong(task: Task, scores: bool) -> None
     assert len(scored) == 2
     if task.kind != "rating":
         assert scored == [0.0, 0.0]
-    measured(task, ["score"], given.predictions, golds, [])
+    compute_measures(task, ["score"], given.predictions, golds, [])
     if task.labels:
         assert len(convert_to_numbers(task, given.predictions)) == 2
 

@@ -29,7 +29,7 @@ from tasktransfer.results.records import describe_node
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import CALL, read_history, read_last_error, read_unfinished_state
 from tasktransfer.training import attempt as module
-from tasktransfer.training.attempt import attempt
+from tasktransfer.training.attempt import train_if_needed
 from tasktransfer.training.job import Job
 
 RUN = ("DailyDialog", "bert", "baseline", (), "dialogue_nli", 0)
@@ -92,8 +92,8 @@ def test_a_finished_stage_is_not_trained_again(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
     trainings += [succeeding]
-    attempt(job(tmp_path))
-    attempt(job(tmp_path))
+    train_if_needed(job(tmp_path))
+    train_if_needed(job(tmp_path))
     assert [event["event"] for event in read_history(tmp_path)] == ["started", "finished"]
 
 
@@ -106,7 +106,7 @@ def test_a_stage_that_lacks_something_is_trained(
     path = tmp_path / lost
     path.rmdir() if path.is_dir() else path.unlink()
     trainings += [succeeding]
-    attempt(job(tmp_path, checkpoint=True))
+    train_if_needed(job(tmp_path, checkpoint=True))
     assert trainings == []
 
 
@@ -118,10 +118,10 @@ def test_a_stage_whose_rounds_are_gone_is_trained(
     finish(tmp_path, record)  # type: ignore[arg-type]
     for number in range(record["training"]["rounds"][-1]["round"] + 1):  # type: ignore[index]
         (tmp_path / "rounds" / str(number)).mkdir(parents=True)
-    attempt(job(tmp_path, stage=keeping))
+    train_if_needed(job(tmp_path, stage=keeping))
     (tmp_path / "rounds" / "1").rmdir()
     trainings += [lambda what: finish(what.out, record)]  # type: ignore[arg-type]
-    attempt(job(tmp_path, stage=keeping))
+    train_if_needed(job(tmp_path, stage=keeping))
     assert trainings == []
 
 
@@ -130,7 +130,7 @@ def test_the_record_of_another_stage_is_not_taken_for_this_one(
 ) -> None:
     finish(tmp_path, make_record((*RUN[:-1], 1), 50.0))
     trainings += [succeeding]
-    attempt(job(tmp_path))
+    train_if_needed(job(tmp_path))
     assert trainings == []
 
 
@@ -141,7 +141,7 @@ def test_damaged_results_are_kept_beside_those_that_are_trained_anew(
     finish(tmp_path)
     (tmp_path / name).write_bytes(b"cut off")
     trainings += [succeeding]
-    attempt(job(tmp_path))
+    train_if_needed(job(tmp_path))
     assert trainings == []
     assert (tmp_path / f"{name}.damaged-1").read_bytes() == b"cut off"
     assert find_damage(tmp_path, STAGE.digest) is None
@@ -150,7 +150,7 @@ def test_damaged_results_are_kept_beside_those_that_are_trained_anew(
         "started",
         "finished",
     ]
-    attempt(job(tmp_path))  # trained already
+    train_if_needed(job(tmp_path))  # trained already
 
 
 @pytest.mark.parametrize("error", [DataError("no such split"), TrainingError("became nan")])
@@ -163,13 +163,13 @@ def test_bad_input_is_not_tried_again(
     """Not by the same call of Snakemake: before a new one the input may have been mended."""
     trainings += [failing(error), succeeding]
     with pytest.raises(type(error)):
-        attempt(job(tmp_path))
+        train_if_needed(job(tmp_path))
     with pytest.raises(type(error), match=f"{error} .*it failed before") as again:
-        attempt(job(tmp_path))
+        train_if_needed(job(tmp_path))
     assert again.value.exit_code == error.exit_code
     assert len(trainings) == 1
     monkeypatch.setenv(CALL, "another")
-    attempt(job(tmp_path))
+    train_if_needed(job(tmp_path))
     assert trainings == []
 
 
@@ -181,12 +181,12 @@ def test_ctrl_c_is_an_interruption_and_no_failure(
 
     trainings += [stopped, succeeding]
     with pytest.raises(KeyboardInterrupt):
-        attempt(job(tmp_path))
+        train_if_needed(job(tmp_path))
     assert read_history(tmp_path)[-1]["event"] == "interrupted"
     for last in ("interrupted", "Traceback (most recent call last):\nKeyboardInterrupt"):
         (tmp_path / "train.log").write_text(f"10 %\n{last}\n")
         assert read_unfinished_state(tmp_path).state == "interrupted"
-    attempt(job(tmp_path))
+    train_if_needed(job(tmp_path))
     assert trainings == []
 
 
@@ -199,8 +199,8 @@ def test_what_may_pass_is_tried_again(
 ) -> None:
     trainings += [failing(error), succeeding]
     with pytest.raises((MemoryShortageError, StorageError, KeyError)):
-        attempt(job(tmp_path))
-    attempt(job(tmp_path))
+        train_if_needed(job(tmp_path))
+    train_if_needed(job(tmp_path))
     assert trainings == []
 
 
@@ -217,7 +217,7 @@ def test_a_full_or_read_only_disk_is_named_with_its_remedy(
 ) -> None:
     trainings += [failing(error)]
     with pytest.raises(StorageError, match=said):
-        attempt(job(tmp_path))
+        train_if_needed(job(tmp_path))
 
 
 HOLDER = """
@@ -246,7 +246,7 @@ def test_of_two_workflows_one_trains_and_the_other_waits_for_it(
 ) -> None:
     holder = hold(tmp_path, 1.0, finished())
     assert read_unfinished_state(tmp_path).state == "running"
-    attempt(job(tmp_path))  # trains nothing: there is no training planned
+    train_if_needed(job(tmp_path))  # trains nothing: there is no training planned
     assert holder.wait(10) == 0
     assert find_damage(tmp_path, STAGE.digest) is None
 
@@ -264,7 +264,7 @@ def test_a_killed_holder_frees_its_stage(
     assert read_unfinished_state(tmp_path).state == "interrupted"
     trainings += [succeeding]
     began = time.monotonic()
-    attempt(job(tmp_path))
+    train_if_needed(job(tmp_path))
     assert time.monotonic() - began < 5
 
 

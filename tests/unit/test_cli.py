@@ -100,7 +100,7 @@ def told(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> Job:
     fake: Any = type(sys)("tasktransfer.training.run")
     fake.train_stage = jobs.append
     monkeypatch.setitem(sys.modules, "tasktransfer.training.run", fake)
-    monkeypatch.setattr(device, "device_pool", list)
+    monkeypatch.setattr(device, "list_devices", list)
     assert cli.main(["train", *arguments]) == 0
     return jobs[0]
 
@@ -152,7 +152,7 @@ def test_a_training_starts_without_heavy_imports() -> None:
         "def pool():\n"
         "    heavy = {'torch', 'pandas', 'pyarrow', 'numpy', 'transformers'} & set(sys.modules)\n"
         "    print(sorted(heavy)); sys.exit()\n"
-        "device.device_pool = pool\n"
+        "device.list_devices = pool\n"
         f"cli.main(['train', '--stage', '@stage.json', '--encoded', 'e', '--base', 'b',"
         f" '--out', 'o', '--config', {DEMO!r}])\n"
     )

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from tasktransfer.errors import ConfigError
-from tasktransfer.training.device import BATCH_JOB_VARIABLES, device_pool, lease
+from tasktransfer.training.device import BATCH_JOB_VARIABLES, lease, list_devices
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from tasktransfer.training.device import device_pool, lease
+from tasktransfer.training.device import lease, list_devices
 name, seconds, log = sys.argv[1], float(sys.argv[2]), Path(sys.argv[3])
-with lease(device_pool()) as device:
+with lease(list_devices()) as device:
     with log.open("a") as out:
         out.write(f"{time.monotonic()} start {device} {name}\\n")
     time.sleep(seconds)
@@ -117,9 +117,9 @@ def test_a_device_is_free_when_its_process_has_ended_and_not_before(
 def test_a_process_takes_its_device_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    with lease(device_pool()) as first:
+    with lease(list_devices()) as first:
         pass
-    with lease(device_pool()) as again:
+    with lease(list_devices()) as again:
         assert first == again == "0"
         beside = start(tmp_path, "beside", 0, CUDA_VISIBLE_DEVICES="0,1")
         assert beside.wait(30) == 0
@@ -129,14 +129,14 @@ def test_a_process_takes_its_device_again(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_lease_is_what_torch_will_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a, GPU-b")
-    with lease(device_pool()) as first:
+    with lease(list_devices()) as first:
         assert first == "GPU-a"
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-a"
 
 
 def test_no_device_is_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert device_pool() == []
+    assert list_devices() == []
     with lease([]) as device:
         assert device is None
         assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
@@ -157,29 +157,29 @@ def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_gpus")
 def test_the_choice_is_the_batch_systems_inside_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert device_pool() == ["GPU-a", "GPU-b"]
+    assert list_devices() == ["GPU-a", "GPU-b"]
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert device_pool() == []  # the job was given none
+    assert list_devices() == []  # the job was given none
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    assert device_pool() == ["1"]
+    assert list_devices() == ["1"]
 
 
 @pytest.mark.usefixtures("two_gpus")
 def test_the_gpus_of_a_machine_are_asked_for_once(tmp_path: Path) -> None:
     asked = tmp_path / "asked"
-    assert [device_pool(), device_pool()] == [["GPU-a", "GPU-b"]] * 2
+    assert [list_devices(), list_devices()] == [["GPU-a", "GPU-b"]] * 2
     assert asked.read_text() == "\n"
     (kept,) = (tmp_path / "locks").glob("gpus-*")
     os.utime(kept, (1.0, 1.0))  # long ago
-    assert device_pool() == ["GPU-a", "GPU-b"]
+    assert list_devices() == ["GPU-a", "GPU-b"]
     assert asked.read_text() == "\n\n"
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\nprintf 'GPU-c\\n'\n")
-    assert device_pool() == ["GPU-c"]
+    assert list_devices() == ["GPU-c"]
     program.write_text("#!/bin/sh\nexit 9\n")  # no driver
-    assert device_pool() == []
+    assert list_devices() == []
     program.unlink()
-    assert device_pool() == []
+    assert list_devices() == []
 
 
 def test_jobs_of_a_batch_system_do_not_wait_for_each_other(

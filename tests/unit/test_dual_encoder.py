@@ -17,8 +17,8 @@ from tasktransfer.core.specs import Pooling
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.evaluation import replies as replies_judged
 from tasktransfer.evaluation.decoding import diverse_beams
-from tasktransfer.layers.ragged import padded, ragged
-from tasktransfer.models.built import two_encoders
+from tasktransfer.layers.ragged import build_ragged, pad_rows
+from tasktransfer.models.built import make_two_encoders
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.models.encoder import Encoder
@@ -26,7 +26,7 @@ from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task
-from tasktransfer.training.build import config_of, tokenizer_of
+from tasktransfer.training.build import build_config, build_tokenizer
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.setup import Setup
 
@@ -45,7 +45,7 @@ CPU = torch.device("cpu")
 
 def drawn(architecture: ArchitectureConfig, words: int, device: str = "cpu") -> Any:
     with torch.device(device):
-        return MarianMTModel(config_of(architecture, words))
+        return MarianMTModel(build_config(architecture, words))
 
 
 def bert() -> Any:
@@ -60,14 +60,14 @@ def dual(beside: Any = None, seed: int = 0, **more: Any) -> DualEncoder:
     torch.manual_seed(seed)
     pads = (0,) if beside is None else (0, 0)
     return DualEncoder(
-        *two_encoders(drawn(SMALL, 46), seed), TASKS, seed=seed, pads=pads, cosine_scale=None,
+        *make_two_encoders(drawn(SMALL, 46), seed), TASKS, seed=seed, pads=pads, cosine_scale=None,
         fidelity=DEFAULT, device=CPU, beside=beside, **more,
     )  # fmt: skip
 
 
 def writer(beside: Any = None, seed: int = 0, **more: Any) -> ReplyWriter:
     torch.manual_seed(seed)
-    tokenizer = tokenizer_of(iter(["a b c d e f g"]), 40)
+    tokenizer = build_tokenizer(iter(["a b c d e f g"]), 40)
     inner = EncoderDecoder(
         drawn(SMALL, 46), tokenizer, TASKS, max_answer_tokens={"reply": 8, "feeling": 0}, device=CPU
     )
@@ -86,7 +86,7 @@ def test_the_papers_models_have_the_papers_parameters() -> None:
     assert count(model, learnt=True) == 85_120_200
     assert count(drawn(ArchitectureConfig(layers=5), words, "meta"), learnt=True) == 86_204_100
     with torch.device("meta"):
-        encoders = torch.nn.ModuleList(two_encoders(model, 0))
+        encoders = torch.nn.ModuleList(make_two_encoders(model, 0))
     assert count(encoders, learnt=False) == 84_273_000
     head = torch.nn.Linear(paper.hidden, len(LABELS))
     assert (head.weight.numel(), head.bias.numel()) == (9_600, 32)
@@ -144,18 +144,19 @@ def test_an_ensemble_reads_the_classifiers_penultimate_layer(make: Any, reads: P
         token_types=False, longest_spans={}, fidelity=DEFAULT, device=CPU,
     )  # fmt: skip
     classifier.module.eval()
-    ids = ragged([np.array([2, 7, 9, 3], np.int32), np.array([2, 8, 3], np.int32)])
+    ids = build_ragged([np.array([2, 7, 9, 3], np.int32), np.array([2, 8, 3], np.int32)])
     numbers = np.arange(3, dtype=np.int32)
     split = EncodedSplit(
         task="feeling", instance=numbers[:2], output=np.zeros(2, np.int32), first_sequence=numbers,
         sequences=ids, second_starts=np.array([4, 3], np.int32),
-        labels=ragged([np.zeros(1, np.int32)] * 2), offsets=ragged([np.zeros(0, np.int32)] * 2),
+        labels=build_ragged([np.zeros(1, np.int32)] * 2),
+        offsets=build_ragged([np.zeros(0, np.int32)] * 2),
         ids=["0", "1"], dialogue_ids=["0", "1"], targets=[("l0",)] * 2, contexts=["", ""],
     )  # fmt: skip
     read: list[torch.Tensor] = []
     classifier.heads["feeling"].register_forward_pre_hook(lambda _, given: read.append(given[0]))
     joined = make(beside=encoder, beside_reads=reads)
-    values, mask = padded(ids, 0)
+    values, mask = pad_rows(ids, 0)
     with torch.inference_mode():
         classifier.predict(split, [0, 1])
         told = joined.encoding_beside(encoder, torch.from_numpy(values), torch.from_numpy(mask))
@@ -189,7 +190,7 @@ def test_greedy_is_one_group_of_one_beam_and_more_groups_differ() -> None:
 
 
 def test_words_are_numbered_by_frequency_then_alphabet() -> None:
-    tokenizer = tokenizer_of(iter(["b a a <SOC> c!", "C b a"]), 3)
+    tokenizer = build_tokenizer(iter(["b a a <SOC> c!", "C b a"]), 3)
     assert tokenizer.convert_ids_to_tokens(range(9)) == [
         "<pad>", "</s>", "<s>", "<unk>", "<SOC>", "<EOC>", "a", "b", "c",
     ]  # fmt: skip
@@ -198,7 +199,7 @@ def test_words_are_numbered_by_frequency_then_alphabet() -> None:
 
 def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
     words, replies = 46, [[7, 8, 9, 1], [6, 1]]
-    tokenizer = tokenizer_of(iter(["a b c d e f g"]), 40)
+    tokenizer = build_tokenizer(iter(["a b c d e f g"]), 40)
     module = drawn(SMALL, words)
     for each in (*module.parameters(), *module.buffers()):
         each.data.zero_()
@@ -208,9 +209,10 @@ def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
     numbers = np.arange(3, dtype=np.int32)
     split = EncodedSplit(
         task="reply", instance=numbers[:2], output=np.zeros(2, np.int32), first_sequence=numbers,
-        sequences=ragged([np.array([6, 7, 1], np.int32)] * 2), second_starts=np.zeros(2, np.int32),
-        labels=ragged([np.array(ids, np.int32) for ids in replies]),
-        offsets=ragged([np.zeros(0, np.int32)] * 2), ids=["0", "1"], dialogue_ids=["0", "1"],
+        sequences=build_ragged([np.array([6, 7, 1], np.int32)] * 2),
+        second_starts=np.zeros(2, np.int32),
+        labels=build_ragged([np.array(ids, np.int32) for ids in replies]),
+        offsets=build_ragged([np.zeros(0, np.int32)] * 2), ids=["0", "1"], dialogue_ids=["0", "1"],
         targets=[("b c d",), ("a",)], contexts=["", ""],
     )  # fmt: skip
     rows = [
@@ -219,6 +221,6 @@ def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
     asked: Any = None
     with torch.inference_mode():
         setup = Setup(CPU, TokenBudget(64, "training"), TokenBudget(64, "evaluation"))
-        told = replies_judged.perplexity(asked, model, setup, split, rows).measures
+        told = replies_judged.compute_perplexity(asked, model, setup, split, rows).measures
     assert told["perplexity"] == pytest.approx(words, rel=1e-5)
     assert told["word_perplexity"] == pytest.approx(words, rel=1e-5)

@@ -7,8 +7,8 @@ import pytest
 
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import DataError
-from tasktransfer.evaluation.replies import candidates_left
-from tasktransfer.layers.ragged import ragged
+from tasktransfer.evaluation.replies import select_candidates
+from tasktransfer.layers.ragged import build_ragged
 from tasktransfer.metrics.retrieval import p_at_1, right_at_1, rows_of_blocks
 from tasktransfer.tasks.card import Instance
 
@@ -90,9 +90,10 @@ def pool(*replies: str) -> tuple[list[Instance], EncodedSplit]:
     count, nothing = len(rows), [np.zeros(0, np.int32)] * len(rows)
     split = EncodedSplit(
         task="r", instance=np.arange(count, dtype=np.int32), output=np.zeros(count, np.int32),
-        first_sequence=np.arange(0, 2 * count + 1, 2, dtype=np.int32), sequences=ragged(sides),
-        second_starts=np.zeros(2 * count, np.int32), labels=ragged(nothing),
-        offsets=ragged(nothing), ids=[r.id for r in rows], dialogue_ids=[r.id for r in rows],
+        first_sequence=np.arange(0, 2 * count + 1, 2, dtype=np.int32),
+        sequences=build_ragged(sides),
+        second_starts=np.zeros(2 * count, np.int32), labels=build_ragged(nothing),
+        offsets=build_ragged(nothing), ids=[r.id for r in rows], dialogue_ids=[r.id for r in rows],
         targets=[r.target for r in rows], contexts=["c"] * count,
     )  # fmt: skip
     return rows, split
@@ -100,13 +101,13 @@ def pool(*replies: str) -> tuple[list[Instance], EncodedSplit]:
 
 def test_candidates_are_short_known_and_none_twice() -> None:
     rows, split = pool("i see", "a b c d", "oh huh", "i see", "> quoted", "fine")
-    assert candidates_left(rows, split, 1, None, 3, "ED") == [0, 5]
+    assert select_candidates(rows, split, 1, None, 3, "ED") == [0, 5]
 
 
 def test_a_pool_that_its_filter_empties_is_refused() -> None:
     rows, split = pool("a b c d", "huh")
     with pytest.raises(DataError, match=r"ED: the filter leaves none of 2 candidates \(at most 3"):
-        candidates_left(rows, split, 1, None, 3, "ED")
+        select_candidates(rows, split, 1, None, 3, "ED")
 
 
 def test_fewer_rows_than_a_block_are_refused() -> None:

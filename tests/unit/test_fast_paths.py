@@ -17,12 +17,12 @@ from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers import attention
-from tasktransfer.layers.dropout import FastDropout, dropout_drawn_from
+from tasktransfer.layers.dropout import FastDropout, use_dropout_seed
 from tasktransfer.layers.first_tokens import narrow_last_layer
-from tasktransfer.layers.packing import PLACEHOLDER, first_position, pack
+from tasktransfer.layers.packing import PLACEHOLDER, get_first_position, pack
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.generation import TREE_ARCHITECTURES, reads_trees
+from tasktransfer.models.generation import TREE_ARCHITECTURES, can_decode_trees
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
@@ -127,7 +127,7 @@ def test_a_micro_batches_dropout_is_drawn_from_its_own_source(
     model.module.train()
     state, losses = torch.get_rng_state(), []
     for seed in (1, 1, 2):
-        with dropout_drawn_from(seed):
+        with use_dropout_seed(seed):
             losses.append(float(model.loss(split, range(len(split))).detach()))
     assert torch.equal(torch.get_rng_state(), state)
     assert dropouts and losses[0] == losses[1] != losses[2]
@@ -219,7 +219,7 @@ def test_packed_states_are_those_of_each_sequence_alone(kind: str) -> None:
     attention.register()
     model.set_attn_implementation(attention.NAME)
     packed = pack(rows, CPU, causal=kind == "gpt2")
-    first = first_position(model.config)
+    first = get_first_position(model.config)
     assert first is not None
     together = model(
         input_ids=packed.ids,
@@ -248,7 +248,7 @@ def test_first_tokens_by_themselves_are_what_they_are_among_all(
         packed = pack(rows, CPU, causal=kind == "gpt2", firsts_only=firsts_only)
         states = model(
             input_ids=packed.ids,
-            position_ids=packed.positions + (first_position(model.config) or 0),
+            position_ids=packed.positions + (get_first_position(model.config) or 0),
             attention_mask=torch.zeros(PLACEHOLDER),
             packed=packed,
         ).last_hidden_state[0]
@@ -268,17 +268,17 @@ def test_a_vocabulary_s_gradient_names_the_rows_that_it_has(load: Loader) -> Non
 
 
 def test_architectures_that_are_not_packed_say_so() -> None:
-    assert all(first_position(small_config(kind)) is not None for kind in PACKED)
+    assert all(get_first_position(small_config(kind)) is not None for kind in PACKED)
     for kind in attention.ARCHITECTURES - set(PACKED):
-        assert first_position(small_config(kind)) is None
+        assert get_first_position(small_config(kind)) is None
 
 
 def test_a_checkpoint_that_forbids_repetition_is_decoded_by_transformers(load: Loader) -> None:
     model, _ = load("decoder", "DailyDialog", "emotion_recognition")
     assert model.module.config.model_type in TREE_ARCHITECTURES
-    assert reads_trees(model.module)
+    assert can_decode_trees(model.module)
     model.module.generation_config.repetition_penalty = 1.3
-    assert not reads_trees(model.module)
+    assert not can_decode_trees(model.module)
 
 
 def test_the_plain_path_uses_nothing_of_ours(load: Loader) -> None:

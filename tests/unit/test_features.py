@@ -13,8 +13,8 @@ from small_models import Loader
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import MemoryShortageError
 from tasktransfer.evaluation import features as evaluation
-from tasktransfer.evaluation.features import features
-from tasktransfer.models.representation import TOGETHER, represent
+from tasktransfer.evaluation.features import compute_features
+from tasktransfer.models.representation import TOGETHER, compute_representations
 from tasktransfer.training.hardware import Hardware
 
 MODEL = ModelSpec("small", "encoder", "w1", 200)
@@ -28,7 +28,7 @@ def small(load: Loader, models_folder: Path) -> tuple[Path, Path]:
 
 
 def test_they_are_in_float32_whatever_the_precision(small: tuple[Path, Path]) -> None:
-    wide, narrow = (features(*small, MODEL, TEXTS, "mean", Hardware(p)) for p in PRECISIONS)
+    wide, narrow = (compute_features(*small, MODEL, TEXTS, "mean", Hardware(p)) for p in PRECISIONS)
     assert wide.shape == (len(TEXTS), 64)
     assert np.array_equal(wide, narrow)
 
@@ -39,17 +39,17 @@ PRECISIONS: tuple[Any, Any] = ("float32", "bfloat16")
 def test_what_does_not_fit_is_read_in_smaller_parts(
     small: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = features(*small, MODEL, TEXTS, "mean", Hardware())
+    whole = compute_features(*small, MODEL, TEXTS, "mean", Hardware())
     tried = []
 
     def of_little_memory(*given: Any, together: int, **more: Any) -> Any:
         tried.append(together)
         if together > 8:
             raise torch.OutOfMemoryError("out of memory")
-        return represent(*given, together=together, **more)
+        return compute_representations(*given, together=together, **more)
 
-    monkeypatch.setattr(evaluation, "represent", of_little_memory)
-    assert np.allclose(features(*small, MODEL, TEXTS, "mean", Hardware()), whole, atol=1e-6)
+    monkeypatch.setattr(evaluation, "compute_representations", of_little_memory)
+    assert np.allclose(compute_features(*small, MODEL, TEXTS, "mean", Hardware()), whole, atol=1e-6)
     assert tried == [TOGETHER, TOGETHER // 2, TOGETHER // 4]
 
 
@@ -59,6 +59,6 @@ def test_where_not_one_text_fits_it_is_said(
     def never(*_: Any, **__: Any) -> Any:
         raise torch.OutOfMemoryError("out of memory")
 
-    monkeypatch.setattr(evaluation, "represent", never)
+    monkeypatch.setattr(evaluation, "compute_representations", never)
     with pytest.raises(MemoryShortageError, match="out of memory in representation"):
-        features(*small, MODEL, TEXTS, "mean", Hardware())
+        compute_features(*small, MODEL, TEXTS, "mean", Hardware())

@@ -20,7 +20,7 @@ from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.models.encoder import Encoder
-from tasktransfer.models.heads import chosen_labels, fresh_head
+from tasktransfer.models.heads import create_head, select_labels
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
@@ -210,22 +210,22 @@ def test_the_dropout_before_a_head_stays_on(load: Loader) -> None:
 
 def test_heads_start_as_torch_and_xavier_have_it() -> None:
     task = get_task("DailyDialog", "dialogue_act_classification")
-    normal, xavier = (fresh_head(64, task, 1, start) for start in ("normal", "xavier"))
+    normal, xavier = (create_head(64, task, 1, start) for start in ("normal", "xavier"))
     bound = (6 / (64 + task.classes)) ** 0.5
     assert xavier.weight.abs().max() <= bound
     assert xavier.weight.abs().max() > 0.9 * bound
     assert 0 < xavier.bias.abs().max() <= 1 / 8
     assert normal.weight.std() < 0.03
     assert torch.equal(normal.bias, torch.zeros(task.classes))
-    assert torch.equal(xavier.weight, fresh_head(64, task, 1, "xavier").weight)
+    assert torch.equal(xavier.weight, create_head(64, task, 1, "xavier").weight)
 
 
 def test_labels_are_chosen_by_sigmoid_or_softmax() -> None:
     task = get_task("Friends", "relation_extraction")
     logits = torch.full((task.classes,), -9.0)
     logits[3], logits[5] = -1.0, -2.0
-    assert chosen_labels(task, logits, "sigmoid") == (task.labels[3],)
-    assert chosen_labels(task, logits, "softmax") == (task.labels[3], task.labels[5])
+    assert select_labels(task, logits, "sigmoid") == (task.labels[3],)
+    assert select_labels(task, logits, "softmax") == (task.labels[3], task.labels[5])
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder_decoder"])

@@ -17,7 +17,7 @@ from tasktransfer import cli
 from tasktransfer.config.places import has_hub_form, is_gguf
 from tasktransfer.errors import ModelError
 from tasktransfer.models.checkpoint import load_pretrained
-from tasktransfer.models.checkpoint_digest import file_digest
+from tasktransfer.models.checkpoint_digest import compute_file_digest
 from tasktransfer.models.gguf import dequantise
 from tasktransfer.results.revisions import is_hub_name
 
@@ -99,9 +99,9 @@ def test_a_file_is_named_by_its_content(tmp_path: Path) -> None:
     first, second = tmp_path / "a.gguf", tmp_path / "b.GGUF"
     write_gguf(first)
     write_gguf(second)
-    assert file_digest(first) == file_digest(second)
+    assert compute_file_digest(first) == compute_file_digest(second)
     second.write_bytes(first.read_bytes()[:-1] + b"\0\0")
-    assert file_digest(first) != file_digest(second)
+    assert compute_file_digest(first) != compute_file_digest(second)
 
 
 def test_a_file_is_no_name_on_the_hub() -> None:

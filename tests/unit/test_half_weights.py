@@ -8,7 +8,7 @@ import torch
 from small_models import Loader
 from tasktransfer.core.specs import FAMILIES, Family, LowRank
 from tasktransfer.datasets import get_task
-from tasktransfer.models.heads import fresh_head
+from tasktransfer.models.heads import create_head
 from tasktransfer.training.ahead import micro_batches
 from tasktransfer.training.gradients import set_gradients
 from tasktransfer.training.half_weights import HalfWeights
@@ -61,7 +61,7 @@ def test_the_gradient_is_autocasts(
 def test_logits_are_not_rounded_to_bfloat16(together: bool) -> None:
     """Between 256 and 512 bfloat16 has the even numbers only: 300 and 301 are one."""
     encoder = torch.nn.Linear(4, 4)
-    head = fresh_head(4, get_task("DailyDialog", "emotion_recognition"), 0, "normal")
+    head = create_head(4, get_task("DailyDialog", "emotion_recognition"), 0, "normal")
     module = torch.nn.ModuleDict({"encoder": encoder, "head": head})
     with torch.no_grad():
         head.weight.zero_()

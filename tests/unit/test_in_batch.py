@@ -18,8 +18,8 @@ from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.dropout import use_fast_dropout
-from tasktransfer.layers.ragged import ragged
-from tasktransfer.models.built import two_copies
+from tasktransfer.layers.ragged import build_ragged
+from tasktransfer.models.built import copy_encoder
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.tasks.card import MetricSpec, Prompt, Task
 from tasktransfer.training.ahead import MicroBatch
@@ -29,7 +29,7 @@ from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.samplers import Batch, Update
-from tasktransfer.training.selection import dev_loss
+from tasktransfer.training.selection import compute_dev_loss
 from tasktransfer.training.setup import Setup
 
 ROWS = 512
@@ -51,10 +51,10 @@ def split_of(task: str, sequences: int, labels: Sequence[Sequence[int]]) -> Enco
         instance=np.arange(ROWS, dtype=np.int32),
         output=np.zeros(ROWS, np.int32),
         first_sequence=np.arange(0, ROWS * sequences + 1, sequences, dtype=np.int32),
-        sequences=ragged(rows),
+        sequences=build_ragged(rows),
         second_starts=np.zeros(ROWS * sequences, np.int32),
-        labels=ragged([np.array(one, np.int32) for one in labels]),
-        offsets=ragged([np.zeros(0, np.int32)] * ROWS),
+        labels=build_ragged([np.array(one, np.int32) for one in labels]),
+        offsets=build_ragged([np.zeros(0, np.int32)] * ROWS),
         ids=[str(i) for i in range(ROWS)],
         dialogue_ids=[str(i) for i in range(ROWS)],
         targets=[("x",)] * ROWS,
@@ -78,7 +78,7 @@ def model(dropout: float = 0.0) -> DualEncoder:
     bert = BertModel(config, add_pooling_layer=False)
     use_fast_dropout(bert)
     dual = DualEncoder(
-        *two_copies(bert), {"reply": REPLY, "feeling": FEELING}, seed=0, pads=(0,),
+        *copy_encoder(bert), {"reply": REPLY, "feeling": FEELING}, seed=0, pads=(0,),
         cosine_scale=None, fidelity=DEFAULT, device=torch.device("cpu"),
     )  # fmt: skip
     dual.start_training()
@@ -143,7 +143,7 @@ def test_with_dropout_a_repetition_gives_the_same_gradient_and_another_draw_does
 def test_dev_loss_is_of_consecutive_batches() -> None:
     dual, reply = model(), SPLITS["reply"]
     setup = Setup(torch.device("cpu"), TokenBudget(64, "training"), TokenBudget(64, "evaluation"))
-    found = dev_loss(dual, reply, setup, 200)
+    found = compute_dev_loss(dual, reply, setup, 200)
     dual.module.eval()
     with torch.no_grad():
         encodings = dual.encode(reply, range(ROWS), None)

@@ -24,7 +24,7 @@ from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.samplers import Batch
-from tasktransfer.training.selection import dev_loss
+from tasktransfer.training.selection import compute_dev_loss
 from tasktransfer.training.setup import Setup
 
 TASK = get_task("DailyDialog", "emotion_recognition")
@@ -182,7 +182,7 @@ def test_the_dev_loss_is_the_mean_without_dropout_in_micro_batches_of_any_size(
     model.module.eval()
     plain = float(model.loss(split, range(len(split))).detach()) / len(split)
     for tokens in (1, 100_000):
-        assert dev_loss(model, split, setup_with(tokens)) == pytest.approx(plain, rel=1e-5)
+        assert compute_dev_loss(model, split, setup_with(tokens)) == pytest.approx(plain, rel=1e-5)
 
 
 @pytest.mark.parametrize("measure", ["perplexity", "exact_match", "nonsense"])

@@ -50,7 +50,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, ModelError
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.models.low_rank import WEIGHTS_FILE, adapt
+from tasktransfer.models.low_rank import WEIGHTS_FILE, add_adapter
 from tasktransfer.training.samplers import Schedule
 
 CLASSES = {
@@ -299,14 +299,14 @@ def gpt2() -> Any:
 def test_the_linear_layers_of_gpt2_are_named(targets: tuple[str, ...]) -> None:
     names = r"linear layers: c_attn, c_fc, c_proj$"
     with pytest.raises(ModelError, match=rf"target_modules: .*{targets[-1]}.*{names}"):
-        adapt(gpt2(), replace(LORA, target_modules=targets), "decoder", None, seed=0)
+        add_adapter(gpt2(), replace(LORA, target_modules=targets), "decoder", None, seed=0)
 
 
 @pytest.mark.parametrize("targets", [(), ("c_attn",), ("mlp.c_proj", "c_fc")])
 def test_an_adapter_of_gpt2_is_the_product_of_its_matrices(targets: tuple[str, ...]) -> None:
     """Conv1D stores a weight as (inputs, outputs): the product is added the other way round."""
     model, lora = gpt2(), replace(LORA, target_modules=targets)
-    adapt(model, lora, "decoder", None, seed=0)
+    add_adapter(model, lora, "decoder", None, seed=0)
     parts = model.adapted.peft.get_submodule("base_model.model")
     moved = {n: m for n, m in parts.named_modules() if hasattr(m, "lora_A")}
     per_layer = {(): 4, ("c_attn",): 1}.get(targets, 2)

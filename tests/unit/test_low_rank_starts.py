@@ -32,10 +32,10 @@ from small_models import Loader
 from tasktransfer.core.nodes import Evaluation, Outcome, Start
 from tasktransfer.core.specs import AdapterStart, Family
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.outcome import Places, answered
+from tasktransfer.evaluation.outcome import Places, predict_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.low_rank import EARLIER, WEIGHTS_FILE
-from tasktransfer.models.representation import represent
+from tasktransfer.models.representation import compute_representations
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.training.hardware import Hardware
@@ -104,12 +104,12 @@ def test_an_evaluation_lays_an_adapter_into_its_model(small: Path, tmp_path: Pat
     )
     outcome = Outcome((Start(stage),))
     evaluation = Evaluation(outcome, stage.data, EMOTIONS, ("micro_f1",))
-    answers = answered(evaluation, outcome, places).predictions
+    answers = predict_split(evaluation, outcome, places).predictions
     rows = select_task_rows(read_record_rows(tmp_path / "metrics.json"), EMOTIONS)
     assert [tuple(answer) for answer in rows["prediction"].to_pylist()] == answers
     # A checkpoint names its model too, for whoever is not told it.
     alone = replace(places, base=lambda model: None)  # type: ignore[arg-type,return-value]
-    assert answered(evaluation, outcome, alone).predictions == answers
+    assert predict_split(evaluation, outcome, alone).predictions == answers
 
 
 def test_a_text_is_represented_with_the_adapter(small: Path, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_text_is_represented_with_the_adapter(small: Path, tmp_path: Path) -> 
 
     def found(folder: Path) -> Any:
         read = (tokenizer, "encoder", texts, 64)
-        return represent(folder, *read, adapter=stage.model.adapter, device=device)  # type: ignore[arg-type]
+        return compute_representations(folder, *read, adapter=stage.model.adapter, device=device)  # type: ignore[arg-type]
 
     peft = PeftModel.from_pretrained(
         AutoModel.from_pretrained(small / "encoder"), str(tmp_path / "checkpoint")

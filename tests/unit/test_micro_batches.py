@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from small_splits import split_of
 
 from tasktransfer.models.micro_batches import (
-    even_micro_batches,
-    micro_batches_by_length,
-    micro_batches_to_train_on,
+    split_by_length,
+    split_evenly,
+    split_training_batch,
 )
 
 
@@ -25,7 +25,7 @@ def test_micro_batches_hold_every_example_once_within_the_budget(
     lengths: list[int], options: int, budget: int, padded: bool
 ) -> None:
     split = split_of(lengths, options)
-    micro_batches = micro_batches_by_length(split, range(len(lengths)), budget, padded=padded)
+    micro_batches = split_by_length(split, range(len(lengths)), budget, padded=padded)
     assert sorted(u for some in micro_batches for u in some) == list(range(len(lengths)))
     for micro_batch in micro_batches:
         each = [lengths[u] * options for u in micro_batch]
@@ -41,7 +41,7 @@ def test_even_micro_batches_are_even_in_number_and_in_size(
     lengths: list[int], options: int, budget: int
 ) -> None:
     split = split_of(lengths, options)
-    micro_batches = even_micro_batches(split, range(len(lengths)), budget)
+    micro_batches = split_evenly(split, range(len(lengths)), budget)
     assert sorted(u for some in micro_batches for u in some) == list(range(len(lengths)))
     sizes = [sum(lengths[u] * options for u in micro_batch) for micro_batch in micro_batches]
     largest_example = max(lengths) * options
@@ -57,10 +57,10 @@ def test_even_micro_batches_are_even_in_number_and_in_size(
 
 def test_batches_of_like_lengths_fill_every_micro_batch() -> None:
     split = split_of([50] * 60, options=1)
-    assert [len(some) for some in even_micro_batches(split, range(60), 1024)] == [15] * 4
-    assert [len(some) for some in even_micro_batches(split, range(60), 8)] == [1] * 60
-    assert [len(some) for some in even_micro_batches(split, range(60), 3000)] == [60]
-    assert [len(some) for some in even_micro_batches(split, range(60), 2999)] == [30] * 2
+    assert [len(some) for some in split_evenly(split, range(60), 1024)] == [15] * 4
+    assert [len(some) for some in split_evenly(split, range(60), 8)] == [1] * 60
+    assert [len(some) for some in split_evenly(split, range(60), 3000)] == [60]
+    assert [len(some) for some in split_evenly(split, range(60), 2999)] == [30] * 2
 
 
 def test_limit_takes_a_fixed_subset_in_order() -> None:
@@ -82,7 +82,7 @@ def test_what_fits_at_once_is_one_micro_batch_where_that_is_asked_for() -> None:
     examples = [1, 0, 2, 3]
 
     def cut(tokens: int, whole: bool) -> list[list[int]]:
-        return micro_batches_to_train_on(split, examples, tokens, packed=False, whole=whole)
+        return split_training_batch(split, examples, tokens, packed=False, whole=whole)
 
     assert cut(1600, whole=True) == [[0, 1, 2, 3]]
     assert cut(1599, whole=True) == cut(1599, whole=False) == [[0], [1, 2, 3]]

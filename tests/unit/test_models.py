@@ -14,7 +14,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ModelError
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.heads import best_spans
+from tasktransfer.models.heads import find_best_spans
 from tasktransfer.models.load import Loading, load_model
 
 KINDS = {  # one task of each kind
@@ -97,12 +97,12 @@ def test_the_best_span_is_ordered_within_bounds_and_inside_the_context() -> None
     logits[0, 4, 0] = 5.0  # the best start comes after the best end: not a span
     logits[0, 3, 1] = 5.0
     logits[0, 2, 0] = 4.0
-    first, last = best_spans(logits, allowed, longest=2)
+    first, last = find_best_spans(logits, allowed, longest=2)
     assert (int(first), int(last)) == (2, 3)
     logits[0, 1, 0] = logits[0, 1, 1] = 99.0  # outside the context
-    assert [int(x) for x in best_spans(logits, allowed, longest=2)] == [2, 3]
+    assert [int(x) for x in find_best_spans(logits, allowed, longest=2)] == [2, 3]
     logits[0, 0, 0] = logits[0, 0, 1] = 50.0  # "no answer" stands alone
-    assert [int(x) for x in best_spans(logits, allowed, longest=6)] == [0, 0]
+    assert [int(x) for x in find_best_spans(logits, allowed, longest=6)] == [0, 0]
 
 
 def test_a_checkpoint_that_is_not_there_names_itself_and_the_remedy(tmp_path: Path) -> None:

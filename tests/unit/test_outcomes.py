@@ -11,8 +11,8 @@ from small_models import Loader, small_stage
 from tasktransfer.core.nodes import Evaluation, Outcome, Start
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError
-from tasktransfer.evaluation.numbers import measured
-from tasktransfer.evaluation.outcome import Places, answered
+from tasktransfer.evaluation.numbers import compute_measures
+from tasktransfer.evaluation.outcome import Places, predict_split
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.training.hardware import Hardware
 
@@ -49,7 +49,7 @@ def evaluation(outcome: Outcome, **settings: object) -> Evaluation:
 
 def label_of(outcome: Outcome, places: Places, **settings: object) -> str:
     """The label that an outcome answers every instance with."""
-    told = answered(evaluation(outcome, **settings), outcome, places)
+    told = predict_split(evaluation(outcome, **settings), outcome, places)
     (answer,) = {answer[0] for answer in told.predictions}
     return answer
 
@@ -62,7 +62,7 @@ def test_one_model_answers(places: Places) -> None:
 
 def test_answers_are_averaged_as_numbers(places: Places) -> None:
     outcome = Outcome((Start(STAGES[0]), Start(STAGES[2])), "mean")
-    told = answered(evaluation(outcome), outcome, places)
+    told = predict_split(evaluation(outcome), outcome, places)
     assert set(told.values) == {1.0}
     assert label_of(outcome, places) == get_task("DailyDialog", TASK).labels[1]
 
@@ -91,16 +91,20 @@ def test_merging_by_minimum_leaves_no_label_before_another(places: Places) -> No
 def test_a_base_model_has_nothing_to_be_judged_by(places: Places) -> None:
     outcome = Outcome((Start(None),))
     with pytest.raises(ConfigError, match="a base model has no head"):
-        answered(evaluation(outcome), outcome, places)
+        predict_split(evaluation(outcome), outcome, places)
 
 
 def test_measures_are_those_of_the_card_and_correlations() -> None:
     task = get_task("DailyDialog", TASK)
     golds = [(label,) for label in task.labels]
-    same = measured(task, ("spearman", "micro_f1"), golds, golds, convert_to_numbers(task, golds))
+    same = compute_measures(
+        task, ("spearman", "micro_f1"), golds, golds, convert_to_numbers(task, golds)
+    )
     assert same["spearman"] == pytest.approx(1.0)
     reverse = golds[::-1]
-    turned = measured(task, ("spearman",), reverse, golds, convert_to_numbers(task, reverse))
+    turned = compute_measures(
+        task, ("spearman",), reverse, golds, convert_to_numbers(task, reverse)
+    )
     assert turned["spearman"] == pytest.approx(-1.0)
     with pytest.raises(ConfigError, match=r"has no measure 'bleu'; choose among .*spearman"):
-        measured(task, ("bleu",), golds, golds, [])
+        compute_measures(task, ("bleu",), golds, golds, [])

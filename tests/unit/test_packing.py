@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from tasktransfer.layers import attention
-from tasktransfer.layers.dropout import FastDropout, dropped, use_fast_dropout
+from tasktransfer.layers.dropout import FastDropout, apply_dropout, use_fast_dropout
 from tasktransfer.layers.packing import pack
 from tasktransfer.layers.prompt_trees import MOST_NODES, prompt_trees
 
@@ -113,7 +113,7 @@ def test_trees_stay_within_their_size() -> None:
 def test_dropout_keeps_the_share_and_the_mean(rate: float, dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     values = torch.ones(400, 501, dtype=dtype)
-    made = dropped(values, rate)
+    made = apply_dropout(values, rate)
     assert made.dtype == dtype
     kept = made != 0
     # Five standard deviations of a share of 200,400 draws.
@@ -138,12 +138,12 @@ def test_dropout_follows_torchs_seed_and_stops_in_evaluation() -> None:
     assert not torch.equal(made[0], made[2])
     module.eval()
     assert torch.equal(module(values), module[0](values))
-    assert not dropped(torch.ones(10), 1.0).any()
+    assert not apply_dropout(torch.ones(10), 1.0).any()
 
 
 def test_the_gradient_passes_where_a_value_was_kept() -> None:
     values = torch.ones(1000, requires_grad=True)
-    made = dropped(values, 0.4)
+    made = apply_dropout(values, 0.4)
     made.sum().backward()
     assert values.grad is not None
     assert torch.equal(values.grad, made.detach())

@@ -28,13 +28,13 @@ from tasktransfer.encoding.encoded import read_split
 from tasktransfer.encoding.encoder_examples import encoder_examples
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.cosine import cosines
+from tasktransfer.evaluation.cosine import compute_cosines
 from tasktransfer.evaluation.outcome import Places
-from tasktransfer.layers.ragged import ragged
+from tasktransfer.layers.ragged import build_ragged
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.models.pairs import START_MIDDLE, START_SCALE, parted
-from tasktransfer.models.representation import represent
+from tasktransfer.models.pairs import START_MIDDLE, START_SCALE, split_pairs
+from tasktransfer.models.representation import compute_representations
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.tiny import new_tokenizer
@@ -144,7 +144,7 @@ def test_a_twin_begins_as_the_cosine_of_its_two_towers(
 ) -> None:
     model = loaded(folder, "pair", plain=plain)
     texts = [text for one in instances() for text in (one.context, one.query["response"])]
-    vectors = represent(folder, folder, "encoder", texts, 32, device=CPU)
+    vectors = compute_representations(folder, folder, "encoder", texts, 32, device=CPU)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     cosine = (vectors[0::2] * vectors[1::2]).sum(1)
     wanted = 1 / (1 + np.exp(-START_SCALE * (cosine - START_MIDDLE)))
@@ -152,13 +152,15 @@ def test_a_twin_begins_as_the_cosine_of_its_two_towers(
 
 
 def test_a_twin_reads_either_segment_without_the_other() -> None:
-    rows = ragged([np.array(row, np.int32) for row in ([2, 7, 8, 3, 9, 3], [2, 7, 3, 4, 5, 3])])
-    both = parted(rows, np.array([4, 3], np.int32))
+    rows = build_ragged(
+        [np.array(row, np.int32) for row in ([2, 7, 8, 3, 9, 3], [2, 7, 3, 4, 5, 3])]
+    )
+    both = split_pairs(rows, np.array([4, 3], np.int32))
     assert [both[n].tolist() for n in range(4)] == [
         [2, 7, 8, 3], [2, 7, 3], [2, 9, 3], [2, 4, 5, 3],
     ]  # fmt: skip
     with pytest.raises(ModelError, match="one segment"):
-        parted(rows, np.array([6, 3], np.int32))
+        split_pairs(rows, np.array([6, 3], np.int32))
 
 
 def test_a_twin_learns_in_both_towers(folder: Path, tmp_path: Path) -> None:
@@ -237,14 +239,14 @@ def test_the_cosine_of_what_was_said_last_of_all_and_of_the_nearest(
             revision=lambda name: None,
             hardware=Hardware(),
         )
-        found = cosines(asked, asked.of, places, instances())  # type: ignore[arg-type]
+        found = compute_cosines(asked, asked.of, places, instances())  # type: ignore[arg-type]
     finally:
         DATASETS.pop("PanelTiny")
         if before is not None:
             DATASETS["PanelTiny"] = before
     for value, (context, response) in zip(found.values, SAID, strict=True):
         texts = [*chosen(context), response]
-        *others, own = represent(folder, folder, "encoder", texts, 32, device=CPU)
+        *others, own = compute_representations(folder, folder, "encoder", texts, 32, device=CPU)
         each = [float(one @ own / np.linalg.norm(one) / np.linalg.norm(own)) for one in others]
         assert 2 * value - 1 == pytest.approx(max(each), abs=1e-6)
 

@@ -14,7 +14,7 @@ from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, ModelError
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.parts import lay_over
+from tasktransfer.models.parts import replace_parts
 
 EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
 STAGES = [small_stage(EMOTIONS), small_stage(NLI)]
@@ -58,7 +58,7 @@ def test_each_part_comes_from_its_start_and_the_rest_from_the_base_model(load: L
         (Start(STAGES[0], parts=("encoder",)), first),
         (Start(STAGES[1], parts=(f"head.{NLI}",)), second),
     ]
-    lay_over(model, starts)
+    replace_parts(model, starts)
     assert torch.equal(values(model, "encoder"), values(first, "encoder"))
     assert torch.equal(values(model, f"head.{NLI}"), values(second, f"head.{NLI}"))
     assert torch.equal(values(model, f"head.{EMOTIONS}"), values(base, f"head.{EMOTIONS}"))
@@ -67,7 +67,7 @@ def test_each_part_comes_from_its_start_and_the_rest_from_the_base_model(load: L
 def test_a_start_without_parts_brings_all_that_both_models_have(load: Loader) -> None:
     model, other = shifted(load, 0.0, EMOTIONS, NLI), shifted(load, 1.0, NLI)
     before = values(model, f"head.{EMOTIONS}")
-    lay_over(model, [(Start(STAGES[1]), other)])
+    replace_parts(model, [(Start(STAGES[1]), other)])
     assert torch.equal(values(model, "encoder"), values(other, "encoder"))
     assert torch.equal(values(model, f"head.{NLI}"), values(other, f"head.{NLI}"))
     assert torch.equal(values(model, f"head.{EMOTIONS}"), before)
@@ -76,7 +76,7 @@ def test_a_start_without_parts_brings_all_that_both_models_have(load: Loader) ->
 def test_named_parts_win_over_a_whole_model(load: Loader) -> None:
     model, whole, expert = (shifted(load, by) for by in (0.0, 1.0, 2.0))
     starts = [(Start(STAGES[1], parts=("encoder",)), expert), (Start(STAGES[0]), whole)]
-    lay_over(model, starts)
+    replace_parts(model, starts)
     assert torch.equal(values(model, "encoder"), values(expert, "encoder"))
     assert torch.equal(values(model, f"head.{EMOTIONS}"), values(whole, f"head.{EMOTIONS}"))
 
@@ -86,7 +86,7 @@ def test_a_part_may_lead_into_another(load: Loader) -> None:
     other = shifted(load, 1.0, EMOTIONS)
     renamed = Renamed(other, {f"head.{EMOTIONS}": "head.expert"})
     start = Start(STAGES[0], parts=("head.expert",), into=(f"head.{EMOTIONS}",))
-    lay_over(model, [(start, renamed)])
+    replace_parts(model, [(start, renamed)])
     assert torch.equal(values(model, f"head.{EMOTIONS}"), values(other, f"head.{EMOTIONS}"))
 
 
@@ -111,7 +111,7 @@ def test_starts_into_the_same_part_are_merged_element_by_element(
         (Start(STAGES[0], parts=("encoder",), merged=merged), shifted(load, shift))
         for shift in (2.0, -1.0, 5.0)
     ]
-    lay_over(model, starts)
+    replace_parts(model, starts)
     assert torch.allclose(values(model, "encoder"), values(base, "encoder") + by, atol=1e-5)
     assert torch.equal(values(model, f"head.{EMOTIONS}"), values(base, f"head.{EMOTIONS}"))
 
@@ -143,7 +143,7 @@ def test_starts_that_cannot_be_are_refused_by_name(
 ) -> None:
     model = shifted(load, 0.0)
     with pytest.raises(ConfigError, match=said):
-        lay_over(model, [(start, shifted(load, 1.0)) for start in starts])
+        replace_parts(model, [(start, shifted(load, 1.0)) for start in starts])
 
 
 def test_shapes_and_parameters_must_agree(load: Loader) -> None:
@@ -155,10 +155,10 @@ def test_shapes_and_parameters_must_agree(load: Loader) -> None:
         match=rf"head.{NLI} → head.{EMOTIONS}: weight is of shape \[{sizes[0]}, \d+\] in the first "
         rf"and of shape \[{sizes[1]}, \d+\] in the second",
     ):
-        lay_over(model, [(heads, other)])
+        replace_parts(model, [(heads, other)])
     whole = Start(STAGES[1], parts=("encoder",), into=(f"head.{EMOTIONS}",))
     with pytest.raises(ModelError, match="in the first and missing in the second"):
-        lay_over(model, [(whole, other)])
+        replace_parts(model, [(whole, other)])
 
 
 def test_only_a_stage_that_keeps_its_rounds_can_be_started_from_one_of_them() -> None:

@@ -16,7 +16,7 @@ from tasktransfer.datasets import DATASETS, make_data
 from tasktransfer.designs import checked_config, load_config
 from tasktransfer.designs.entries import add_entries
 from tasktransfer.errors import ConfigError
-from tasktransfer.evaluation.numbers import measured
+from tasktransfer.evaluation.numbers import compute_measures
 from tasktransfer.metrics.measures import MEASURES
 
 OUTSIDE = str(Path(__file__).parents[1] / "outside_dataset")
@@ -132,12 +132,12 @@ def test_a_design_brings_measures_and_versions() -> None:
     answers = [(card.labels[0],), (card.labels[1],)]
     values = [0.0, 0.0]
     with pytest.raises(ConfigError, match=r"no measure 'half'; choose among .* spearman"):
-        measured(card, ["half"], answers, answers, values)
+        compute_measures(card, ["half"], answers, answers, values)
     study = study_of(
         "measures={'half': Measure('half', of_rows=half)}, versions={('measure', 'half'): 3}"
     )
     checked_config(Document(study, "study.yaml"))
-    assert measured(card, ["half"], answers, answers, values) == {"half": 0.25}
+    assert compute_measures(card, ["half"], answers, answers, values) == {"half": 0.25}
     assert VERSIONS["measure", "half"] == 3
     checked_config(Document(study, "study.yaml"))  # again, in the same process
     data = make_data("DailyDialog", "revision")

@@ -12,7 +12,7 @@ import torch
 from tasktransfer.training import bfloat16_gain
 from tasktransfer.training.bfloat16_gain import LEAST_GAIN, LEAST_SHARE, UNITS, WIDEST
 from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.precision import Precision, chosen
+from tasktransfer.training.precision import Precision, choose_precision
 from tasktransfer.training.setup import Setup
 
 CPUINFO = Path("/proc/cpuinfo")
@@ -23,7 +23,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Nothing is remembered, and what is measured here is not the user's."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return bfloat16_gain.memory_file()
+    return bfloat16_gain.get_memory_file()
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
         left = list(gains)
         has = {units: True} if units else {}
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, **has})
-        monkeypatch.setattr(bfloat16_gain, "measured_gain", lambda width: (left.pop(0), share))
+        monkeypatch.setattr(bfloat16_gain, "measure_gain", lambda width: (left.pop(0), share))
         return left
 
     return is_now
@@ -59,39 +59,41 @@ def test_auto_on_a_cpu_depends_on_its_units_and_on_what_they_gain(
     machine: Machine, units: str | None, gain: float, hidden_size: int, expected: str
 ) -> None:
     machine(units, gain)
-    assert chosen("auto", CPU, hidden_size) == expected
+    assert choose_precision("auto", CPU, hidden_size) == expected
 
 
 def test_a_decision_is_remembered(machine: Machine, cache: Path) -> None:
     left = machine("avx512_bf16", GAINS, GAINS_LITTLE)
-    assert [chosen("auto", CPU, WIDE) for _ in range(3)] == ["bfloat16"] * 3
+    assert [choose_precision("auto", CPU, WIDE) for _ in range(3)] == ["bfloat16"] * 3
     assert left == [GAINS_LITTLE]
     assert [*json.loads(cache.read_text()).values()] == [GAINS]
 
 
 def test_another_machine_or_width_is_measured_by_itself(machine: Machine, cache: Path) -> None:
     machine("avx512_bf16", GAINS_LITTLE, GAINS)
-    assert chosen("auto", CPU, 64) == "float32"
-    assert chosen("auto", CPU, 128) == "bfloat16"
+    assert choose_precision("auto", CPU, 64) == "float32"
+    assert choose_precision("auto", CPU, 128) == "bfloat16"
     machine("amx_bf16", GAINS)
-    assert chosen("auto", CPU, 64) == "bfloat16"
+    assert choose_precision("auto", CPU, 64) == "bfloat16"
     assert [*json.loads(cache.read_text()).values()] == [GAINS_LITTLE, GAINS, GAINS]
 
 
 def test_wide_models_share_one_measurement(machine: Machine) -> None:
     machine("avx512_bf16", GAINS)
-    assert [chosen("auto", CPU, width) for width in (WIDEST, 384, 768)] == ["bfloat16"] * 3
+    assert [choose_precision("auto", CPU, width) for width in (WIDEST, 384, 768)] == [
+        "bfloat16"
+    ] * 3
 
 
 def test_what_a_busy_machine_measures_is_not_remembered(machine: Machine, cache: Path) -> None:
     """Else one bad moment would decide for good."""
     said: list[str] = []
     machine("avx512_bf16", GAINS_LITTLE, share=LEAST_SHARE - 0.01)
-    assert chosen("auto", CPU, WIDE, said.append) == "float32"
+    assert choose_precision("auto", CPU, WIDE, said.append) == "float32"
     assert "busy" in said[0] and "training.precision" in said[0]
     assert not cache.exists()
     machine("avx512_bf16", GAINS, share=LEAST_SHARE)
-    assert chosen("auto", CPU, WIDE) == "bfloat16"
+    assert choose_precision("auto", CPU, WIDE) == "bfloat16"
     assert [*json.loads(cache.read_text()).values()] == [GAINS]
 
 
@@ -103,7 +105,7 @@ def test_a_damaged_memory_is_told_and_measured_again(
     cache.write_text(content, encoding="latin-1")
     machine("amx_bf16", GAINS)
     said: list[str] = []
-    assert chosen("auto", CPU, WIDE, note=said.append) == "bfloat16"
+    assert choose_precision("auto", CPU, WIDE, note=said.append) == "bfloat16"
     assert [f"{cache}: damaged" in text for text in said] == [True]
     assert [*json.loads(cache.read_text()).values()] == [GAINS]
 
@@ -114,7 +116,7 @@ def test_what_cannot_be_remembered_is_not_measured_anew_each_time(
     cache.parent.write_text("a file where the folder should be")
     left = machine("amx_bf16", GAINS)
     said: list[str] = []
-    assert chosen("auto", CPU, WIDE, note=said.append) == "float32"
+    assert choose_precision("auto", CPU, WIDE, note=said.append) == "float32"
     assert left == [GAINS]
     assert "set training.precision" in said[0]
 
@@ -136,7 +138,7 @@ class Clocks:
         self.everybodys = self.own * (1 + self.waits)
 
     def gain(self) -> tuple[float, float]:
-        return bfloat16_gain.measured_gain(64, lambda: self.own, lambda: self.everybodys)
+        return bfloat16_gain.measure_gain(64, lambda: self.own, lambda: self.everybodys)
 
 
 @pytest.mark.parametrize("waits", [0.0, 2.0, 18.0])
@@ -154,7 +156,7 @@ def test_a_layer_of_this_machine_is_measured() -> None:
     """Of any width, and no random number of the training is drawn for it."""
     before = torch.get_rng_state()
     for width in (16, 63):
-        gain, share = bfloat16_gain.measured_gain(width)
+        gain, share = bfloat16_gain.measure_gain(width)
         assert gain > 0
         assert 0 < share < 1.2
     assert torch.equal(torch.get_rng_state(), before)
@@ -165,21 +167,21 @@ def test_auto_on_a_gpu_depends_on_the_gpu(
     monkeypatch: pytest.MonkeyPatch, supported: bool, expected: str
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)
-    assert chosen("auto", CUDA, 64) == expected
+    assert choose_precision("auto", CUDA, 64) == expected
 
 
 @pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
 def test_what_is_asked_for_is_done(wanted: Precision) -> None:
     for device in (CPU, CUDA):
         for hidden_size in (16, 1024):
-            assert chosen(wanted, device, hidden_size) == wanted
+            assert choose_precision(wanted, device, hidden_size) == wanted
 
 
 @pytest.mark.skipif(not CPUINFO.is_file(), reason="no /proc/cpuinfo to compare with: not Linux")
 def test_this_machine_s_units_are_those_that_its_kernel_names() -> None:
     named = {"svebf16": "sve_bf16"}  # on ARM; the kernel's other names are torch's
     words = {named.get(word, word) for word in CPUINFO.read_text().split()}
-    assert bfloat16_gain.bfloat16_units() == [name for name in UNITS if name in words]
+    assert bfloat16_gain.list_bfloat16_units() == [name for name in UNITS if name in words]
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ LATER = {
 
 def plan_of(preset: str, folder: Path, patch: pytest.MonkeyPatch, **options: Any) -> Plan:
     patch.chdir(folder)  # no release here: the revisions of its data are `unknown`
-    patch.setattr(revisions, "commit_of", lambda *_: None)  # nor are the commits of its models
+    patch.setattr(revisions, "resolve_commit", lambda *_: None)  # nor are the commits of its models
     return open_study(PRESETS / f"{preset}.yaml", options, need_inputs=False).plan
 
 

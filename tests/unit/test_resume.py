@@ -22,10 +22,10 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
-from tasktransfer.training.resume import Snapshots, least_seconds
-from tasktransfer.training.run import belongs_to
+from tasktransfer.training.resume import Snapshots, read_least_seconds
+from tasktransfer.training.run import collect_resume_facts
 from tasktransfer.training.setup import Setup
-from tasktransfer.training.starts import tasks_of
+from tasktransfer.training.starts import list_tasks
 
 TASK = get_task("DailyDialog", "emotion_recognition")
 STAGE = small_stage(TASK.name, "dialogue_nli")
@@ -150,7 +150,7 @@ def test_every_process_orders_a_model_s_weights_alike() -> None:
     weights, past their end where they are smaller. A set's order changes with the process."""
     names = tuple(DATASETS["DailyDialog"].tasks)
     several = small_stage(*names[::-1])
-    assert list(tasks_of(several)) == sorted(names)
+    assert list(list_tasks(several)) == sorted(names)
 
 
 def test_a_state_of_other_weights_is_not_used(load: Loader, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_state_of_other_weights_is_not_used(load: Loader, tmp_path: Path) -> N
         model.module["heads"] = nn.ModuleDict(
             {tasks[i].name: nn.Linear(4, tasks[i].classes) for i in order}
         )
-        made.append(belongs_to(STAGE, setup(), model))
+        made.append(collect_resume_facts(STAGE, setup(), model))
     assert made[0] != made[1]
     assert {key for key in made[0] if made[0][key] != made[1][key]} == {"weights"}
 
@@ -218,18 +218,18 @@ def test_no_state_is_kept_before_some_minutes_of_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = snapshots(tmp_path)
-    kept.least = least_seconds()
+    kept.least = read_least_seconds()
     kept.keep(dict)
     assert not kept.file.exists()
     kept._last -= kept.least  # as if that long had passed
     kept.keep(dict)
     assert kept.file.exists()
     monkeypatch.setenv("TASKTRANSFER_RESUME_SECONDS", "0")
-    assert least_seconds() == 0.0
+    assert read_least_seconds() == 0.0
     for text in ("-1", "nan", "soon"):
         monkeypatch.setenv("TASKTRANSFER_RESUME_SECONDS", text)
         with pytest.raises(ConfigError, match=f"TASKTRANSFER_RESUME_SECONDS={text}"):
-            least_seconds()
+            read_least_seconds()
 
 
 def test_a_full_disk_costs_the_state_and_not_the_training(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tasktransfer.datasets import file_digests
 from tasktransfer.datasets.feta import revision
 from tasktransfer.datasets.feta.revision import release_revision
 from tasktransfer.errors import DataError, ModelError
-from tasktransfer.models.checkpoint_digest import directory_digest
+from tasktransfer.models.checkpoint_digest import compute_folder_digest
 
 LONG_AGO = 1_500_000_000
 
@@ -117,35 +117,35 @@ def test_a_memo_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_is_its_config_tokenizer_and_weights(checkpoint: Path) -> None:
-    first = directory_digest(checkpoint)
+    first = compute_folder_digest(checkpoint)
     (checkpoint / "README.md").write_text("not counted")
     (checkpoint / "sub").mkdir()
     (checkpoint / "sub" / "model.safetensors").write_text("not counted")
-    assert directory_digest(checkpoint) == first
+    assert compute_folder_digest(checkpoint) == first
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        before = directory_digest(checkpoint)
+        before = compute_folder_digest(checkpoint)
         (checkpoint / name).write_text("changed")
-        assert directory_digest(checkpoint) != before
-    before = directory_digest(checkpoint)
+        assert compute_folder_digest(checkpoint) != before
+    before = compute_folder_digest(checkpoint)
     (checkpoint / "model.safetensors").rename(checkpoint / "other.safetensors")
-    assert directory_digest(checkpoint) != before
+    assert compute_folder_digest(checkpoint) != before
 
 
 def test_a_checkpoint_is_remembered(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settle(checkpoint)
     memo = checkpoint.parent / "memo.json"
-    first = directory_digest(checkpoint, memo)
+    first = compute_folder_digest(checkpoint, memo)
     monkeypatch.setattr(file_digests.hashlib, "file_digest", None)
-    assert directory_digest(checkpoint, memo) == first
+    assert compute_folder_digest(checkpoint, memo) == first
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
 def test_a_folder_that_is_no_checkpoint(checkpoint: Path, name: str) -> None:
     (checkpoint / name).unlink()
     with pytest.raises(ModelError, match=name.removeprefix("model")):
-        directory_digest(checkpoint)
+        compute_folder_digest(checkpoint)
     with pytest.raises(ModelError, match="no such checkpoint"):
-        directory_digest(checkpoint / "absent")
+        compute_folder_digest(checkpoint / "absent")
 
 
 def test_revision_imports_the_standard_library_only() -> None:

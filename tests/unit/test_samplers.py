@@ -16,8 +16,8 @@ from tasktransfer.training.samplers import (
     Schedule,
     Update,
     check_same_instances,
+    compute_task_weights,
     task_batches,
-    task_weights,
     together,
     uniform,
 )
@@ -68,9 +68,9 @@ def test_tasks_are_drawn_in_proportion_to_their_remaining_batches() -> None:
 
 def test_task_weights_follow_the_option() -> None:
     sizes = {"a": 130, "b": 60}
-    assert task_weights(sizes, 60, "none") == {"a": 1.0, "b": 1.0}
-    assert task_weights(sizes, 60, "inverse_sqrt") == {"a": 1 / math.sqrt(3), "b": 1.0}
-    assert task_weights({"a": 130}, 60, "inverse_sqrt") == {"a": 1.0}
+    assert compute_task_weights(sizes, 60, "none") == {"a": 1.0, "b": 1.0}
+    assert compute_task_weights(sizes, 60, "inverse_sqrt") == {"a": 1 / math.sqrt(3), "b": 1.0}
+    assert compute_task_weights({"a": 130}, 60, "inverse_sqrt") == {"a": 1.0}
 
 
 def test_uniform_draws_tasks_alike_whatever_their_sizes() -> None:

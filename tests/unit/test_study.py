@@ -115,7 +115,7 @@ def test_where_stages_start() -> None:
 
 
 def test_hub_names_and_folders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(revisions, "commit_of", lambda *_: None)  # nobody can be asked
+    monkeypatch.setattr(revisions, "resolve_commit", lambda *_: None)  # nobody can be asked
     a_checkpoint(Path("models/mine"))
     hub = MODEL | {"name": "hub", "checkpoint": "org/name"}
     pinned = MODEL | {"name": "pinned", "checkpoint": "gpt2", "revision": "abc"}
@@ -145,7 +145,7 @@ def test_a_name_on_the_hub_is_the_commit_that_it_stood_for_at_first(
         asked.append((name, revision))
         return COMMITS[name]
 
-    monkeypatch.setattr(revisions, "commit_of", told)
+    monkeypatch.setattr(revisions, "resolve_commit", told)
     study = opened(models=[hub, pinned])
     weights = {name: spec.weights for name, spec in study.revisions.models.items()}
     assert weights == {"hub": f"org/name@{'1' * 40}", "pinned": f"gpt2@{'3' * 40}"}
@@ -172,9 +172,8 @@ def test_the_commit_of_a_name_is_found_in_the_cache_without_a_network(
     (snapshot / "config.json").write_text("{}")
     (home / "refs").mkdir()
     (home / "refs" / "main").write_text("5" * 40)
-    code = (
-        "from tasktransfer.models.hub_commits import commit_of as c; print(c('org/name', 'main'))"
-    )
+    code = "from tasktransfer.models.hub_commits import resolve_commit as c"
+    code += "; print(c('org/name', 'main'))"
     code += "; print(c('org/other', 'main'))"
     told = subprocess.run(
         [sys.executable, "-c", code],

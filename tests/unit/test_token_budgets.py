@@ -12,7 +12,7 @@ from torch import nn
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.training.device import SLOTS_VARIABLE
 from tasktransfer.training.hardware import Hardware
-from tasktransfer.training.token_budgets import GPU_MOST, token_budgets
+from tasktransfer.training.token_budgets import GPU_MOST, get_token_budgets
 
 CUDA = torch.device("cuda")
 GIB = 1 << 30
@@ -27,7 +27,7 @@ def base_model() -> Any:
 def budgets(monkeypatch: pytest.MonkeyPatch, gibibytes: float, family: Family) -> tuple[int, int]:
     memory = SimpleNamespace(total_memory=gibibytes * GIB)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: memory)
-    return token_budgets(base_model(), family, CUDA, "bfloat16")
+    return get_token_budgets(base_model(), family, CUDA, "bfloat16")
 
 
 @pytest.mark.parametrize("family", FAMILIES)

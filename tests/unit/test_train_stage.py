@@ -29,7 +29,7 @@ from tasktransfer.results.rounds import (
 )
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.schema import Record
-from tasktransfer.training.attempt import is_there, with_what_was_asked
+from tasktransfer.training.attempt import add_recorded_selections, is_there
 from tasktransfer.training.job import Job
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import LEAST_VARIABLE
@@ -154,7 +154,7 @@ def test_a_training_is_made_once_more_for_a_selection_and_loses_none(
     plain = replace(small_stage(EMOTIONS, training=TRAINING), train_tasks=both)
     first = train(small, plain, tmp_path)
     other = replace(plain, selection=Selection((NLI,)))
-    asked = with_what_was_asked(other, tmp_path)
+    asked = add_recorded_selections(other, tmp_path)
     assert [one.tasks for one in asked.selections] == [(NLI,), (EMOTIONS,)]
     assert describe_unrecorded_selections(other, first) == f"no round was selected on {NLI}"
     again = train(small, asked, tmp_path)

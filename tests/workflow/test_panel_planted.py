@@ -29,7 +29,7 @@ from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.panel.config import METHODS
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.dataset import PANEL_TINY
-from tasktransfer.evaluation.judge import judged_by
+from tasktransfer.evaluation.judge import predict_outcome_numbers
 from tasktransfer.jobs import node_jobs
 from tasktransfer.metrics.measures import spearman
 from tasktransfer.models.adapters import ADAPTERS_FILE
@@ -130,7 +130,7 @@ def ratings_of(study: Study, run: Run, rated: str, how: str = "as it is") -> flo
     items = [one for one in every if one.id.startswith(rated)]
     gold = np.array([float(one.target[0]) for one in items])
     shown = WRONG[how](items) if how in WRONG else items
-    values = judged_by(asked, asked.of, node_jobs.places(study, asked), shown)
+    values = predict_outcome_numbers(asked, asked.of, node_jobs.places(study, asked), shown)
     return 100 * spearman(np.array(values), gold)
 
 

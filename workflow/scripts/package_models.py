@@ -17,7 +17,7 @@ from zipfile import ZipFile
 
 from tasktransfer.errors import ModelError
 from tasktransfer.files import replace_file
-from tasktransfer.models.checkpoint_digest import directory_digest, file_digest
+from tasktransfer.models.checkpoint_digest import compute_file_digest, compute_folder_digest
 
 PACKAGES = Path(__file__).with_suffix(".txt")
 
@@ -56,7 +56,7 @@ def is_there(place: Path) -> bool:
     """
     if not place.exists():
         return False
-    digest = file_digest(place) if place.suffix == ".gguf" else directory_digest(place)
+    digest = compute_file_digest(place) if place.suffix == ".gguf" else compute_folder_digest(place)
     if digest != DIGESTS[place.name]:
         raise ModelError(
             f"{place}: has the digest {digest}, expected {DIGESTS[place.name]}; it is another "

@@ -55,7 +55,7 @@ def train(chosen: argparse.Namespace) -> None:
     from tasktransfer.core.nodes import Stage
     from tasktransfer.datasets import get_card_digests
     from tasktransfer.designs import design_of, load_config
-    from tasktransfer.training.attempt import attempt
+    from tasktransfer.training.attempt import train_if_needed
     from tasktransfer.training.job import Job
 
     config = load_config(chosen.config, overrides(chosen))
@@ -83,7 +83,7 @@ def train(chosen: argparse.Namespace) -> None:
         stand_ins=design.stand_ins(config),
         plain=chosen.plain,
     )
-    attempt(job)
+    train_if_needed(job)
 
 
 def derive(chosen: argparse.Namespace) -> None:

@@ -28,10 +28,10 @@ def add_commands(commands: Any) -> None:
 def rate(chosen: argparse.Namespace) -> None:
     """Rate with a trained panel how well responses fit their contexts; print JSONL."""
     from tasktransfer.designs.panel.rate import rate as rated
-    from tasktransfer.training.device import device_pool, lease
+    from tasktransfer.training.device import lease, list_devices
 
     study = _open_panel_study(chosen)
-    with lease(device_pool()):
+    with lease(list_devices()):
         for row in rated(study, chosen.pairs, chosen.seed, chosen.threads):
             sys.stdout.write(f"{json_text.encode(row, ensure_ascii=False)}\n")
 

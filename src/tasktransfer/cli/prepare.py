@@ -198,7 +198,7 @@ def tiny_model(chosen: argparse.Namespace) -> None:
     from tasktransfer.config import BUILT, TINY
     from tasktransfer.models import gguf
     from tasktransfer.training import build as building
-    from tasktransfer.training.tiny import MAKER, build, recipe
+    from tasktransfer.training.tiny import MAKER, build, describe_recipe
 
     study = open_study(chosen, need_inputs=False)
     model = study.model(chosen.model)
@@ -231,7 +231,7 @@ def tiny_model(chosen: argparse.Namespace) -> None:
 
     def is_asked_for() -> bool:
         noted = MAKER.read_object(chosen.out)
-        return noted is not None and noted == recipe(family, instances)
+        return noted is not None and noted == describe_recipe(family, instances)
 
     with _lock_folder(chosen.out, named, MAKER, "config.json", is_asked_for) as needed:
         if needed:

@@ -22,7 +22,14 @@ import pyarrow as pa
 from tasktransfer.data.prepared import find_instances_folder, has_generated_dialogues
 from tasktransfer.errors import DataError
 from tasktransfer.files import compute_sha256, json_text
-from tasktransfer.layers.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
+from tasktransfer.layers.ragged import (
+    Ints,
+    Longs,
+    Ragged,
+    build_ragged,
+    compute_starts,
+    index_spans,
+)
 
 T = TypeVar("T")
 
@@ -110,7 +117,7 @@ class EncodedSplit:
     def sequence_rows(self, examples: Sequence[int]) -> Longs:
         """Return the indices of all sequences of the given examples, in order."""
         picked = np.asarray(examples, dtype=np.int64)
-        return spans(self.first_sequence[picked], np.diff(self.first_sequence)[picked])
+        return index_spans(self.first_sequence[picked], np.diff(self.first_sequence)[picked])
 
     def sequence_range(self, example: int) -> range:
         """Return the indices of an example's sequences."""
@@ -136,7 +143,7 @@ class EncodedSplit:
         rows = [self.labels[example] for example in range(len(self))]
         for example, several in sorted(self.answers.items()):
             rows[example] = np.array(several[generator.integers(len(several))], np.int32)
-        return replace(self, labels=ragged(rows))
+        return replace(self, labels=build_ragged(rows))
 
     def limited(self, limit: int | None) -> EncodedSplit:
         """Return the split limited to ``limit`` instances, in the split's order.
@@ -160,7 +167,7 @@ class EncodedSplit:
             task=self.task,
             instance=renumber[self.instance[examples]],
             output=self.output[examples],
-            first_sequence=starts_of(counts),
+            first_sequence=compute_starts(counts),
             sequences=self.sequences.take(rows),
             second_starts=self.second_starts[rows],
             labels=self.labels.take(examples),

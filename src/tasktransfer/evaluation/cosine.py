@@ -10,7 +10,7 @@ import numpy as np
 
 from tasktransfer.core.nodes import Evaluation, Outcome
 from tasktransfer.datasets import get_task
-from tasktransfer.evaluation.features import features
+from tasktransfer.evaluation.features import compute_features
 from tasktransfer.evaluation.outcome import Answered, Places
 from tasktransfer.tasks.card import Instance
 from tasktransfer.tasks.compose import build_encoder_text
@@ -23,7 +23,7 @@ Compared = Literal["last", "whole", "most"]
 most similar utterance."""
 
 
-def cosines(
+def compute_cosines(
     evaluation: Evaluation, outcome: Outcome, places: Places, instances: Sequence[Instance]
 ) -> Answered:
     """Return each instance's cosine similarity as a rating.
@@ -42,7 +42,7 @@ def cosines(
         for instance in instances
     ]
     texts = sorted({text for before, response in asked for text in (*before, response)}, key=len)
-    vectors = features(
+    vectors = compute_features(
         Path(places.base(model.name)),
         places.encoded[evaluation.data, model.name] / "tokenizer",
         model,

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.models.representation import TOGETHER, represent
+from tasktransfer.models.representation import TOGETHER, compute_representations
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.memory import TokenBudget
 
 
-def features(
+def compute_features(
     checkpoint: Path,
     tokenizer: Path,
     model: ModelSpec,
@@ -41,7 +41,7 @@ def features(
 
     def work(tokens: int) -> npt.NDArray[np.float64]:
         together = max(1, tokens // model.max_length)
-        return represent(
+        return compute_representations(
             checkpoint,
             tokenizer,
             model.family,

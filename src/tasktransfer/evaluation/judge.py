@@ -17,7 +17,7 @@ from tasktransfer.encoding.encode import encode_instances
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.outcome import Places, answers, load_judged
+from tasktransfer.evaluation.outcome import Places, load_judged, predict_answers
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
@@ -26,7 +26,7 @@ from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.setup import Setup
 
 
-def judged(
+def predict_stage_numbers(
     stage: Stage,
     checkpoint: Path,
     encoded: Path,
@@ -49,13 +49,13 @@ def judged(
         MemoryShortageError: not even one instance at a time fits into memory.
     """
     card, device = get_task(stage.dataset, task), hardware.device()
-    model = loaded(stage, checkpoint, encoded, {card.name: card}, device)
+    model = load_stage(stage, checkpoint, encoded, {card.name: card}, device)
     setup = hardware.setup(model, stage.model.family, device)
-    split = encoded_here(stage.model, encoded, card, instances)
-    return convert_to_numbers(card, answers(model, split, setup)), setup
+    split = encode_for_model(stage.model, encoded, card, instances)
+    return convert_to_numbers(card, predict_answers(model, split, setup)), setup
 
 
-def judged_by(
+def predict_outcome_numbers(
     evaluation: Evaluation,
     outcome: Outcome,
     places: Places,
@@ -78,7 +78,7 @@ def judged_by(
     encoded = places.encoded[evaluation.data, spec.name]
     asked = [replace(instance, task=card.name) for instance in instances]
     values = convert_to_numbers(
-        card, answers(model, encoded_here(spec, encoded, card, asked), setup)
+        card, predict_answers(model, encode_for_model(spec, encoded, card, asked), setup)
     )
     if not np.isfinite(values).all():
         folders = ", ".join(places.checkpoint(start) for start in outcome.starts) or spec.name
@@ -89,7 +89,7 @@ def judged_by(
     return values
 
 
-def loaded(
+def load_stage(
     stage: Stage, checkpoint: Path, encoded: Path, tasks: dict[str, Task], device: torch.device
 ) -> FamilyModel:
     """Load a stage's best round with heads for the given tasks."""
@@ -97,7 +97,7 @@ def loaded(
     return load_model(loading, str(checkpoint), None, tasks)
 
 
-def encoded_here(
+def encode_for_model(
     model: ModelSpec, encoded: Path, card: Task, instances: Sequence[Instance]
 ) -> EncodedSplit:
     """Tokenize instances for a model with the tokenizer of ``encoded``."""

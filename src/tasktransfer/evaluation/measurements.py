@@ -21,7 +21,7 @@ from tasktransfer.core.selectors import SINGLE_LABEL
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.errors import ConfigError
-from tasktransfer.evaluation.features import features as mean_states
+from tasktransfer.evaluation.features import compute_features as mean_states
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model

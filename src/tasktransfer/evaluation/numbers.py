@@ -13,13 +13,13 @@ from tasktransfer.metrics.measures import MEASURES, Answers, convert_to_numbers,
 from tasktransfer.tasks.card import Task
 
 
-def expected_values(task: Task, probabilities: np.ndarray) -> list[float]:
+def compute_expected_values(task: Task, probabilities: np.ndarray) -> list[float]:
     """Return the expected number under the label probabilities, one per instance."""
     numbers = np.array(convert_to_numbers(task, [(label,) for label in task.labels]))
     return [float(value) for value in probabilities @ numbers]
 
 
-def measured(
+def compute_measures(
     task: Task,
     wanted: Sequence[str],
     predictions: Answers,

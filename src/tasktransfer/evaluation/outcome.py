@@ -19,7 +19,7 @@ from tasktransfer.files.progress import count_progress
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.models.parts import lay_over
+from tasktransfer.models.parts import replace_parts
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.setup import Setup
@@ -65,7 +65,7 @@ class Answered:
     setup: Setup
 
 
-def answered(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:
+def predict_split(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:
     """Predict a split with the models of an outcome.
 
     Raises:
@@ -116,7 +116,7 @@ def _predict_answers(evaluation: Evaluation, outcome: Outcome, places: Places) -
         places.encoded[evaluation.data, judged.name], evaluation.task, evaluation.split
     ).limited(evaluation.settings.get("limit"))
     setup = places.hardware.setup(model, judged.family, device)
-    predictions = answers(model, split, setup)
+    predictions = predict_answers(model, split, setup)
     task = get_task(evaluation.data.name, evaluation.task)
     values = (
         convert_to_numbers(task, predictions) if task.labels else [float("nan")] * len(predictions)
@@ -124,7 +124,7 @@ def _predict_answers(evaluation: Evaluation, outcome: Outcome, places: Places) -
     return Answered(predictions, values, setup)
 
 
-def answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> list[tuple[str, ...]]:
+def predict_answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> list[tuple[str, ...]]:
     """Predict a split with a model."""
 
     def work(tokens: int) -> list[tuple[str, ...]]:  # repeated after out-of-memory errors
@@ -190,5 +190,5 @@ def _load_merged_model(
     model = load(starts[0], stages[0])
     if len(starts) > 1 or starts[0].parts:
         others = [(start, load(start, stage)) for start, stage in zip(starts, stages, strict=True)]
-        lay_over(model, others)
+        replace_parts(model, others)
     return model

@@ -83,7 +83,7 @@ class Asked:
         return self.evaluation.settings
 
 
-def judged(asked: Asked) -> tuple[Judged, Setup]:
+def evaluate_replies(asked: Asked) -> tuple[Judged, Setup]:
     """Evaluate an outcome on replies; return the results and the setup.
 
     Raises:
@@ -106,7 +106,7 @@ def judged(asked: Asked) -> tuple[Judged, Setup]:
         (DualEncoder, "p_at_1"): _measure_p_at_1,
         (DualEncoder, "bleu"): _judge_retrieval,
         (EncoderDecoder, "bleu"): _judge_generation,
-        (EncoderDecoder, "perplexity"): perplexity,
+        (EncoderDecoder, "perplexity"): compute_perplexity,
     }
     kind = EncoderDecoder if isinstance(model, ReplyWriter) else type(model)
     if (kind, first) not in ways:
@@ -156,13 +156,13 @@ def _select_evaluated(settings: Mapping[str, Any], measure: str, count: int) -> 
     return rows_of_blocks(count, settings["block"], most=most, drop_last=drop_last)
 
 
-def gold_of(instance: Instance) -> tuple[str, ...]:
+def get_gold(instance: Instance) -> tuple[str, ...]:
     """Return the gold reply without the words in front of it, and its label."""
     label = instance.query.get(LABEL)
-    return (plain_reply(instance), *([label] if label else []))
+    return (strip_prefix(instance), *([label] if label else []))
 
 
-def plain_reply(instance: Instance) -> str:
+def strip_prefix(instance: Instance) -> str:
     """Return the reply without the words in front of it."""
     return instance.target[0].removeprefix(instance.query.get(PREFIX, "")).lstrip()
 
@@ -203,7 +203,7 @@ def _measure_p_at_1(
         "p_at_1_permuted": 100 * float(permuted.mean()),
     }
     none: list[float | None] = [None] * len(instances)
-    golds = [gold_of(instance) for instance in instances]
+    golds = [get_gold(instance) for instance in instances]
     points: list[float | None] = [100 * float(value) for value in right]
     return Judged(measures, instances, [g[:1] for g in golds], golds, none, none, points)
 
@@ -223,7 +223,7 @@ def _judge_retrieval(
     for pool, rows in asked.pools.items():
         kept, embedded = _pool(asked, model, setup, pool, rows)
         for row, instance in enumerate(kept):
-            text = plain_reply(instance)
+            text = strip_prefix(instance)
             if text not in seen:
                 seen.add(text)
                 texts.append(text)
@@ -248,7 +248,7 @@ def _pool(
     split = read_split(folder, pool.task, "train")
     unknown = asked.places.unknown(folder)
     asked_for = asked.settings.get("pool_limit"), asked.settings["pool_words"]
-    places = candidates_left(rows, split, unknown, *asked_for, pool.data.label)
+    places = select_candidates(rows, split, unknown, *asked_for, pool.data.label)
     key = compute_digest(
         {
             "version": EMBEDDING_VERSION,
@@ -268,7 +268,7 @@ def _pool(
     return [rows[i] for i in places], vectors
 
 
-def candidates_left(
+def select_candidates(
     rows: Sequence[Instance],
     split: EncodedSplit,
     unknown: int,
@@ -290,7 +290,7 @@ def candidates_left(
     seen: set[str] = set()
     left: list[int] = []
     for row in select_indices(len(rows), limit).tolist():
-        text = plain_reply(rows[row])
+        text = strip_prefix(rows[row])
         prefix = len(bleu.split_words(rows[row].query.get(PREFIX, "")))
         ids = split.sequences[int(split.first_sequence[row]) + CANDIDATE]
         fits = 0 < len(bleu.split_words(rows[row].target[0])) <= most + prefix
@@ -325,7 +325,7 @@ def _judge_with_bleu(
     replies: Sequence[tuple[str, ...]],
     predictions: Sequence[tuple[str, ...]],
 ) -> Judged:
-    golds = [gold_of(instance) for instance in instances]
+    golds = [get_gold(instance) for instance in instances]
     tally = bleu.tally(encode_answers(replies), encode_answers([gold[:1] for gold in golds]))
     none: list[float | None] = [None] * len(instances)
     alone: list[float | None] = [100 * float(value) for value in bleu.compute_mean_bleu(tally)]
@@ -336,7 +336,7 @@ def _judge_with_bleu(
 # --- generation ---------------------------------------------------------------------------------
 
 
-def perplexity(
+def compute_perplexity(
     asked: Asked,
     model: EncoderDecoder | ReplyWriter,
     setup: Setup,
@@ -357,7 +357,7 @@ def perplexity(
         "perplexity": math.exp(losses.sum() / tokens.sum()),
         "word_perplexity": math.exp(losses.sum() / count),
     }
-    golds = [gold_of(row) for row in rows]
+    golds = [get_gold(row) for row in rows]
     values: list[float | None] = list(losses.tolist())
     counts: list[float | None] = tokens.astype(float).tolist()
     none: list[float | None] = [None] * len(rows)

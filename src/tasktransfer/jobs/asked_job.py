@@ -13,7 +13,7 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import ConfigError, EndpointError, escape_line
-from tasktransfer.evaluation.prompting.probes import answers_folder
+from tasktransfer.evaluation.prompting.probes import get_answers_folder
 from tasktransfer.jobs import inputs
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.results.rows import Row
@@ -145,7 +145,7 @@ def asking(study: Study, node: Evaluation, model: AskedModel) -> Asking:
     train: list[Instance] = []
     if node.asked["shots"]:
         train = read_instances(inputs.cache(study, node.data), node.task, "train")
-    return ask.asking(get_task(node.data.name, node.task), node.asked, train, model)
+    return ask.build_prompts(get_task(node.data.name, node.task), node.asked, train, model)
 
 
 def shown(study: Study, node: Evaluation, number: int) -> dict[str, Any]:
@@ -225,4 +225,4 @@ def model_of(study: Study, node: Evaluation, threads: int, *, sends: bool = True
 
 def _locate_answers(study: Study, node: Evaluation) -> Path:
     assert isinstance(node.of, Outcome) and node.of.model is not None
-    return answers_folder(study.config.results, node.of.model.name, node.of.model.weights)
+    return get_answers_folder(study.config.results, node.of.model.name, node.of.model.weights)

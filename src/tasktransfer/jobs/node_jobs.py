@@ -19,7 +19,7 @@ from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
 from tasktransfer.encoding.encoded import select_indices
 from tasktransfer.errors import ConfigError
-from tasktransfer.evaluation.numbers import expected_values, measured
+from tasktransfer.evaluation.numbers import compute_expected_values, compute_measures
 from tasktransfer.files.progress import show_progress
 from tasktransfer.fits import JOINT_LEARNERS, Learner, answers, learner_named, ranked
 from tasktransfer.jobs import asked_job, inputs, probe_job, selector_job
@@ -107,9 +107,11 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             probable = classifier.probabilities(test, _compute_features(study, node, learner, test))
             golds, predicted = [instance.target for instance in test], answers(task, probable)
             names = [*(metric.key for metric in task.metrics), "score"]
-            measures = measured(task, names, predicted, golds, [])
+            measures = compute_measures(task, names, predicted, golds, [])
             made.judged(name, measures, len(test), "test")
-            made.rows += _build_rows(task, test, predicted, expected_values(task, probable), "test")
+            made.rows += _build_rows(
+                task, test, predicted, compute_expected_values(task, probable), "test"
+            )
 
     recorded(study, node, design, work)
 
@@ -140,20 +142,22 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
             classifier = inputs.classifier(study, node.of, task, learner, fitted)
             features = _compute_features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
-            predictions, values = answers(task, probable), expected_values(task, probable)
+            predictions, values = answers(task, probable), compute_expected_values(task, probable)
         else:
             if "cosine" in node.settings:  # modules that need torch are imported on use
-                from tasktransfer.evaluation.cosine import cosines  # noqa: PLC0415
+                from tasktransfer.evaluation.cosine import compute_cosines  # noqa: PLC0415
 
-                answered_rows = cosines(node, node.of, places(study, node, threads), instances)
+                answered_rows = compute_cosines(
+                    node, node.of, places(study, node, threads), instances
+                )
             else:
-                from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415
+                from tasktransfer.evaluation.outcome import predict_split  # noqa: PLC0415
 
-                answered_rows = answered(node, node.of, places(study, node, threads))
+                answered_rows = predict_split(node, node.of, places(study, node, threads))
             predictions, values = answered_rows.predictions, answered_rows.values
             made.computed(answered_rows.setup, threads)
         golds = [instance.target for instance in instances]
-        measures = measured(task, node.measures, predictions, golds, values)
+        measures = compute_measures(task, node.measures, predictions, golds, values)
         made.judged(node.task, measures, len(instances), node.split)
         made.rows = _build_rows(task, instances, predictions, values, node.split)
 
@@ -164,7 +168,7 @@ def _evaluate_prompted_model(study: Study, node: Evaluation, threads: int, made:
     """Evaluate a prompted model."""
     prompts = asked_job.told(study, node, threads)
     golds, answers = [instance.target for instance in prompts.instances], prompts.given.predictions
-    measures = measured(prompts.task, node.measures, answers, golds, [])
+    measures = compute_measures(prompts.task, node.measures, answers, golds, [])
     made.judged(node.task, measures, len(golds), node.split)
     made.rows, made.report = prompts.rows(node.split), {"asked": prompts.counts}
     made.notes += prompts.notes
@@ -193,13 +197,13 @@ def _evaluate_replies(
     study: Study, node: Evaluation, instances: Sequence[Instance], threads: int, made: Made
 ) -> None:
     """Evaluate replies that a model selects or generates."""
-    from tasktransfer.evaluation.replies import Asked, judged  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.replies import Asked, evaluate_replies  # noqa: PLC0415  # imports torch
 
     assert isinstance(node.of, Outcome), "a fit has no replies"
     pools = {p: read_instances(inputs.cache(study, p.data), p.task, "train") for p in node.pools}
     cache = Path(study.config.results, "data", "embedded")
     asked = Asked(node, node.of, places(study, node, threads), instances, pools, cache)
-    judged_replies, setup = judged(asked)
+    judged_replies, setup = evaluate_replies(asked)
     columns = zip(
         judged_replies.instances,
         judged_replies.predictions,
@@ -229,14 +233,14 @@ def _compute_features(
         return None
     if node.on is None or node.on.stage is None:
         raise ConfigError(f"{node.label}: {node.learner} reads representations; give a stage (on)")
-    from tasktransfer.evaluation.features import features  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 
     model = node.on.stage.model
     tokenizer = Path(study.encoded(node.on.stage.data, model.name), "tokenizer")
     texts = [instance.context for instance in instances]
     pooling = node.settings.get("pooling", "mean")
     checkpoint = Path(inputs.weights(study, node.on))
-    return features(checkpoint, tokenizer, model, texts, pooling, inputs.hardware(study))
+    return compute_features(checkpoint, tokenizer, model, texts, pooling, inputs.hardware(study))
 
 
 def _collect_ingredients(
@@ -258,11 +262,13 @@ def _collect_ingredients(
 
     def judge(stage: Stage) -> Judge:
         def ratings(task: str, instances: Sequence[Instance]) -> list[float]:
-            from tasktransfer.evaluation.judge import judged  # noqa: PLC0415  # imports torch
+            from tasktransfer.evaluation.judge import predict_stage_numbers  # noqa: PLC0415  # imports torch
 
             encoded = Path(study.encoded(stage.data, stage.model.name))
             checkpoint, hardware = Path(inputs.weights(study, Start(stage))), inputs.hardware(study)
-            numbers, setup = judged(stage, checkpoint, encoded, task, instances, hardware)
+            numbers, setup = predict_stage_numbers(
+                stage, checkpoint, encoded, task, instances, hardware
+            )
             made.computed(setup, hardware.threads)
             return numbers
 

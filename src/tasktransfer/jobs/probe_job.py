@@ -100,7 +100,7 @@ def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], wh
 
 def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
     from tasktransfer.core.architecture import is_recipe, refuse_other  # noqa: PLC0415
-    from tasktransfer.evaluation.features import features  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 
     pooling = node.settings.get("representation", "mean")
     if node.on is not None and node.on.stage is not None:
@@ -113,7 +113,7 @@ def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
     else:
         model = _select_model(study, node.settings.get("model"), node)
         checkpoint = tokenizer = Path(study.base_model(model.name))
-    return features(checkpoint, tokenizer, model, texts, pooling, inputs.hardware(study))
+    return compute_features(checkpoint, tokenizer, model, texts, pooling, inputs.hardware(study))
 
 
 def _select_model(study: Study, identity: Any, node: Fit) -> ModelSpec:

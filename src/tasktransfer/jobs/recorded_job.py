@@ -35,7 +35,7 @@ from tasktransfer.results.records import (
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.state import RECORD, claim, record_event
 from tasktransfer.results.study import Study
-from tasktransfer.training.device import device_pool, lease
+from tasktransfer.training.device import lease, list_devices
 
 if TYPE_CHECKING:  # imports torch
     from tasktransfer.results.schema import Host, Sizes, TaskResult
@@ -72,9 +72,9 @@ class Made:
 
     def computed(self, setup: Setup, threads: int) -> None:
         """Set the host, and add notes about the device setup of a model."""
-        from tasktransfer.training.torch_facts import host  # noqa: PLC0415  # imports torch
+        from tasktransfer.training.torch_facts import describe_machine  # noqa: PLC0415  # imports torch
 
-        self.host = host(setup.device, setup.precision, threads)
+        self.host = describe_machine(setup.device, setup.precision, threads)
         self.notes += [note for note in setup.eval_budget.notes if note not in self.notes]
 
 
@@ -118,7 +118,7 @@ def recorded(
         remove_partial_files(folder)
         record_event(folder, "started", digest=node.digest)
         if computes_with_a_model(node):
-            tell(device=held.enter_context(lease(device_pool())) or "cpu")
+            tell(device=held.enter_context(lease(list_devices())) or "cpu")
         started, began = datetime.now(UTC), time.perf_counter()
         work(folder, made)
         dataset = node.name if isinstance(node, Data) else node.data.name

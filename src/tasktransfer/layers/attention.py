@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.layers import flash
-from tasktransfer.layers.dropout import FastDropout, dropped
+from tasktransfer.layers.dropout import FastDropout, apply_dropout
 from tasktransfer.layers.packing import Pack, Padding
 
 NAME = "tasktransfer"
@@ -35,7 +35,7 @@ def register() -> None:
     AttentionMaskInterface.register(NAME, eager_mask)
 
 
-def paths_of(
+def list_fast_paths(
     module: nn.Module,
     config: Any,
     *,
@@ -239,4 +239,4 @@ def _compute_attention(
     scores = (query * scaling) @ key.transpose(-1, -2)
     if bias is not None:
         scores += bias
-    return dropped(torch.softmax(scores, -1).to(value.dtype), rate) @ value
+    return apply_dropout(torch.softmax(scores, -1).to(value.dtype), rate) @ value

@@ -25,7 +25,7 @@ _this_thread = threading.local()
 
 
 @contextmanager
-def dropout_drawn_from(seed: int) -> Iterator[None]:
+def use_dropout_seed(seed: int) -> Iterator[None]:
     """Make this thread's dropout depend only on the seed within the block (on a CPU)."""
     _this_thread.source = np.random.SFC64(seed)
     try:
@@ -34,7 +34,7 @@ def dropout_drawn_from(seed: int) -> Iterator[None]:
         _this_thread.source = None
 
 
-def drawn_again() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+def repeat_dropout() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
     """Return contexts for a computation and its repetition with the same dropout masks.
 
     They apply to this thread's dropout on a CPU.
@@ -60,7 +60,7 @@ class FastDropout(nn.Dropout):
     """A replacement of ``nn.Dropout``, identical to it on a GPU."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return dropped(input, self.p, self.training)
+        return apply_dropout(input, self.p, self.training)
 
 
 def use_fast_dropout(module: nn.Module) -> None:
@@ -72,7 +72,7 @@ def use_fast_dropout(module: nn.Module) -> None:
             use_fast_dropout(child)
 
 
-def dropped(values: Tensor, rate: float, training: bool = True) -> Tensor:
+def apply_dropout(values: Tensor, rate: float, training: bool = True) -> Tensor:
     """Return ``values`` with a fraction ``rate`` set to zero and the others scaled up."""
     if not training or rate == 0.0:
         return values

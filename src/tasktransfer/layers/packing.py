@@ -16,7 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasktransfer.layers.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
+from tasktransfer.layers.ragged import (
+    Ints,
+    Longs,
+    Ragged,
+    build_ragged,
+    compute_starts,
+    index_spans,
+)
 
 LIKE_LENGTH = {"cpu": 0.9, "cuda": 0.5}
 """Minimum ratio of the shortest to the longest sequence of a group.
@@ -27,7 +34,7 @@ PLACEHOLDER = (1, 1, 1, 1)
 """Shape of the mask in a call with a pack, which keeps transformers from creating a mask."""
 
 
-def first_position(config: Any) -> int | None:
+def get_first_position(config: Any) -> int | None:
     """Return the position id of a sequence's first token; None if the model cannot be packed.
 
     Only models whose packed results are tested against padded ones can be packed.
@@ -101,7 +108,7 @@ class Layout:
 
     def within(self) -> Longs:
         """Return each token's position in its sequence, from 0, shape (1, tokens)."""
-        within: Longs = spans(np.zeros_like(self.lengths), self.lengths[self.order])
+        within: Longs = index_spans(np.zeros_like(self.lengths), self.lengths[self.order])
         return within[None]
 
     def firsts(self) -> Longs:
@@ -180,7 +187,7 @@ class Pack:
     biases: dict[tuple[int, torch.dtype], Tensor | None] = field(default_factory=dict)
 
 
-def lay_out(
+def plan_layout(
     rows: Ragged,
     device: torch.device,
     *,
@@ -203,14 +210,14 @@ def lay_out(
     starts[order] = ends - lengths
     within = np.arange(int(ends[-1])) - np.repeat(ends - lengths, lengths)
     arrays: dict[str, np.ndarray[Any, np.dtype[Any]]] = {
-        "ids": rows.values[spans(rows.starts[:-1][order], lengths)].astype(np.int64)[None],
+        "ids": rows.values[index_spans(rows.starts[:-1][order], lengths)].astype(np.int64)[None],
         "positions": within[None] + first_position,
         "mask": np.zeros(PLACEHOLDER, np.float32),
     }
     groups, widths = _group_sequences(lengths, LIKE_LENGTH.get(device.type, LIKE_LENGTH["cuda"]))
     if int(widths.sum()) > len(within):
         arrays |= _build_padding(lengths, widths, within, groups)
-    arrays["ends"] = starts_of(lengths)
+    arrays["ends"] = compute_starts(lengths)
     if firsts_only:
         arrays["first_places"] = ends - lengths
         arrays["first_ends"] = np.arange(len(lengths) + 1, dtype=np.int32)
@@ -221,7 +228,7 @@ def pack(
     rows: Sequence[Ints], device: torch.device, *, causal: bool = False, firsts_only: bool = False
 ) -> Pack:
     """Pack sequences of token ids on a device; they may be in any order, but not empty."""
-    layout = lay_out(ragged(rows), device, causal=causal, firsts_only=firsts_only)
+    layout = plan_layout(build_ragged(rows), device, causal=causal, firsts_only=firsts_only)
     tensors = {name: torch.from_numpy(array) for name, array in layout.arrays.items()}
     return layout.pack({name: tensor.to(device) for name, tensor in tensors.items()})
 

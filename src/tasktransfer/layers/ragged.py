@@ -31,30 +31,30 @@ class Ragged:
         picked = np.asarray(rows, dtype=np.int64)
         begins = self.starts[picked]
         lengths = self.starts[picked + 1] - begins
-        return Ragged(self.values[spans(begins, lengths)], starts_of(lengths))
+        return Ragged(self.values[index_spans(begins, lengths)], compute_starts(lengths))
 
     def joined(self, others: Ragged) -> Ragged:
         """Concatenate each row with the corresponding row of ``others``."""
         mine, theirs = self.lengths(), others.lengths()
-        starts = starts_of(mine + theirs)
+        starts = compute_starts(mine + theirs)
         values = np.empty(int(starts[-1]), np.int32)
-        values[spans(starts[:-1], mine)] = self.values
-        values[spans(starts[:-1] + mine, theirs)] = others.values
+        values[index_spans(starts[:-1], mine)] = self.values
+        values[index_spans(starts[:-1] + mine, theirs)] = others.values
         return Ragged(values, starts)
 
 
-def ragged(rows: Sequence[Ints]) -> Ragged:
+def build_ragged(rows: Sequence[Ints]) -> Ragged:
     """Build a ragged array from rows."""
     values = np.concatenate(rows) if len(rows) else np.zeros(0, np.int32)
-    return Ragged(values, starts_of(np.array([len(row) for row in rows], np.int32)))
+    return Ragged(values, compute_starts(np.array([len(row) for row in rows], np.int32)))
 
 
-def starts_of(lengths: Ints | Longs) -> Ints:
+def compute_starts(lengths: Ints | Longs) -> Ints:
     """Return the starts of rows with these lengths, and the end of the last row."""
     return np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
 
 
-def spans(begins: Ints | Longs, lengths: Ints | Longs) -> Longs:
+def index_spans(begins: Ints | Longs, lengths: Ints | Longs) -> Longs:
     """Return the concatenated indices of spans with these starts and lengths."""
     ends = np.cumsum(lengths, dtype=np.int64)
     return np.repeat(begins - (ends - lengths), lengths) + np.arange(
@@ -62,7 +62,7 @@ def spans(begins: Ints | Longs, lengths: Ints | Longs) -> Longs:
     )
 
 
-def padded(
+def pad_rows(
     rows: Ragged, fill: int, *, left: bool = False, multiple: int = 1
 ) -> tuple[Longs, Longs]:
     """Pad rows to one array.
@@ -74,7 +74,7 @@ def padded(
     lengths = rows.lengths().astype(np.int64)
     width = -(-int(lengths.max()) // multiple) * multiple
     begins = np.arange(len(lengths)) * width + (width - lengths if left else 0)
-    places = spans(begins, lengths)
+    places = index_spans(begins, lengths)
     values = np.full(len(lengths) * width, fill, dtype=np.int64)
     mask = np.zeros_like(values)
     values[places], mask[places] = rows.values, 1

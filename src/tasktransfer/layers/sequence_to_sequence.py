@@ -105,7 +105,7 @@ class TransformerEncoder(nn.Module):
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Read:
         mask = _mask(ids, lengths)
-        states = self.layers(placed(self.embed(ids)), src_key_padding_mask=~mask)
+        states = self.layers(add_positions(self.embed(ids)), src_key_padding_mask=~mask)
         return Read(states, mask, None)
 
 
@@ -203,7 +203,7 @@ class TransformerDecoder(nn.Module):
         count = ids.shape[1]
         later = torch.ones(count, count, dtype=torch.bool, device=ids.device).triu(1)
         states: Tensor = self.layers(
-            placed(self.embed(ids)),
+            add_positions(self.embed(ids)),
             read.memory,
             tgt_mask=later,
             tgt_is_causal=True,  # otherwise torch compares the mask, and the host waits
@@ -212,7 +212,7 @@ class TransformerDecoder(nn.Module):
         return states
 
 
-def placed(embedded: Tensor) -> Tensor:
+def add_positions(embedded: Tensor) -> Tensor:
     """Scale embeddings and add sinusoidal positions (Vaswani et al. 2017, section 3.5)."""
     _, count, width = embedded.shape
     position = torch.arange(count, device=embedded.device)[:, None]

@@ -24,7 +24,7 @@ def is_built(start: str) -> bool:
     return (Path(start) / BUILT_FILE).is_file()
 
 
-def drawn(start: str, dropout: float | None) -> Any:
+def create_random_model(start: str, dropout: float | None) -> Any:
     """Create the encoder-decoder of a built folder with random weights from torch's seed.
 
     Words with a given vector are initialised with it.
@@ -57,7 +57,7 @@ def keep_positions(model: Any) -> None:
             module.requires_grad_(False)
 
 
-def two_encoders(model: Any, seed: int) -> tuple[Any, Any]:
+def make_two_encoders(model: Any, seed: int) -> tuple[Any, Any]:
     """Return two encoders that share only their embedding.
 
     The first is the encoder of an encoder-decoder. The second has the same shape and random weights
@@ -72,19 +72,19 @@ def two_encoders(model: Any, seed: int) -> tuple[Any, Any]:
     return first, second
 
 
-def encoders_of_config(start: str, dropout: float | None) -> tuple[Any, Any]:
+def create_encoders(start: str, dropout: float | None) -> tuple[Any, Any]:
     """Create two encoders from a trained dual encoder's config, before its weights are loaded."""
     from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.from_pretrained(start)
     if config.is_encoder_decoder:
-        return two_encoders(drawn(start, dropout), 0)
+        return make_two_encoders(create_random_model(start, dropout), 0)
     if dropout is not None:
         config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
     classes: Any = AutoModel  # transformers leaves from_config untyped
-    return two_copies(classes.from_config(config))
+    return copy_encoder(classes.from_config(config))
 
 
-def two_copies(encoder: Any) -> tuple[Any, Any]:
+def copy_encoder(encoder: Any) -> tuple[Any, Any]:
     """Return a released encoder for contexts, and a copy of it for candidates."""
     return encoder, deepcopy(encoder)

@@ -40,7 +40,7 @@ def check_model(
 
 def check_length(model: Any, checkpoint: str, max_length: int) -> None:
     """Raise ModelError if a study's maximum sequence length exceeds the model's positions."""
-    limit = positions(model)
+    limit = count_positions(model)
     if limit is not None and max_length > limit:
         raise ModelError(
             f"{checkpoint}: the model has positions for {limit} tokens, but its max_length in the "
@@ -48,7 +48,7 @@ def check_length(model: Any, checkpoint: str, max_length: int) -> None:
         )
 
 
-def positions(model: Any) -> int | None:
+def count_positions(model: Any) -> int | None:
     """Return the number of tokens that a model has positions for; None if it is unlimited.
 
     RoBERTa and similar models count positions from the padding token's id, so they have slightly

@@ -32,7 +32,9 @@ TEMPLATE_FILE = "chat_template.jinja"
 """The chat template, which changes the results of a prompted model only."""
 
 
-def directory_digest(path: Path | str, memo: Path | None = None, *, prompted: bool = False) -> str:
+def compute_folder_digest(
+    path: Path | str, memo: Path | None = None, *, prompted: bool = False
+) -> str:
     """Return the digest (sha256, hex) of a local checkpoint folder.
 
     It covers the names and contents of its config, tokenizer files and ``*.safetensors``. Other
@@ -69,7 +71,7 @@ def directory_digest(path: Path | str, memo: Path | None = None, *, prompted: bo
     return _digest_of(files, memo)
 
 
-def file_digest(file: Path | str, memo: Path | None = None) -> str:
+def compute_file_digest(file: Path | str, memo: Path | None = None) -> str:
     """Return the digest (sha256, hex) of a checkpoint that is one GGUF file, whatever its name.
 
     Raises:

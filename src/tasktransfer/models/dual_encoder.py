@@ -20,12 +20,12 @@ from torch.nn import functional
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Pooling
 from tasktransfer.encoding.encoded import EncodedSplit
-from tasktransfer.layers.ragged import padded
+from tasktransfer.layers.ragged import pad_rows
 from tasktransfer.models.encoder import HEADS_FILE
-from tasktransfer.models.encoder_inputs import labels as labels_of
-from tasktransfer.models.heads import fresh_head
+from tasktransfer.models.encoder_inputs import get_labels as labels_of
+from tasktransfer.models.heads import create_head
 from tasktransfer.models.low_rank import has_adapter, save_pretrained
-from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
+from tasktransfer.models.micro_batches import split_by_length, split_training_batch
 from tasktransfer.models.staging import Arrays, Inputs, put
 from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
@@ -62,14 +62,15 @@ class DualEncoder:
         self.paths: tuple[str, ...] = ()
         labelled = {name: task for name, task in tasks.items() if task.labels}
         heads = {
-            name: fresh_head(self.hidden_size, task, seed, fidelity.head_start)
+            name: create_head(self.hidden_size, task, seed, fidelity.head_start)
             for name, task in labelled.items()
         }
         modules = {"context": context, "candidate": candidate, "heads": nn.ModuleDict(heads)}
         if beside is not None:
             wide = self.hidden_size + int(beside.config.hidden_size)
             sides = {
-                side: projection(wide, self.hidden_size, seed + i) for i, side in enumerate(SIDES)
+                side: create_projection(wide, self.hidden_size, seed + i)
+                for i, side in enumerate(SIDES)
             }
             modules |= {"beside": beside, "projection": nn.ModuleDict(sides)}
         self.module = nn.ModuleDict(modules).to(device)
@@ -113,12 +114,12 @@ class DualEncoder:
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         whole = self.device.type == "cuda"
-        return micro_batches_to_train_on(split, examples, token_budget, packed=False, whole=whole)
+        return split_training_batch(split, examples, token_budget, packed=False, whole=whole)
 
     def prediction_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        return micro_batches_by_length(split, examples, token_budget, padded=True)
+        return split_by_length(split, examples, token_budget, padded=True)
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         logits = self._logits(split.task, self.prepare(split, examples))
@@ -194,7 +195,7 @@ class DualEncoder:
         arrays: Arrays = {}
         for index, pad in enumerate(self.pads):
             rows = split.first_sequence[list(examples)] + index * sides + side
-            ids, mask = padded(split.sequences.take(rows), pad)
+            ids, mask = pad_rows(split.sequences.take(rows), pad)
             arrays |= {f"{name}{index}": ids, f"{name}{index}_mask": mask}
         return arrays
 
@@ -240,7 +241,7 @@ ENCODINGS: dict[Pooling, Callable[[Any, Tensor, Tensor], Tensor]] = {
 """Pooling functions (encoder, token ids, mask) → encoding, by their names in ``core.specs``."""
 
 
-def projection(wide: int, narrow: int, seed: int) -> nn.Linear:
+def create_projection(wide: int, narrow: int, seed: int) -> nn.Linear:
     """Return a linear layer initialised near the identity on its first ``narrow`` inputs.
 
     All other weights are small random numbers.

@@ -30,22 +30,27 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import FastDropout
 from tasktransfer.layers.first_tokens import narrow_last_layer
-from tasktransfer.layers.packing import lay_out
+from tasktransfer.layers.packing import plan_layout
 from tasktransfer.layers.ragged import Ints
 from tasktransfer.models.adapters import AdapterBank
-from tasktransfer.models.encoder_inputs import allowed_tokens, options, packed_arrays, padded_arrays
-from tasktransfer.models.encoder_inputs import labels as labels_of
+from tasktransfer.models.encoder_inputs import (
+    build_packed_arrays,
+    build_padded_arrays,
+    index_options,
+    mask_allowed_tokens,
+)
+from tasktransfer.models.encoder_inputs import get_labels as labels_of
 from tasktransfer.models.heads import (
-    best_spans,
-    chosen_labels,
-    fresh_head,
+    compute_rating_loss,
+    compute_span_loss,
+    create_head,
+    find_best_spans,
     has_unanswerable,
-    rating_loss,
-    span_cross_entropy,
+    select_labels,
 )
 from tasktransfer.models.low_rank import save_pretrained
-from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
-from tasktransfer.models.pairs import average_tokens, begin_as_cosine, compared, parted
+from tasktransfer.models.micro_batches import split_by_length, split_training_batch
+from tasktransfer.models.pairs import average_tokens, begin_as_cosine, compare_pairs, split_pairs
 from tasktransfer.models.staging import Array, Arrays, Inputs, put
 from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
@@ -92,7 +97,7 @@ class Encoder:
         self.layers = int(backbone.config.num_hidden_layers)
         firsts = first_position is not None and reads not in ALL_TOKENS
         self.narrow = firsts and narrow_last_layer(backbone)
-        self.paths = attention.paths_of(
+        self.paths = attention.list_fast_paths(
             backbone,
             backbone.config,
             packed=first_position is not None,
@@ -110,7 +115,7 @@ class Encoder:
         width = self.hidden_size * (2 if reads == "pair" else 1)
         self.heads = nn.ModuleDict(
             {
-                name: fresh_head(width, task, seed, fidelity.head_start)
+                name: create_head(width, task, seed, fidelity.head_start)
                 for name, task in tasks.items()
             }
         )
@@ -150,7 +155,7 @@ class Encoder:
         match task.kind:
             case "span":
                 scores = logits.masked_fill(~inputs["allowed"].unsqueeze(-1), float("-inf"))
-                edges = [span_cross_entropy(scores[..., k], labels[:, k]) for k in (0, 1)]
+                edges = [compute_span_loss(scores[..., k], labels[:, k]) for k in (0, 1)]
                 return (edges[0] + edges[1]) / 2
             case "multi_label":
                 each = functional.binary_cross_entropy_with_logits(
@@ -163,7 +168,7 @@ class Encoder:
                 return total / len(task.outputs)
             case "rating":
                 shares = labels[:, 0].to(logits.dtype) / STEPS
-                return rating_loss(task, logits[:, 0], shares)
+                return compute_rating_loss(task, logits[:, 0], shares)
             case _:
                 return functional.cross_entropy(logits, labels[:, 0], reduction="sum")
 
@@ -175,7 +180,7 @@ class Encoder:
             return [list(examples)]
         packed = self.first_position is not None
         whole = self.device.type == "cuda"
-        return micro_batches_to_train_on(split, examples, token_budget, packed=packed, whole=whole)
+        return split_training_batch(split, examples, token_budget, packed=packed, whole=whole)
 
     def prediction_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
@@ -183,9 +188,7 @@ class Encoder:
         if self._has_unrestricted_edges(split.task):
             begins = range(0, len(examples), TOOLKIT_BATCH)
             return [list(examples[begin : begin + TOOLKIT_BATCH]) for begin in begins]
-        return micro_batches_by_length(
-            split, examples, token_budget, padded=self.first_position is None
-        )
+        return split_by_length(split, examples, token_budget, padded=self.first_position is None)
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         task = self.tasks[split.task]
@@ -195,7 +198,7 @@ class Encoder:
             case "span":
                 return self._spans(task, split, examples, logits, inputs["allowed"])
             case "multi_label":
-                return [chosen_labels(task, row, self.fidelity.multi_label) for row in logits.cpu()]
+                return [select_labels(task, row, self.fidelity.multi_label) for row in logits.cpu()]
             case "multi_output":
                 best = logits.view(len(examples), len(task.outputs), task.classes).argmax(-1)
                 return [tuple(task.labels[i] for i in row) for row in best.tolist()]
@@ -241,26 +244,26 @@ class Encoder:
         each_token = task.kind == "span"
         rows, second_starts = split.sequences.take(sequences), split.second_starts[sequences]
         if self.reads == "pair":
-            rows = parted(rows, second_starts)
+            rows = split_pairs(rows, second_starts)
             second_starts = rows.lengths()
         if self.reads in ALL_TOKENS:
             more = {**more, "lengths": rows.lengths().astype(np.int64)}
         layout = None
         if self.first_position is not None and not edges:
-            layout = lay_out(
+            layout = plan_layout(
                 rows,
                 self.device,
                 first_position=self.first_position,
                 firsts_only=self.narrow and not each_token,
             )
-            arrays = packed_arrays(
+            arrays = build_packed_arrays(
                 layout,
                 second_starts,
                 token_types=self.token_types,
                 each_token=each_token or self.reads in ALL_TOKENS,
             )
         else:
-            arrays = padded_arrays(
+            arrays = build_padded_arrays(
                 rows,
                 second_starts,
                 fill=self.pad_token_id,
@@ -271,7 +274,7 @@ class Encoder:
             width = arrays["wanted" if layout else "ids"].shape[1]
             arrays["allowed"] = self._mask_allowed_tokens(split, examples, width)
         if task.kind == "multiple_choice":
-            arrays |= options(split, examples)
+            arrays |= index_options(split, examples)
         tensors = put({**arrays, **more}, self.device)
         return Inputs(tensors, layout.pack(tensors) if layout else None)
 
@@ -342,7 +345,7 @@ class Encoder:
         Args:
             hidden: states of shape (sequences, longest, hidden size).
         """
-        return (compared if self.reads == "pair" else average_tokens)(hidden, lengths)
+        return (compare_pairs if self.reads == "pair" else average_tokens)(hidden, lengths)
 
     def _mask_allowed_tokens(
         self, split: EncodedSplit, examples: Sequence[int], width: int
@@ -352,7 +355,7 @@ class Encoder:
         if self._has_unrestricted_edges(task.name):
             return np.ones((len(examples), width), dtype=bool)
         first = has_unanswerable(task) or self.fidelity.lost_spans == "first_token"
-        return allowed_tokens(split, examples, width, first=first)
+        return mask_allowed_tokens(split, examples, width, first=first)
 
     def _spans(
         self,
@@ -366,7 +369,7 @@ class Encoder:
         if self.fidelity.span_choice == "edges":
             first, last = logits.argmax(1).unbind(-1)
         else:
-            first, last = best_spans(logits, allowed, self.longest_spans[task.name])
+            first, last = find_best_spans(logits, allowed, self.longest_spans[task.name])
         answers: list[tuple[str, ...]] = []
         for example, a, b in zip(examples, first.tolist(), last.tolist(), strict=True):
             start, end = _find_text_edges(split.offsets[example], a, b)

@@ -11,11 +11,11 @@ import numpy as np
 
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.packing import Layout
-from tasktransfer.layers.ragged import Ints, Longs, Ragged, padded
+from tasktransfer.layers.ragged import Ints, Longs, Ragged, pad_rows
 from tasktransfer.models.staging import Arrays
 
 
-def packed_arrays(
+def build_packed_arrays(
     layout: Layout, second_starts: Ints, *, token_types: bool, each_token: bool
 ) -> Arrays:
     """Return the arrays of packed sequences.
@@ -37,23 +37,23 @@ def packed_arrays(
     return arrays
 
 
-def padded_arrays(
+def build_padded_arrays(
     rows: Ragged, second_starts: Ints, *, fill: int, multiple: int, token_types: bool
 ) -> Arrays:
     """Return the arrays of sequences padded to the longest, rounded up to a ``multiple``."""
-    ids, mask = padded(rows, fill, multiple=multiple)
+    ids, mask = pad_rows(rows, fill, multiple=multiple)
     arrays: Arrays = {"ids": ids, "mask": mask}
     if token_types:
         arrays["token_types"] = (np.arange(ids.shape[1]) >= second_starts[:, None]) * mask
     return arrays
 
 
-def labels(split: EncodedSplit, examples: Sequence[int]) -> Longs:
+def get_labels(split: EncodedSplit, examples: Sequence[int]) -> Longs:
     """Return the labels, shape (examples, labels per example), int64."""
     return split.labels.take(examples).values.astype(np.int64).reshape(len(examples), -1)
 
 
-def allowed_tokens(
+def mask_allowed_tokens(
     split: EncodedSplit, examples: Sequence[int], width: int, *, first: bool
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     """Return the mask of tokens that may begin or end a span, shape (examples, ``width``).
@@ -68,7 +68,7 @@ def allowed_tokens(
     return allowed
 
 
-def options(split: EncodedSplit, examples: Sequence[int]) -> Arrays:
+def index_options(split: EncodedSplit, examples: Sequence[int]) -> Arrays:
     """Return the arrays of multiple choice, both of shape (examples, largest number of options).
 
     ``options`` is the index of each option's sequence. ``no_option`` is True if an example has

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from tasktransfer.encoding.encoded import EncodedSplit
-from tasktransfer.layers.ragged import Ints, padded, ragged
+from tasktransfer.layers.ragged import Ints, build_ragged, pad_rows
 from tasktransfer.models.staging import Inputs
 
 
@@ -129,5 +129,5 @@ def pad(
         The ids, shape (rows, longest, rounded up to a ``multiple``), int64. The attention mask has
         the same shape, int64, and is 1 for tokens and 0 for padding.
     """
-    values, mask = padded(ragged(rows), fill, left=left, multiple=multiple)
+    values, mask = pad_rows(build_ragged(rows), fill, left=left, multiple=multiple)
     return torch.from_numpy(values).to(device), torch.from_numpy(mask).to(device)

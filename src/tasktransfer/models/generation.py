@@ -39,7 +39,7 @@ _CHANGES_GREEDY = (
 _NO_CHANGE: tuple[object, ...] = (None, 0, 1.0, [])
 
 
-def reads_trees(model: Any) -> bool:
+def can_decode_trees(model: Any) -> bool:
     """Return whether a causal language model can be decoded from trees of prompts."""
     settings = model.generation_config
     greedy = all(getattr(settings, name, None) in _NO_CHANGE for name in _CHANGES_GREEDY)

@@ -27,7 +27,7 @@ class Head(nn.Linear):
             return functional.linear(states.to(self.weight.dtype), self.weight, self.bias)
 
 
-def head_width(task: Task) -> int:
+def get_head_width(task: Task) -> int:
     """Return the number of outputs of a task's head."""
     match task.kind:
         case "span":
@@ -45,9 +45,9 @@ def has_unanswerable(task: Task) -> bool:
     return any(metric.unanswerable_phrases for metric in task.metrics)
 
 
-def fresh_head(hidden: int, task: Task, seed: int, start: str) -> Head:
+def create_head(hidden: int, task: Task, seed: int, start: str) -> Head:
     """Create a head whose initial weights depend only on seed and task, not on other heads."""
-    head = Head(hidden, head_width(task))
+    head = Head(hidden, get_head_width(task))
     generator = torch.Generator().manual_seed(seed * 1_000_003 + sum(task.name.encode()))
     with torch.no_grad():
         if start == "xavier":
@@ -62,12 +62,12 @@ def fresh_head(hidden: int, task: Task, seed: int, start: str) -> Head:
     return head
 
 
-def span_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
+def compute_span_loss(scores: Tensor, labels: Tensor) -> Tensor:
     """Return the cross-entropy summed over rows whose input contains the answer; 0 if none does."""
     return functional.cross_entropy(scores, labels, ignore_index=IGNORED, reduction="sum")
 
 
-def rating_loss(task: Task, logits: Tensor, shares: Tensor) -> Tensor:
+def compute_rating_loss(task: Task, logits: Tensor, shares: Tensor) -> Tensor:
     """Return the loss of ratings, summed over examples.
 
     Args:
@@ -78,7 +78,7 @@ def rating_loss(task: Task, logits: Tensor, shares: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(logits, shares, reduction="sum")
 
 
-def chosen_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ...]:
+def select_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ...]:
     """Return the labels above the threshold, or the best one if there are none.
 
     Every pair has at least one relation.
@@ -92,7 +92,7 @@ def chosen_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ..
     return tuple(label for label, yes in zip(task.labels, chosen.tolist(), strict=True) if yes)
 
 
-def best_spans(logits: Tensor, allowed: Tensor, longest: int) -> tuple[Tensor, Tensor]:
+def find_best_spans(logits: Tensor, allowed: Tensor, longest: int) -> tuple[Tensor, Tensor]:
     """Return the first and last token of the span with the highest start + end score.
 
     Spans of more than ``longest`` tokens, with tokens outside of the context, or that mix the "no

@@ -17,7 +17,7 @@ def is_commit(revision: str) -> bool:
 
 
 @functools.cache
-def commit_of(name: str, revision: str) -> str | None:
+def resolve_commit(name: str, revision: str) -> str | None:
     """Return the commit of a branch or tag from the hub, or else from this machine's cache.
 
     An offline training loads the cached commit. None if neither has it.

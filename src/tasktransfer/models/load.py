@@ -16,15 +16,21 @@ from tasktransfer.errors import ModelError
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.layers.gelu import use_one_gelu
-from tasktransfer.layers.packing import first_position
+from tasktransfer.layers.packing import get_first_position
 from tasktransfer.models import next_utterance
-from tasktransfer.models.built import drawn, encoders_of_config, is_built, two_copies, two_encoders
+from tasktransfer.models.built import (
+    copy_encoder,
+    create_encoders,
+    create_random_model,
+    is_built,
+    make_two_encoders,
+)
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import Pooler, load_pretrained, load_with_drawn
 from tasktransfer.models.dual_encoder import SIDES, WEIGHTS_FILE, DualEncoder
 from tasktransfer.models.encoder import HEADS_FILE, Encoder
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.low_rank import CONFIG_FILE, adapt, base_of, is_adapter
+from tasktransfer.models.low_rank import CONFIG_FILE, add_adapter, find_base, is_adapter
 from tasktransfer.models.recomputing import compute_layers_again
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
@@ -47,7 +53,7 @@ class Loading:
         note: called with the pooler and heads that are missing in the checkpoint or not used.
         base: released model under the checkpoint of an adapter.
         base_revision: revision of ``base``.
-        begins: whether a training starts from the adapter's checkpoint (``low_rank.adapt``).
+        begins: whether a training starts from the adapter's checkpoint (``low_rank.add_adapter``).
         heads: whether an encoder loads the checkpoint's heads; False if one of them belongs to a
             task of the same name in another dataset.
     """
@@ -77,7 +83,7 @@ def load_model(
 
     Raises:
         DataError: the token ids are missing or damaged.
-        ModelError: see ``checkpoint.load_pretrained`` and ``low_rank.adapt``.
+        ModelError: see ``checkpoint.load_pretrained`` and ``low_rank.add_adapter``.
     """
     model = _build_family_model(loading, start, revision, tasks)
     if loading.training.gradient_checkpointing:
@@ -173,7 +179,7 @@ def _build_encoder(
         longest_spans=manifest["max_answer_tokens"],
         fidelity=loading.training.fidelity,
         device=loading.device,
-        first_position=None if loading.plain else first_position(backbone.config),
+        first_position=None if loading.plain else get_first_position(backbone.config),
         adapter_reduction=loading.model.adapter_reduction,
         reads=reads,
     )
@@ -187,19 +193,19 @@ def _build_encoder_pair(loading: Loading, start: str, revision: str | None) -> t
     """Build the two encoders of a dual encoder, before a stage's weights are loaded."""
     dropout, adapter = loading.training.dropout, loading.model.adapter
     if is_built(start):
-        return two_encoders(drawn(start, dropout), loading.seed)
+        return make_two_encoders(create_random_model(start, dropout), loading.seed)
     if (Path(start) / WEIGHTS_FILE).is_file() and adapter is None:
-        return encoders_of_config(start, dropout)
+        return create_encoders(start, dropout)
     whole = replace(loading, model=replace(loading.model, adapter=None))
     folders = [Path(start, side) for side in SIDES]
     trained = is_adapter(folders[0])
     if trained:
         start, revision = _find_base(loading, start)
-    pair = two_copies(_load_pretrained(whole, "encoder", start, revision, plain=True))
+    pair = copy_encoder(_load_pretrained(whole, "encoder", start, revision, plain=True))
     if adapter is None:
         return pair
     context, candidate = (
-        adapt(
+        add_adapter(
             encoder,
             adapter,
             "dual_encoder",
@@ -222,7 +228,7 @@ def _find_base(loading: Loading, start: str) -> tuple[str, str | None]:
         )
     if loading.base is not None:
         return loading.base, loading.base_revision
-    return base_of(Path(start, SIDES[0]) if loading.model.family == "dual_encoder" else start)
+    return find_base(Path(start, SIDES[0]) if loading.model.family == "dual_encoder" else start)
 
 
 def load_body(
@@ -231,12 +237,12 @@ def load_body(
     """Load the model of a checkpoint from transformers, without heads but with its adapter, if any.
 
     Raises:
-        ModelError: see ``checkpoint.load_pretrained`` and ``low_rank.adapt``.
+        ModelError: see ``checkpoint.load_pretrained`` and ``low_rank.add_adapter``.
     """
     if adapter is None or not is_adapter(start):
         return load_pretrained(family, start, revision)
-    model, fresh = load_with_drawn(family, *base_of(start))
-    return adapt(model, adapter, family, Path(start), seed=0, whole=fresh)
+    model, fresh = load_with_drawn(family, *find_base(start))
+    return add_adapter(model, adapter, family, Path(start), seed=0, whole=fresh)
 
 
 def _load_pretrained(
@@ -254,7 +260,7 @@ def _load_pretrained(
     """
     dropout, adapter = loading.training.dropout, loading.model.adapter
     if is_built(start):
-        model = drawn(start, dropout)
+        model = create_random_model(start, dropout)
         use_fast_dropout(model)
         return model
     folder = Path(start) if is_adapter(start) else None
@@ -271,7 +277,7 @@ def _load_pretrained(
         pooler=POOLERS.get(reads, "unused"),
     )
     if adapter is not None:
-        model = adapt(
+        model = add_adapter(
             model,
             adapter,
             family,

@@ -82,7 +82,7 @@ def is_adapter(folder: str | Path) -> bool:
     return Path(folder, CONFIG_FILE).is_file()
 
 
-def base_of(folder: str | Path) -> tuple[str, str | None]:
+def find_base(folder: str | Path) -> tuple[str, str | None]:
     """Return the base model of an adapter, and its revision, from the adapter's checkpoint.
 
     The base model is a folder, relative to the study's, or a name on the hub.
@@ -102,7 +102,7 @@ def base_of(folder: str | Path) -> tuple[str, str | None]:
 
 
 def has_adapter(model: Any) -> bool:
-    """Return whether ``adapt`` has added an adapter to a model."""
+    """Return whether ``add_adapter`` has added an adapter to a model."""
     return _ATTRIBUTE in vars(model)
 
 
@@ -114,7 +114,7 @@ def save_pretrained(model: Any, folder: Path) -> None:
         model.save_pretrained(folder)
 
 
-def adapt(
+def add_adapter(
     model: Any,
     adapter: LowRank,
     family: Family,

@@ -23,7 +23,7 @@ ENOUGH = 1 / 8
 padding."""
 
 
-def micro_batches_by_length(
+def split_by_length(
     split: EncodedSplit, examples: Sequence[int], token_budget: int, *, padded: bool
 ) -> list[list[int]]:
     """Split examples into micro-batches of similar length and at most ``token_budget`` tokens.
@@ -56,7 +56,7 @@ def micro_batches_by_length(
     return micro_batches
 
 
-def micro_batches_to_train_on(
+def split_training_batch(
     split: EncodedSplit,
     examples: Sequence[int],
     token_budget: int,
@@ -72,7 +72,7 @@ def micro_batches_to_train_on(
             GPU is faster with it than with launching a second micro-batch; a CPU is not.
     """
     if packed:
-        return even_micro_batches(split, examples, token_budget)
+        return split_evenly(split, examples, token_budget)
     longest = split.longest()
     if (
         whole
@@ -81,10 +81,10 @@ def micro_batches_to_train_on(
         <= token_budget
     ):
         return [sorted(examples, key=lambda example: (-int(longest[example]), example))]
-    return micro_batches_by_length(split, examples, token_budget, padded=True)
+    return split_by_length(split, examples, token_budget, padded=True)
 
 
-def even_micro_batches(
+def split_evenly(
     split: EncodedSplit, examples: Sequence[int], token_budget: int
 ) -> list[list[int]]:
     """Split packed examples into an even number of micro-batches with similar numbers of tokens.
@@ -107,9 +107,7 @@ def even_micro_batches(
     return [[ordered[i] for i in np.flatnonzero(places == index)] for index in np.unique(places)]
 
 
-def micro_batches_of_trees(
-    trees: Sequence[PromptTree], token_budget: int
-) -> list[list[PromptTree]]:
+def split_trees(trees: Sequence[PromptTree], token_budget: int) -> list[list[PromptTree]]:
     """Split trees into micro-batches of similar size and at most ``token_budget`` padded nodes."""
     micro_batches: list[list[PromptTree]] = []
     for tree in sorted(trees, key=lambda tree: (-len(tree), tree.prompts)):

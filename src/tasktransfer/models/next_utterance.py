@@ -30,8 +30,8 @@ from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
 from tasktransfer.encoding.word_tokenizer import END, PAD, TURN_END
 from tasktransfer.errors import ModelError
 from tasktransfer.layers import sequence_to_sequence as layers
-from tasktransfer.layers.ragged import padded
-from tasktransfer.models.micro_batches import micro_batches_by_length
+from tasktransfer.layers.ragged import pad_rows
+from tasktransfer.models.micro_batches import split_by_length
 from tasktransfer.models.staging import Inputs, put
 from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
@@ -109,15 +109,15 @@ class NextUtterance:
     def training_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        return micro_batches_by_length(split, examples, token_budget, padded=True)
+        return split_by_length(split, examples, token_budget, padded=True)
 
     prediction_micro_batches = training_micro_batches
 
     def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
         rows = split.sequences.take(split.sequence_rows(examples))
         answers = split.labels.take(examples)
-        targets, _ = padded(answers, IGNORED)
-        given, _ = padded(answers, PAD)
+        targets, _ = pad_rows(answers, IGNORED)
+        given, _ = pad_rows(answers, PAD)
         arrays = {"targets": targets, "said": np.roll(given, 1, axis=1)}
         arrays["said"][:, 0] = END
         return Inputs(self._rows(rows, arrays))
@@ -148,7 +148,7 @@ class NextUtterance:
 
         Words are split into sentences on the host, which avoids a copy back from the device.
         """
-        ids, _ = padded(rows, PAD)
+        ids, _ = pad_rows(rows, PAD)
         lengths = torch.from_numpy(rows.lengths().astype(np.int64))
         there = put({"ids": ids, **besides}, self.device)
         return {**there, "lengths": lengths, "words": torch.from_numpy(ids)}

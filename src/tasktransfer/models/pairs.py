@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.errors import ModelError
-from tasktransfer.layers.ragged import Ints, Ragged, ragged
+from tasktransfer.layers.ragged import Ints, Ragged, build_ragged
 
 START_SCALE, START_MIDDLE = 10.0, 0.25
 """Scale and middle of a single-output head's initial function, scale * (cosine(u, v) - middle).
@@ -23,7 +23,7 @@ START_SCALE, START_MIDDLE = 10.0, 0.25
 The middle is about MiniLM's cosine similarity for consecutive utterances."""
 
 
-def parted(sequences: Ragged, second_starts: Ints) -> Ragged:
+def split_pairs(sequences: Ragged, second_starts: Ints) -> Ragged:
     """Split sequences into first segments, then second segments, each with special tokens.
 
     Args:
@@ -44,7 +44,7 @@ def parted(sequences: Ragged, second_starts: Ints) -> Ragged:
     both = list(zip(rows, second_starts, strict=True))
     first = [row[:start] for row, start in both]
     second = [np.concatenate([row[:1], row[start:]]) for row, start in both]
-    return ragged([*first, *second])
+    return build_ragged([*first, *second])
 
 
 def average_tokens(states: Tensor, lengths: Tensor) -> Tensor:
@@ -59,11 +59,11 @@ def average_tokens(states: Tensor, lengths: Tensor) -> Tensor:
     return total / lengths[:, None]
 
 
-def compared(states: Tensor, lengths: Tensor) -> Tensor:
+def compare_pairs(states: Tensor, lengths: Tensor) -> Tensor:
     """Return the features of pairs that a head reads.
 
     Args:
-        states: token states of the rows of ``parted``, (2 x pairs, longest, hidden size).
+        states: token states of the rows of ``split_pairs``, (2 x pairs, longest, hidden size).
         lengths: number of tokens of each row.
 
     Returns:

@@ -63,7 +63,7 @@ def put_back(module: nn.Module, moving: Tensors) -> None:
     assert not unknown, f"of another module: {unknown}"
 
 
-def lay_over(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> None:
+def replace_parts(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> None:
     """Overwrite parts of a model with parts of other models.
 
     Args:

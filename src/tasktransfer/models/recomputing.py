@@ -13,7 +13,7 @@ from typing import Any
 from torch import nn
 
 from tasktransfer.errors import ModelError
-from tasktransfer.layers.dropout import drawn_again
+from tasktransfer.layers.dropout import repeat_dropout
 from tasktransfer.models.adapters import AdapterBank
 
 
@@ -31,7 +31,7 @@ def compute_layers_again(module: nn.Module, name: str) -> None:
     banks = [part for part in module.modules() if isinstance(part, AdapterBank)]
 
     def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-        now, later = drawn_again()
+        now, later = repeat_dropout()
         return now, _as_before(later, [(bank, bank.task) for bank in banks])
 
     settings = {"use_reentrant": False, "context_fn": contexts}

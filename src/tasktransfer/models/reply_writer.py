@@ -17,11 +17,11 @@ from torch.nn import functional
 
 from tasktransfer.core.specs import Pooling
 from tasktransfer.encoding.encoded import EncodedSplit
-from tasktransfer.layers.ragged import padded
-from tasktransfer.models.dual_encoder import ENCODINGS, mean_over_tokens, projection
+from tasktransfer.layers.ragged import pad_rows
+from tasktransfer.models.dual_encoder import ENCODINGS, create_projection, mean_over_tokens
 from tasktransfer.models.encoder import HEADS_FILE
-from tasktransfer.models.encoder_inputs import labels as labels_of
-from tasktransfer.models.heads import fresh_head
+from tasktransfer.models.encoder_inputs import get_labels as labels_of
+from tasktransfer.models.heads import create_head
 from tasktransfer.models.staging import Inputs, put
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.models.weights import read_weights
@@ -48,14 +48,17 @@ class ReplyWriter:
         self.side_by_side, self.paths, self.beside_pad = False, model.paths, beside_pad
         self.encoding_beside = ENCODINGS[beside_reads]
         heads = {
-            name: fresh_head(self.hidden_size, task, seed, model.fidelity.head_start)
+            name: create_head(self.hidden_size, task, seed, model.fidelity.head_start)
             for name, task in tasks.items()
             if task.by_head
         }
         modules: dict[str, nn.Module] = {"model": model.module, "heads": nn.ModuleDict(heads)}
         if beside is not None:
             wide = self.hidden_size + int(beside.config.hidden_size)
-            modules |= {"beside": beside, "projection": projection(wide, self.hidden_size, seed)}
+            modules |= {
+                "beside": beside,
+                "projection": create_projection(wide, self.hidden_size, seed),
+            }
             model.encoding = self._compute_encoding
         self.module = nn.ModuleDict(modules).to(self.device)
         self.has_beside = beside is not None
@@ -153,7 +156,7 @@ class ReplyWriter:
         own = encoder(input_ids=inputs["ids"], attention_mask=inputs["mask"]).last_hidden_state
         rows = split.sequences.take(split.first_sequence[list(examples)] + 1)
         read = put(
-            dict(zip(("ids", "mask"), padded(rows, self.beside_pad), strict=True)), self.device
+            dict(zip(("ids", "mask"), pad_rows(rows, self.beside_pad), strict=True)), self.device
         )
         with torch.no_grad():
             other = self.encoding_beside(self.module["beside"], read["ids"], read["mask"])

@@ -19,7 +19,7 @@ from tasktransfer.models.load import load_body
 TOGETHER = 32
 
 
-def represent(
+def compute_representations(
     checkpoint: Path,
     tokenizer_folder: Path,
     family: Family,

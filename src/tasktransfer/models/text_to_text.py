@@ -19,16 +19,16 @@ from torch.nn import functional
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
 from tasktransfer.layers import attention
-from tasktransfer.layers.packing import first_position, lay_out
+from tasktransfer.layers.packing import get_first_position, plan_layout
 from tasktransfer.layers.prompt_trees import prompt_trees
-from tasktransfer.layers.ragged import Ragged, padded, spans
+from tasktransfer.layers.ragged import Ragged, index_spans, pad_rows
 from tasktransfer.models.family import pad
-from tasktransfer.models.generation import generate, generate_from_trees, reads_trees
+from tasktransfer.models.generation import can_decode_trees, generate, generate_from_trees
 from tasktransfer.models.low_rank import save_pretrained
 from tasktransfer.models.micro_batches import (
-    micro_batches_by_length,
-    micro_batches_of_trees,
-    micro_batches_to_train_on,
+    split_by_length,
+    split_training_batch,
+    split_trees,
 )
 from tasktransfer.models.staging import Arrays, Inputs, put
 from tasktransfer.tasks.card import Task
@@ -63,9 +63,9 @@ class Decoder:
         self.layers = int(model.config.num_hidden_layers)
         self.whole_sequence = loss_on == "sequence"
         self.device = device
-        self.first_position = None if plain else first_position(model.config)
-        self.trees = not plain and fidelity.repetition_penalty == 1.0 and reads_trees(model)
-        self.paths = attention.paths_of(
+        self.first_position = None if plain else get_first_position(model.config)
+        self.trees = not plain and fidelity.repetition_penalty == 1.0 and can_decode_trees(model)
+        self.paths = attention.list_fast_paths(
             model, model.config, packed=self.first_position is not None, trees=self.trees
         )
         self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
@@ -89,7 +89,7 @@ class Decoder:
     ) -> list[list[int]]:
         packed = self.first_position is not None
         whole = self.device.type == "cuda"
-        return micro_batches_to_train_on(split, examples, token_budget, packed=packed, whole=whole)
+        return split_training_batch(split, examples, token_budget, packed=packed, whole=whole)
 
     def prediction_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
@@ -102,12 +102,12 @@ class Decoder:
             return [
                 some
                 for group in groups
-                for some in micro_batches_by_length(split, group, token_budget, padded=True)
+                for some in split_by_length(split, group, token_budget, padded=True)
             ]
         trees = prompt_trees([split.sequences[_locate_sequence(split, u)] for u in examples])
         return [
             [examples[prompt] for tree in micro_batch for prompt in tree.prompts]
-            for micro_batch in micro_batches_of_trees(trees, token_budget)
+            for micro_batch in split_trees(trees, token_budget)
         ]
 
     def _group_by_length(self, split: EncodedSplit, examples: Sequence[int]) -> list[Sequence[int]]:
@@ -131,13 +131,13 @@ class Decoder:
         ``targets`` are the counted tokens; ``before`` are the indices of the tokens before them.
         """
         rows = prompts.joined(answers)
-        layout = lay_out(rows, self.device, first_position=first_position, causal=True)
+        layout = plan_layout(rows, self.device, first_position=first_position, causal=True)
         first = np.ones_like(prompts.lengths()) if self.whole_sequence else prompts.lengths()
         counts = rows.lengths() - first
         arrays = {
             **layout.arrays,
-            "before": spans(layout.starts + first - 1, counts),
-            "targets": rows.values[spans(rows.starts[:-1] + first, counts)].astype(np.int64),
+            "before": index_spans(layout.starts + first - 1, counts),
+            "targets": rows.values[index_spans(rows.starts[:-1] + first, counts)].astype(np.int64),
         }
         tensors = put(arrays, self.device)
         return Inputs(tensors, layout.pack(tensors))
@@ -145,12 +145,12 @@ class Decoder:
     def _padded(self, prompts: Ragged, answers: Ragged) -> Arrays:
         """Pad prompts and answers on the left, so that all answers end in the last column."""
         rows = prompts.joined(answers)
-        ids, mask = padded(rows, self._pad_id, left=True)
+        ids, mask = pad_rows(rows, self._pad_id, left=True)
         if self.whole_sequence:
             targets = np.where(mask == 0, IGNORED, ids)
             targets[np.arange(len(ids)), ids.shape[1] - rows.lengths()] = IGNORED
         else:
-            targets, _ = padded(answers, IGNORED, left=True)
+            targets, _ = pad_rows(answers, IGNORED, left=True)
         positions = np.maximum(mask.cumsum(-1) - 1, 0)
         return {"ids": ids, "mask": mask, "positions": positions, "targets": targets}
 
@@ -235,7 +235,7 @@ class EncoderDecoder:
         self.side_by_side = attention.is_ours(model)
         self.hidden_size = int(model.config.hidden_size)
         self.layers = int(model.config.num_hidden_layers)
-        self.paths = attention.paths_of(model, model.config, packed=False)
+        self.paths = attention.list_fast_paths(model, model.config, packed=False)
         self.device = device
         self.encoding: Encoding | None = None
 
@@ -253,7 +253,7 @@ class EncoderDecoder:
         return float(sum(len(split.labels[u]) for u in examples))
 
     def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
-        targets, _ = padded(split.labels.take(examples), IGNORED, multiple=self._multiple)
+        targets, _ = pad_rows(split.labels.take(examples), IGNORED, multiple=self._multiple)
         return self.inputs(split, examples, {"targets": targets})
 
     def loss(
@@ -302,12 +302,12 @@ class EncoderDecoder:
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         whole = self.device.type == "cuda"
-        return micro_batches_to_train_on(split, examples, token_budget, packed=False, whole=whole)
+        return split_training_batch(split, examples, token_budget, packed=False, whole=whole)
 
     def prediction_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        return micro_batches_by_length(split, examples, token_budget, padded=True)
+        return split_by_length(split, examples, token_budget, padded=True)
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         inputs = self.inputs(split, examples, {})
@@ -334,7 +334,7 @@ class EncoderDecoder:
     def inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
         """Copy the prompts, and ``more``, to the device."""
         rows = split.sequences.take(split.first_sequence[np.asarray(examples, dtype=np.int64)])
-        ids, mask = padded(rows, int(self.tokenizer.pad_token_id), multiple=self._multiple)
+        ids, mask = pad_rows(rows, int(self.tokenizer.pad_token_id), multiple=self._multiple)
         return Inputs(put({"ids": ids, "mask": mask, **more}, self.device))
 
 

@@ -23,7 +23,7 @@ from tasktransfer.files import locks
 from tasktransfer.files.terminal import Colour, apply_colour
 from tasktransfer.operate.forecast.disk import format_bytes
 from tasktransfer.results.provenance import read_cpu_name
-from tasktransfer.training.device import batch_job, device_pool, lock_folder
+from tasktransfer.training.device import get_batch_job, list_devices, lock_folder
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -140,12 +140,12 @@ def check_torch_and_devices(study: Study | None) -> Iterator[Check]:
     if find_spec("torch") is None:
         yield _check_missing_torch(study)
         return
-    from tasktransfer.training.torch_facts import torch_facts  # noqa: PLC0415  # imports torch
+    from tasktransfer.training.torch_facts import collect_torch_facts  # noqa: PLC0415  # imports torch
 
-    facts = torch_facts()
+    facts = collect_torch_facts()
     built = f"for CUDA {facts.cuda}" if facts.cuda else "for CPUs"
     yield Check("torch", "fine", f"{facts.version}, {built}")
-    pool = device_pool()
+    pool = list_devices()
     if facts.gpus:
         named = ", ".join(f"{one.name} ({format_bytes(one.memory)})" for one in facts.gpus)
         yield Check("GPU", "fine", f"{len(facts.gpus)}: {named}")
@@ -153,7 +153,7 @@ def check_torch_and_devices(study: Study | None) -> Iterator[Check]:
         text = f"{len(pool)} in this machine, but torch finds none"
         remedy = "install a build of torch for this driver's CUDA (https://pytorch.org/get-started)"
         yield Check("GPU", "slow", text, remedy)
-    elif batch_job() is not None:
+    elif get_batch_job() is not None:
         remedy = "request one from the batch system, for example --gres=gpu:1"
         yield Check("GPU", "slow", "none was allocated to this batch job", remedy)
     else:

@@ -10,7 +10,7 @@ from tasktransfer.core.specs import SERVED
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.prompting.keys import read_key
 from tasktransfer.evaluation.prompting.permissions import describe_key, find_refusals
-from tasktransfer.evaluation.prompting.probes import Probes, answers_folder
+from tasktransfer.evaluation.prompting.probes import Probes, get_answers_folder
 
 
 def describe_endpoints(config: CommonConfig) -> list[dict[str, Any]]:
@@ -70,5 +70,5 @@ def delete_probes(config: CommonConfig) -> Iterator[str]:
 
 def _collect_probes(config: CommonConfig) -> Iterator[tuple[str, Probes]]:
     for model, at in config.endpoints.items():
-        folder = answers_folder(config.results, model, f"{SERVED}{at.served or model}")
+        folder = get_answers_folder(config.results, model, f"{SERVED}{at.served or model}")
         yield model, Probes(folder)

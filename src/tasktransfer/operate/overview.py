@@ -23,7 +23,7 @@ from tasktransfer.operate.lacking import list_missing_inputs
 from tasktransfer.results.finished import OnDisk, look
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.study import Study
-from tasktransfer.training.device import device_pool
+from tasktransfer.training.device import list_devices
 
 NOTHING = OnDisk({}, frozenset(), {}, frozenset())
 
@@ -169,7 +169,7 @@ def _count_devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
     if asked is not None:
         return asked, "given by --devices"
     if estimates.device == "cuda":
-        pool = device_pool()
+        pool = list_devices()
         return (len(pool), "GPUs here") if pool else (1, "no GPU here")
     usable = getattr(os, "sched_getaffinity", None)
     cores = len(usable(0)) if usable else os.cpu_count() or 1

@@ -25,8 +25,8 @@ from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import json_text, replace_file
-from tasktransfer.models.checkpoint_digest import directory_digest, file_digest
-from tasktransfer.models.hub_commits import commit_of, is_commit
+from tasktransfer.models.checkpoint_digest import compute_file_digest, compute_folder_digest
+from tasktransfer.models.hub_commits import is_commit, resolve_commit
 from tasktransfer.models.recipe import BUILD_VERSION, TINY_RECIPE_VERSION
 
 _COUNT = re.compile("[1-9][0-9]{0,14}")
@@ -258,9 +258,9 @@ class _Inputs:
         path = Path(expand_path(model.checkpoint))
         prompted = model.is_only_prompted
         digest = (
-            file_digest(path, self.memo)
+            compute_file_digest(path, self.memo)
             if one_file
-            else directory_digest(path, self.memo, prompted=prompted)
+            else compute_folder_digest(path, self.memo, prompted=prompted)
         )
         self.seen[model.checkpoint] = f"sha256:{digest}"
         return self.seen[model.checkpoint]
@@ -276,7 +276,7 @@ class _Inputs:
         key = f"{name}@{revision}"
         if key in self.remembered:
             return self.remembered[key]
-        commit = commit_of(name, revision)
+        commit = resolve_commit(name, revision)
         if commit is None:
             return key
         self.seen[key] = f"{name}@{commit}"

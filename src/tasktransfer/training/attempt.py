@@ -23,7 +23,7 @@ from tasktransfer.results.records import (
 )
 from tasktransfer.results.rounds import CHECKPOINT, list_missing_rounds, read_last_round
 from tasktransfer.results.state import CALL, RECORD, claim, read_history, record_event
-from tasktransfer.training.device import device_pool, lease
+from tasktransfer.training.device import lease, list_devices
 from tasktransfer.training.job import Job
 
 WORTH_ANOTHER_TRY = frozenset({"MemoryShortageError", "StorageError"})
@@ -34,7 +34,7 @@ process (for example by a lost node) leaves no error. Foreign errors come from a
 Both are tried again."""
 
 
-def attempt(job: Job) -> None:
+def train_if_needed(job: Job) -> None:
     """Train a stage unless it is already trained.
 
     A stage that failed in the same call of the workflow (``CALL``) because of its input is not
@@ -48,7 +48,7 @@ def attempt(job: Job) -> None:
     with claim(job.out, _print_message, label=job.stage.label) as tell:
         problem = find_damage(job.out, job.stage.digest, "all")
         if problem is None:
-            job = replace(job, stage=with_what_was_asked(job.stage, job.out))
+            job = replace(job, stage=add_recorded_selections(job.stage, job.out))
         if problem is None and is_there(job):
             _print_message(f"{job.out}: already trained, nothing to do")
             return
@@ -59,7 +59,7 @@ def attempt(job: Job) -> None:
             _set_aside(job.out, problem)
         record_event(job.out, "started", call=call, digest=job.stage.digest)
         try:
-            with lease(device_pool()) as device:
+            with lease(list_devices()) as device:
                 tell(device=device or "cpu")
                 _train(job)
         except KeyboardInterrupt:
@@ -97,7 +97,7 @@ def is_there(job: Job) -> bool:
     )
 
 
-def with_what_was_asked(stage: Stage, folder: Path) -> Stage:
+def add_recorded_selections(stage: Stage, folder: Path) -> Stage:
     """Return the stage with the selections of its existing record added to its own.
 
     Training it again for another selection then keeps the results of all earlier selections.

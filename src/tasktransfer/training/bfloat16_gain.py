@@ -46,7 +46,7 @@ LEAST_SHARE = 0.9
 FILE = "bfloat16.json"
 
 
-def least_gain_reached(hidden_size: int, note: Callable[[str], None]) -> bool:
+def is_gain_reached(hidden_size: int, note: Callable[[str], None]) -> bool:
     """Return whether a layer is ``LEAST_GAIN`` times as fast in bfloat16 as in float32.
 
     Args:
@@ -55,7 +55,7 @@ def least_gain_reached(hidden_size: int, note: Callable[[str], None]) -> bool:
             measurement counts once. If the cache cannot be written, the result is False, so that
             identical trainings stay identical.
     """
-    units = bfloat16_units()
+    units = list_bfloat16_units()
     if not units:
         return False
     width = min(hidden_size, WIDEST)
@@ -70,13 +70,13 @@ def least_gain_reached(hidden_size: int, note: Callable[[str], None]) -> bool:
         return False
 
 
-def bfloat16_units() -> list[str]:
+def list_bfloat16_units() -> list[str]:
     """Return the entries of ``UNITS`` that torch reports for this CPU."""
     has = torch.cpu.get_capabilities()
     return [name for name in UNITS if has.get(name, False)]
 
 
-def memory_file() -> Path:
+def get_memory_file() -> Path:
     """Return the cache file: speed-ups by machine as JSON in the user's cache folder.
 
     Machines of the same kind that share a home directory share the decision.
@@ -88,7 +88,7 @@ def memory_file() -> Path:
 Clock = Callable[[], float]
 
 
-def measured_gain(
+def measure_gain(
     width: int, thread: Clock = time.thread_time, wall: Clock = time.perf_counter
 ) -> tuple[float, float]:
     """Measure a layer's speed-up in bfloat16 over float32 for ``SECONDS`` on one thread.
@@ -144,13 +144,13 @@ def _layer(width: int) -> Callable[[torch.dtype], None]:
 
 
 def _read_or_measure_gain(machine: str, width: int, note: Callable[[str], None]) -> float:
-    file = memory_file()
+    file = get_memory_file()
     # One process at a time, so that two trainings that start together make the same decision.
     with locks.lock_path(file, note):
         gains = _read_cached_gains(file, note)
         if machine in gains:
             return gains[machine]
-        gain, share = measured_gain(width)
+        gain, share = measure_gain(width)
         if share < LEAST_SHARE:
             note(
                 f"bfloat16 is {gain:.1f} times as fast as float32 on this CPU, but the CPU was "

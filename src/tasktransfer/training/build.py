@@ -44,8 +44,8 @@ def build(
             width, or ``out`` contains something else.
     """
     with replace_folder(out, MAKER) as folder:
-        tokenizer = tokenizer_of(_iterate_texts(instances), architecture.words, labels)
-        config = config_of(architecture, len(tokenizer))
+        tokenizer = build_tokenizer(_iterate_texts(instances), architecture.words, labels)
+        config = build_config(architecture, len(tokenizer))
         config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         if architecture.vectors is not None:
@@ -54,7 +54,7 @@ def build(
         (folder / BUILT_FILE).write_text(json.dumps({"weights": weights}) + "\n", encoding="utf-8")
 
 
-def config_of(architecture: ArchitectureConfig, words: int) -> Any:
+def build_config(architecture: ArchitectureConfig, words: int) -> Any:
     """Return the transformers config of an architecture.
 
     Args:
@@ -88,7 +88,7 @@ def config_of(architecture: ArchitectureConfig, words: int) -> Any:
     )
 
 
-def tokenizer_of(texts: Iterator[str], most: int, labels: Sequence[str] = ()) -> Any:
+def build_tokenizer(texts: Iterator[str], most: int, labels: Sequence[str] = ()) -> Any:
     """Build a tokenizer of lower-case words and punctuation marks.
 
     Its vocabulary has the ``most`` most frequent words of the texts. Ties are broken

@@ -38,7 +38,7 @@ They are held until the process ends, because torch keeps its context and cached
 device until then."""
 
 
-def device_pool() -> list[str]:
+def list_devices() -> list[str]:
     """Return the devices that this process may use; empty if there is no GPU.
 
     These are the devices in CUDA_VISIBLE_DEVICES if it is set, otherwise every device's UUID from
@@ -46,7 +46,7 @@ def device_pool() -> list[str]:
     because the batch system assigns them.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is None and batch_job() is not None:
+    if visible is None and get_batch_job() is not None:
         visible = ""
     if visible is not None:
         return [name.strip() for name in visible.split(",") if name.strip() not in ("", "-1")]
@@ -93,12 +93,12 @@ def _compute_machine_digest(program: str) -> str:
     return compute_digest([boot_id, devices, program, Path(program).stat().st_mtime_ns])[:16]
 
 
-def batch_job() -> str | None:
+def get_batch_job() -> str | None:
     """Return the id of the batch job that this process belongs to; None if there is none."""
     return next((os.environ[name] for name in BATCH_JOB_VARIABLES if name in os.environ), None)
 
 
-def slots_per_gpu() -> int:
+def read_slots_per_gpu() -> int:
     """Return the number of trainings that may share a device.
 
     Raises:
@@ -132,11 +132,11 @@ def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
         The device's name; None for an empty pool (CPU).
     """
     if not pool:
-        if batch_job() is not None:
+        if get_batch_job() is not None:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
         yield None
         return
-    slots = slots if slots is not None else slots_per_gpu()
+    slots = slots if slots is not None else read_slots_per_gpu()
     device, path, descriptor = _wait_for_slot(pool, slots)
     os.environ["CUDA_VISIBLE_DEVICES"] = device
     try:
@@ -147,7 +147,7 @@ def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
 
 def _wait_for_slot(pool: list[str], slots: int) -> tuple[str, Path, int]:
     folder = lock_folder()
-    job = f"{number}-" if (number := batch_job()) else ""
+    job = f"{number}-" if (number := get_batch_job()) else ""
     choice = {
         folder / f"{job}{device.replace('/', '_')}-{slot}.lock": device
         for slot in range(slots)

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import torch
 
-from tasktransfer.training.device import slots_per_gpu
+from tasktransfer.training.device import read_slots_per_gpu
 
 Counter = Callable[[], int | None]
 """Function that returns the millijoules so far; None if they are not reported."""
 
 
-def meter(device: torch.device) -> Callable[[], float | None]:
+def start_meter(device: torch.device) -> Callable[[], float | None]:
     """Start measuring the energy of the device that trains.
 
     Returns:
@@ -29,7 +29,7 @@ def meter(device: torch.device) -> Callable[[], float | None]:
 
     def joules() -> float | None:
         end = read()
-        return None if begin is None or end is None else (end - begin) / 1000 / slots_per_gpu()
+        return None if begin is None or end is None else (end - begin) / 1000 / read_slots_per_gpu()
 
     return joules
 

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from tasktransfer.encoding.encoded import EncodedSplit
-from tasktransfer.layers.dropout import dropout_drawn_from
+from tasktransfer.layers.dropout import use_dropout_seed
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training.ahead import MicroBatch, MicroBatches
 from tasktransfer.training.half_weights import HalfWeights
-from tasktransfer.training.in_batch import InBatchModel, is_in_batch, slopes_of
+from tasktransfer.training.in_batch import InBatchModel, compute_slopes, is_in_batch
 from tasktransfer.training.samplers import Update
 from tasktransfer.training.setup import Setup
 
@@ -72,7 +72,7 @@ def set_gradients(
         with setup.one_update():
             for work in shard:
                 batch = update[work.place]
-                with setup.autocast(), dropout_drawn_from(work.dropout_seed):
+                with setup.autocast(), use_dropout_seed(work.dropout_seed):
                     loss = _compute_loss(model, splits[batch.task], work, halves)
                 if work.slopes is None:
                     loss = loss / divisors[work.place]
@@ -149,15 +149,18 @@ def _run_first_pass(
     setup: Setup,
     halves: HalfWeights | None,
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return the summed loss of a whole batch, and its gradients by micro-batch (``slopes_of``)."""
+    """Return the summed loss of a whole batch, and its gradients by micro-batch.
+
+    See ``compute_slopes``.
+    """
     encodings = []
     if halves is not None:
         halves.refresh()
     with torch.no_grad(), setup.one_update():
         for work in works:
-            with setup.autocast(), dropout_drawn_from(work.dropout_seed):
+            with setup.autocast(), use_dropout_seed(work.dropout_seed):
                 encodings.append(_compute_encodings(model, split, work, halves))
-    return slopes_of(model, encodings, factor)
+    return compute_slopes(model, encodings, factor)
 
 
 def _compute_encodings(

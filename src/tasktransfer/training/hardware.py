@@ -10,12 +10,12 @@ import torch
 
 from tasktransfer.core.specs import Family
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.training.device import SLOTS_VARIABLE, slots_per_gpu
+from tasktransfer.training.device import SLOTS_VARIABLE, read_slots_per_gpu
 from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.precision import chosen
+from tasktransfer.training.precision import choose_precision
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.switches import set_switches
-from tasktransfer.training.token_budgets import token_budgets
+from tasktransfer.training.token_budgets import get_token_budgets
 from tasktransfer.training.workers import Workers
 
 FEW_TOKENS = 2048
@@ -49,12 +49,12 @@ class Hardware:
         Args:
             note: called with notes for the record.
         """
-        precision = chosen(self.precision, device, model.hidden_size, note)
-        train_tokens, eval_tokens = token_budgets(model, family, device, precision)
+        precision = choose_precision(self.precision, device, model.hidden_size, note)
+        train_tokens, eval_tokens = get_token_budgets(model, family, device, precision)
         if device.type != "cpu" and train_tokens < FEW_TOKENS:
             note(
-                f"1/{slots_per_gpu()} of the GPU's memory fits only {train_tokens} tokens at a "
-                f"time, which is slow: let fewer runs share the GPU ({SLOTS_VARIABLE})"
+                f"1/{read_slots_per_gpu()} of the GPU's memory fits only {train_tokens} tokens at "
+                f"a time, which is slow: let fewer runs share the GPU ({SLOTS_VARIABLE})"
             )
         budgets = TokenBudget(train_tokens, "training"), TokenBudget(eval_tokens, "evaluation")
         side_by_side = device.type == "cpu" and model.side_by_side

@@ -42,7 +42,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.errors import CONSOLE
 from tasktransfer.files import locks
 from tasktransfer.results.state import INTERRUPTED
-from tasktransfer.training.device import batch_job, lock_folder
+from tasktransfer.training.device import get_batch_job, lock_folder
 
 WORKFLOW = "TASKTRANSFER_WORKFLOW"
 """Environment variable with the process id of the Snakemake workflow whose jobs share a host."""
@@ -133,7 +133,7 @@ def _find_workflow() -> int | None:
     that inherited the variable, the number has no meaning.
     """
     text = os.environ.get(WORKFLOW, "")
-    if batch_job() is not None or not text.isdecimal() or not hasattr(os, "pidfd_open"):
+    if get_batch_job() is not None or not text.isdecimal() or not hasattr(os, "pidfd_open"):
         return None
     workflow, ancestor = int(text), os.getppid()
     while ancestor not in (0, workflow):

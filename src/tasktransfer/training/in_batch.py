@@ -42,7 +42,7 @@ def is_in_batch(model: FamilyModel, split: EncodedSplit) -> TypeGuard[InBatchMod
     return ask is not None and bool(ask(split))
 
 
-def slopes_of(
+def compute_slopes(
     model: InBatchModel, encodings: Sequence[Tensor], factor: float
 ) -> tuple[Tensor, list[Tensor]]:
     """Compute a batch's loss and its gradients with respect to the encodings (slopes).
@@ -62,7 +62,7 @@ def slopes_of(
     return loss.detach(), list(torch.split(slopes, [len(each) for each in encodings]))
 
 
-def dev_loss(
+def compute_dev_loss(
     model: InBatchModel, split: EncodedSplit, setup: Setup, batch_size: int, tokens: int
 ) -> float:
     """Return the mean loss over a split in batches of consecutive examples.

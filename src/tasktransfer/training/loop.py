@@ -35,14 +35,14 @@ from tasktransfer.training.gradients import set_gradients, set_gradients_of_two
 from tasktransfer.training.half_weights import HalfWeights
 from tasktransfer.training.optimisers import make_optimiser
 from tasktransfer.training.progress import Progress
-from tasktransfer.training.resume import Snapshots, random_state, restore_random_state
+from tasktransfer.training.resume import Snapshots, get_random_state, restore_random_state
 from tasktransfer.training.samplers import Schedule, Update
 from tasktransfer.training.schedules import Scheduler, make_scheduler
 from tasktransfer.training.selection import (
     DevMeasures,
-    dev_measures,
-    selecting_measure,
-    selection_score,
+    compute_dev_measures,
+    compute_selection_score,
+    get_selecting_measure,
 )
 from tasktransfer.training.setup import Setup
 
@@ -139,7 +139,7 @@ def train(
         MemoryShortageError: not even one instance at a time fits into memory.
     """
     torch.manual_seed(stage.seed)
-    measure = selecting_measure(stage, tasks)
+    measure = get_selecting_measure(stage, tasks)
     schedule = Schedule.of(stage, train_splits)
     moving = freeze_all_but(model, stage.trains)
     optimiser = make_optimiser(model.module, moving, stage.training)
@@ -152,11 +152,11 @@ def train(
         progress.skip(trained.samples + len(trained.rounds) * sum(map(len, dev_splits.values())))
     elif keep_round is not None:
         started = time.perf_counter()
-        dev, values = dev_measures(model, stage, tasks, dev_splits, setup, progress)
+        dev, values = compute_dev_measures(model, stage, tasks, dev_splits, setup, progress)
         trained.dev_seconds += time.perf_counter() - started
         trained.rounds.append(Round(0, {}, dev, time.perf_counter() - started))
         for best in trained.best:
-            best.scores.append(selection_score(values, best.selection))
+            best.scores.append(compute_selection_score(values, best.selection))
         keep_round(0)
     while trained.last < schedule.rounds and not trained.is_settled:
         number = trained.last + 1
@@ -170,7 +170,7 @@ def train(
         )
         mixing = trained.bandit.take_weights() if trained.bandit else {}
         ended = time.perf_counter()
-        dev, values = dev_measures(model, stage, tasks, dev_splits, setup, progress)
+        dev, values = compute_dev_measures(model, stage, tasks, dev_splits, setup, progress)
         done = time.perf_counter()
         _count(trained, updates, train_splits)
         trained.train_seconds += ended - started
@@ -198,7 +198,10 @@ def _choose(
     """
     weights: Tensors = {}
     for best in of:
-        score, settled = selection_score(values, best.selection), best.is_settled(number - 1)
+        score, settled = (
+            compute_selection_score(values, best.selection),
+            best.is_settled(number - 1),
+        )
         best.scores.append(score)
         if not settled and measure.better(score, than=best.score):
             weights = weights or copy_moving(model.module)
@@ -312,7 +315,7 @@ def _collect_state(
         "weights": copy_moving(model.module),
         "optimiser": optimiser.state_dict(),
         **({} if scheduler is None else {"scheduler": scheduler.state_dict()}),
-        "random": random_state(),
+        "random": get_random_state(),
         "history": asdict(replace(trained, best=bare)),
         "best_weights": rounds,
     }

@@ -10,12 +10,12 @@ from typing import Literal
 
 import torch
 
-from tasktransfer.training.bfloat16_gain import least_gain_reached
+from tasktransfer.training.bfloat16_gain import is_gain_reached
 
 Precision = Literal["float32", "bfloat16"]
 
 
-def chosen(
+def choose_precision(
     wanted: Literal["auto", "float32", "bfloat16"],
     device: torch.device,
     hidden_size: int,
@@ -35,4 +35,4 @@ def chosen(
         return wanted
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    return "bfloat16" if least_gain_reached(hidden_size, note) else "float32"
+    return "bfloat16" if is_gain_reached(hidden_size, note) else "float32"

@@ -26,7 +26,7 @@ from tasktransfer.training.evaluate import Evaluation
 from tasktransfer.training.job import Job
 from tasktransfer.training.loop import Trained
 from tasktransfer.training.setup import Setup
-from tasktransfer.training.torch_facts import host, peak_gpu_memory_mb
+from tasktransfer.training.torch_facts import describe_machine, read_peak_gpu_memory
 
 Clock = dict[str, float]
 """Phase of a training → its wall time in seconds."""
@@ -99,7 +99,7 @@ def build_provenance(
     Args:
         learnable: number of trainable parameters before the stage froze any.
         started: start time in UTC.
-        joules: energy of the device, see ``energy.meter``.
+        joules: energy of the device, see ``energy.start_meter``.
         notes: notes from loading the model.
     """
     rate = 1 / max(trained.train_seconds, 1e-9)
@@ -112,10 +112,10 @@ def build_provenance(
         "parameters": {
             "all": sum(parameter.numel() for parameter in model.module.parameters()),
             "learnable": learnable,
-            "trained": learnable_parameters(model),
+            "trained": count_trainable_parameters(model),
         },
         "peak_memory_mb": read_peak_memory_mb(),
-        "peak_gpu_memory_mb": peak_gpu_memory_mb(setup.device),
+        "peak_gpu_memory_mb": read_peak_gpu_memory(setup.device),
         "paths": [
             *model.paths,
             *["workers"] * (setup.workers.count > 1),
@@ -129,7 +129,7 @@ def build_provenance(
         config_digest=job.config_digest,
         facts=job.facts,
         stand_ins=job.stand_ins,
-        host=host(setup.device, setup.precision, job.threads),
+        host=describe_machine(setup.device, setup.precision, job.threads),
         started=started,
         seconds=clock,
         notes=[*notes, *resumed, *setup.notes],
@@ -137,7 +137,7 @@ def build_provenance(
     )
 
 
-def learnable_parameters(model: FamilyModel) -> int:
+def count_trainable_parameters(model: FamilyModel) -> int:
     """Return the number of trainable parameters."""
     return sum(weight.numel() for weight in model.module.parameters() if weight.requires_grad)
 

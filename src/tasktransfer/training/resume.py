@@ -38,7 +38,7 @@ A state is four times as large as the weights, and repeating minutes costs less 
 states."""
 
 
-def least_seconds() -> float:
+def read_least_seconds() -> float:
     """Return ``LEAST_SECONDS`` or its override from the environment.
 
     Raises:
@@ -128,14 +128,14 @@ class Snapshots:
         shutil.rmtree(self.file.parent, ignore_errors=True)
 
 
-def random_state() -> dict[str, Any]:
+def get_random_state() -> dict[str, Any]:
     """Return the state of torch's random generators on the CPU and every CUDA device."""
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {"cpu": torch.get_rng_state(), "cuda": cuda}
 
 
 def restore_random_state(state: dict[str, Any]) -> None:
-    """Restore a state from ``random_state``."""
+    """Restore a state from ``get_random_state``."""
     torch.set_rng_state(state["cpu"])
     if state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])

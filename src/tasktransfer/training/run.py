@@ -38,7 +38,7 @@ from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.schema import Record, RowsFile
 from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import Task
-from tasktransfer.training.energy import meter
+from tasktransfer.training.energy import start_meter
 from tasktransfer.training.evaluate import Evaluation, evaluate
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.job import Job
@@ -48,13 +48,13 @@ from tasktransfer.training.record import (
     Clock,
     build_provenance,
     build_record,
-    learnable_parameters,
+    count_trainable_parameters,
     split_sizes,
 )
-from tasktransfer.training.resume import Snapshots, least_seconds
+from tasktransfer.training.resume import Snapshots, read_least_seconds
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
-from tasktransfer.training.starts import load_start, tasks_of
+from tasktransfer.training.starts import list_tasks, load_start
 
 
 def train_stage(job: Job) -> Record:
@@ -73,10 +73,10 @@ def train_stage(job: Job) -> Record:
     stage = job.stage
     hardware = Hardware(stage.training.precision, stage.training.deterministic, job.threads)
     device = hardware.device()
-    joules = meter(device)
+    joules = start_meter(device)
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
     with _measure_time(clock, "read"):
-        tasks = tasks_of(stage)
+        tasks = list_tasks(stage)
         synthetic = is_synthetic(job.encoded, read_manifest(job.encoded))
         splits = _read_splits(job, tasks)
     train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
@@ -91,13 +91,13 @@ def train_stage(job: Job) -> Record:
 
     with _measure_time(clock, "load"):
         model = load_start(job, tasks, device, note)
-    learnable = learnable_parameters(model)
+    learnable = count_trainable_parameters(model)
     setup = hardware.setup(model, stage.model.family, device, note)
     snapshots = Snapshots(
         job.out,
-        belongs_to(stage, setup, model),
+        collect_resume_facts(stage, setup, model),
         progress.say,
-        least=least_seconds(),
+        least=read_least_seconds(),
         refused=partial(_describe_missing_rounds, job),
     )
     keeps = job.keeps_rounds or bool(list_kept_rounds(job.out))
@@ -168,7 +168,7 @@ def _measure_time(clock: Clock, phase: str) -> Iterator[None]:
 # --- before -------------------------------------------------------------------------------------
 
 
-def belongs_to(stage: Stage, setup: Setup, model: FamilyModel) -> dict[str, str]:
+def collect_resume_facts(stage: Stage, setup: Setup, model: FamilyModel) -> dict[str, str]:
     """Return the facts that a stored state must match for the training to end in this record."""
     weights = [[name, [*weight.shape]] for name, weight in model.module.named_parameters()]
     return {

@@ -48,16 +48,16 @@ def task_batches(
     """Return every batch of every task once, one per update.
 
     The next task is sampled in proportion to its remaining batches (paper, section 4; feta-spec,
-    multitask mixing). A task's last batch may be smaller. For weights see ``task_weights``. With
-    the toolkit's ``batches_per_update``, an update is the mean of three of these batches, see
-    ``_group_batches``.
+    multitask mixing). A task's last batch may be smaller. For weights see
+    ``compute_task_weights``. With the toolkit's ``batches_per_update``, an update is the mean of
+    three of these batches, see ``_group_batches``.
     """
 
-    step = batch_size(training)
+    step = get_batch_size(training)
 
     def drawn(epoch: int) -> list[Batch]:
         generator = np.random.default_rng([seed, epoch])
-        weights = task_weights(sizes, step, training.task_weighting, weigh_alone)
+        weights = compute_task_weights(sizes, step, training.task_weighting, weigh_alone)
         waiting: dict[str, list[Batch]] = {}
         for task in sorted(sizes):
             waiting[task] = _shuffle_task(generator, task, sizes[task], step, weights[task])
@@ -98,7 +98,7 @@ def _group_batches(
     ]
 
 
-def batch_size(training: Training) -> int:
+def get_batch_size(training: Training) -> int:
     """Return the examples per batch; ``training.batch_size`` is the number per update."""
     return max(1, training.batch_size // training.fidelity.batches_per_update)
 
@@ -230,7 +230,7 @@ SAMPLERS: dict[Sampler, Callable[[Sizes, Training, int, int], list[Update]]] = {
 }
 
 
-def task_weights(
+def compute_task_weights(
     sizes: Sizes, batch_size: int, weighting: str, weigh_alone: bool = False
 ) -> dict[str, float]:
     """Return the weight of each task's loss.
@@ -274,7 +274,7 @@ class Schedule:
     seed: int
     every: int | None = None
     weigh_alone: bool = False
-    """True if a task that is trained alone is weighted, see ``task_weights``."""
+    """True if a task that is trained alone is weighted, see ``compute_task_weights``."""
     _epoch: tuple[int, list[Update]] = field(default=(0, []))
     """Cache of the last epoch's updates, since its rounds follow each other."""
 
@@ -298,7 +298,7 @@ class Schedule:
             stage.training.fidelity.weighting_when_finetuning and _has_multitask_ancestor(stage),
         )
         if schedule._in_epoch < 1:
-            batches = _count_batches(sizes, batch_size(stage.training))
+            batches = _count_batches(sizes, get_batch_size(stage.training))
             raise DataError(
                 f"{', '.join(sizes)}: an epoch has {batches} batches, but an update needs "
                 f"{stage.training.fidelity.batches_per_update}, so the toolkit never updates the "
@@ -343,7 +343,7 @@ class Schedule:
         if self.sampler in ("exp3", "ucb1"):
             return math.ceil(_count_batches(self.sizes, self.training.batch_size) / 2)
         fidelity = self.training.fidelity
-        batches = _count_batches(self.sizes, batch_size(self.training))
+        batches = _count_batches(self.sizes, get_batch_size(self.training))
         if fidelity.leftover_batches == "next_epoch":
             return batches // fidelity.batches_per_update
         return math.ceil(batches / fidelity.batches_per_update)

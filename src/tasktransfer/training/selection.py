@@ -16,7 +16,7 @@ from tasktransfer.metrics.measures import MEASURES, Measure, convert_to_numbers,
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.evaluate import evaluate
-from tasktransfer.training.in_batch import dev_loss as in_batch_dev_loss
+from tasktransfer.training.in_batch import compute_dev_loss as in_batch_dev_loss
 from tasktransfer.training.in_batch import is_in_batch
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.setup import Setup
@@ -28,7 +28,7 @@ DevMeasures = dict[str, dict[str, float]]
 """Task → measure → value."""
 
 
-def selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
+def get_selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
     """Return the measure by which a stage's best round is selected.
 
     Raises:
@@ -48,7 +48,7 @@ def selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
     return MEASURES[name]
 
 
-def dev_measures(
+def compute_dev_measures(
     model: FamilyModel,
     stage: Stage,
     tasks: Mapping[str, Task],
@@ -72,7 +72,7 @@ def dev_measures(
     for task, split in splits.items():
         if name in OF_LOSS:
             measured[task] = _compute_loss_measures(
-                name, dev_loss(model, split, setup, stage.training.batch_size), task
+                name, compute_dev_loss(model, split, setup, stage.training.batch_size), task
             )
             progress.advance(len(split))
             values[task] = [measured[task][name]]
@@ -94,8 +94,12 @@ def dev_measures(
     return measured, values
 
 
-def selection_score(values: Mapping[str, Sequence[float]], selection: Selection) -> float:
-    """Return the mean of the selection values of ``dev_measures`` over the selecting tasks."""
+def compute_selection_score(values: Mapping[str, Sequence[float]], selection: Selection) -> float:
+    """Return the mean of the selection values over the selecting tasks.
+
+    Args:
+        values: selection values from ``compute_dev_measures``.
+    """
     return float(np.mean([value for task in selection.tasks for value in values[task]]))
 
 
@@ -113,7 +117,7 @@ def _compute_loss_measures(name: str, loss: float, task: str) -> dict[str, float
     return values
 
 
-def dev_loss(
+def compute_dev_loss(
     model: FamilyModel, split: EncodedSplit, setup: Setup, batch_size: int | None = None
 ) -> float:
     """Return the mean loss over a split, without dropout.

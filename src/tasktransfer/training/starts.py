@@ -9,7 +9,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.models.parts import lay_over
+from tasktransfer.models.parts import replace_parts
 from tasktransfer.results.rounds import check_round
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.job import Job
@@ -22,7 +22,7 @@ def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Not
     Any other stage starts from its base model, into which the parts of its starts are copied.
 
     Args:
-        tasks: tasks of the stage, see ``tasks_of``.
+        tasks: tasks of the stage, see ``list_tasks``.
         note: called with the weights of a checkpoint that are not used or initialised at random.
 
     Raises:
@@ -60,7 +60,7 @@ def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Not
         if start.stage is None:
             return load(job.base, job.revision, stage, tasks)
         folder = check_round(next(folders), start.stage.digest)
-        return load(folder, None, start.stage, tasks_of(start.stage))
+        return load(folder, None, start.stage, list_tasks(start.stage))
 
     if stage.starts_whole:
         (start,) = stage.starts
@@ -70,11 +70,11 @@ def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Not
     model = load(job.base, job.revision, stage, tasks)
     folders = iter(job.starts)
     laid = [start for start in stage.starts if start != Start(None)]
-    lay_over(model, [(start, load_other(start)) for start in laid])
+    replace_parts(model, [(start, load_other(start)) for start in laid])
     return model
 
 
-def tasks_of(stage: Stage) -> dict[str, Task]:
+def list_tasks(stage: Stage) -> dict[str, Task]:
     """Return the tasks that a stage trains or is selected by.
 
     Their order is the same in every process, because the model's weights and the optimiser's state

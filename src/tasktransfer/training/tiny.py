@@ -58,17 +58,17 @@ def build(family: Family, instances: Sequence[Path], out: Path, threads: int = 1
     with replace_folder(out, MAKER) as folder:
         torch.set_num_threads(threads)
         torch.manual_seed(SEED)
-        texts = training_texts(instances)
+        texts = collect_training_texts(instances)
         tokenizer = new_tokenizer(family, _collect_vocabulary_texts(instances))
         model = new_model(family, tokenizer)
         _train_model(family, model, tokenizer, texts)
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        made_from = json.dumps(recipe(family, instances), indent=1) + "\n"
+        made_from = json.dumps(describe_recipe(family, instances), indent=1) + "\n"
         (folder / MAKER.file).write_text(made_from, encoding="utf-8")
 
 
-def recipe(family: Family, instances: Sequence[Path]) -> dict[str, Any]:
+def describe_recipe(family: Family, instances: Sequence[Path]) -> dict[str, Any]:
     """Return the recipe that determines a tiny model; equal recipes give equal models.
 
     Raises:
@@ -84,7 +84,7 @@ def recipe(family: Family, instances: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def training_texts(instances: Sequence[Path]) -> Texts:
+def collect_training_texts(instances: Sequence[Path]) -> Texts:
     """Return the distinct contexts of the training splits in a fixed order."""
     return sorted({row.context for row, _ in _iterate_rows(instances)})
 

@@ -9,7 +9,7 @@ import torch
 
 from tasktransfer.core.specs import Family
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.training.device import slots_per_gpu
+from tasktransfer.training.device import read_slots_per_gpu
 from tasktransfer.training.precision import Precision
 
 CPU_TOKENS: dict[Precision, tuple[int, int]] = {"float32": (1024, 2048), "bfloat16": (2048, 4096)}
@@ -42,7 +42,7 @@ SHARE = 0.8
 """Fraction of the remaining memory that is used, to allow for fragmentation."""
 
 
-def token_budgets(
+def get_token_budgets(
     model: FamilyModel, family: Family, device: torch.device, precision: Precision
 ) -> tuple[int, int]:
     """Return the tokens of a micro-batch in training and in evaluation, including padding.
@@ -52,7 +52,7 @@ def token_budgets(
     """
     if device.type == "cpu":
         return CPU_TOKENS[precision]
-    total = torch.cuda.get_device_properties(device).total_memory / slots_per_gpu()
+    total = torch.cuda.get_device_properties(device).total_memory / read_slots_per_gpu()
     parameters = model.module.parameters()
     held = sum(BYTES_A_PARAMETER[weight.requires_grad] * weight.numel() for weight in parameters)
     left = total - OTHER_BYTES - held

@@ -8,10 +8,10 @@ import torch
 
 from tasktransfer.results.provenance import describe_host
 from tasktransfer.results.schema import Host
-from tasktransfer.training.bfloat16_gain import bfloat16_units
+from tasktransfer.training.bfloat16_gain import list_bfloat16_units
 
 
-def host(device: torch.device, precision: str, threads: int) -> Host:
+def describe_machine(device: torch.device, precision: str, threads: int) -> Host:
     """Describe the machine and the device that computed."""
     here = describe_host(threads) | {"precision": precision}
     if device.type == "cuda":
@@ -19,7 +19,7 @@ def host(device: torch.device, precision: str, threads: int) -> Host:
     return here
 
 
-def peak_gpu_memory_mb(device: torch.device) -> float | None:
+def read_peak_gpu_memory(device: torch.device) -> float | None:
     """Return torch's peak memory on the GPU in MiB; None without a GPU."""
     is_gpu = device.type == "cuda"
     return float(torch.cuda.max_memory_allocated(device)) / 2**20 if is_gpu else None
@@ -53,7 +53,7 @@ class TorchFacts:
     capability: str
 
 
-def torch_facts() -> TorchFacts:
+def collect_torch_facts() -> TorchFacts:
     """Collect the facts from torch, which initialises CUDA if there is a GPU."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     seen = [torch.cuda.get_device_properties(number) for number in range(count)]
@@ -62,6 +62,6 @@ def torch_facts() -> TorchFacts:
         torch.__version__,
         torch.version.cuda,
         tuple(Gpu(gpu.name, gpu.total_memory, has) for gpu in seen),
-        tuple(bfloat16_units()),
+        tuple(list_bfloat16_units()),
         torch.backends.cpu.get_cpu_capability(),
     )

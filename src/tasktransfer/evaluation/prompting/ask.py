@@ -57,7 +57,7 @@ class Given:
     examples: list[str] = field(default_factory=list)
 
 
-def drawn_examples(
+def sample_examples(
     task: Task, train: Sequence[Instance], shots: int, seed: int
 ) -> tuple[Instance, ...]:
     """Sample the few-shot examples by seed; return all training instances if there are fewer."""
@@ -199,7 +199,7 @@ def _order(choices: Sequence[Likelihood]) -> list[int]:
     return sorted(range(len(choices)), key=lambda index: -choices[index].mean)
 
 
-def asking(
+def build_prompts(
     task: Task, said: Mapping[str, Any], train: Sequence[Instance], model: AskedModel
 ) -> Asking:
     """Build the prompts of an evaluation from its settings (``asked``).
@@ -210,7 +210,7 @@ def asking(
     """
     wording = get_wordings(task)[said["wording"]]
     bare = Asking(task, wording, (), model)
-    examples = drawn_examples(task, train, said["shots"], said.get("seed", 0))
+    examples = sample_examples(task, train, said["shots"], said.get("seed", 0))
     share = model.max_length // (len(examples) + 1)
     return replace(
         bare, examples=tuple(_truncate_example(bare, example, share) for example in examples)

@@ -80,7 +80,7 @@ class ChatTemplate:
             raise _build_error(
                 self.place, f"cannot render a prompt: {_describe_error(error)}"
             ) from error
-        if (missing := missing_turn(text, prompt.turns)) is not None:
+        if (missing := find_missing_turn(text, prompt.turns)) is not None:
             raise _build_error(self.place, f"leaves out or changes a text of the prompt: {missing}")
         return text
 
@@ -168,13 +168,13 @@ def probe(request: str) -> tuple[list[dict[str, str]], str | None]:
 def _find_problem(prompt: Prompt, answer: dict[str, str]) -> str | None:
     if "error" in answer:
         return f"cannot render a prompt: {answer['error'][:300]}"
-    missing = missing_turn(answer["text"], prompt.turns)
+    missing = find_missing_turn(answer["text"], prompt.turns)
     if missing is not None:
         return f"leaves out or changes a text of the prompt: {missing}"
     return None
 
 
-def missing_turn(text: str, turns: Sequence[str]) -> str | None:
+def find_missing_turn(text: str, turns: Sequence[str]) -> str | None:
     """Return the beginning of the first turn that is missing from a rendered text.
 
     Turns must appear completely and in order. White space is ignored. None if no turn is missing.

@@ -31,15 +31,15 @@ from tasktransfer.evaluation.prompting.client import (
     UnreadableError,
 )
 from tasktransfer.evaluation.prompting.keys import read_key
-from tasktransfer.evaluation.prompting.model import Chat, Likelihood, Unread, up_to
+from tasktransfer.evaluation.prompting.model import Chat, Likelihood, Unread, cut_at_stop
 from tasktransfer.evaluation.prompting.permissions import find_refusals
 from tasktransfer.evaluation.prompting.probes import COMPLETIONS, SCORES, Probes, Way
 from tasktransfer.evaluation.prompting.probing import (
     THOUGHTS,
     Probe,
-    echo_body,
-    generation_body,
-    reader_for,
+    build_echo_body,
+    build_generation_body,
+    get_reader,
 )
 from tasktransfer.evaluation.prompting.remembered import Remembered
 from tasktransfer.tasks.asking import Asked, Prompt
@@ -133,7 +133,7 @@ class EndpointModel:
         return [_join_likelihoods([next(scored) for _ in each.choices]) for each in asked]
 
     def _request_likelihood(self, prompt: str, choice: str) -> Likelihood | Unread:
-        body = echo_body(self.served, prompt, choice)
+        body = build_echo_body(self.served, prompt, choice)
         try:
             answer = self._ask(
                 COMPLETIONS, body, lambda content: read_echo(content, prompt, choice)
@@ -157,11 +157,11 @@ class EndpointModel:
             self.thinking_tokens if self.thinking_tokens is not None else THOUGHTS * way.thinks
         )
         texts = self._side_by_side(lambda each: self._generate(way, each, most + allowed), prompts)
-        return [text if isinstance(text, Unread) else up_to(text, stops) for text in texts]
+        return [text if isinstance(text, Unread) else cut_at_stop(text, stops) for text in texts]
 
     def _generate(self, way: Way, prompt: Prompt, most: int) -> str | Unread:
-        body = generation_body(self.served, way, prompt, most)
-        answer = self._ask(way.path, body, reader_for(way))
+        body = build_generation_body(self.served, way, prompt, most)
+        answer = self._ask(way.path, body, get_reader(way))
         # Answers cached by an earlier version still contain their thoughts.
         return answer if isinstance(answer, Unread) else strip_thoughts(str(answer["text"]))[0]
 

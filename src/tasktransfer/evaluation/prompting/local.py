@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tasktransfer.evaluation.prompting.model import Likelihood, has_stopped, up_to
+from tasktransfer.evaluation.prompting.model import Likelihood, cut_at_stop, has_stopped
 from tasktransfer.evaluation.prompting.texts import Ids, Texts, TokenRow
 from tasktransfer.tasks.asking import Asked, Prompt
 from tasktransfer.training.setup import Setup
@@ -180,7 +180,7 @@ class CausalModel:
             ids = torch.tensor([[written[row][-1]] for row in left], device=self.device)
             logits, cache = self._forward(ids, mask, cache, 1)
             logits = logits[:, -1]
-        return [up_to(self._said(ids), stops) for ids in written]
+        return [cut_at_stop(self._said(ids), stops) for ids in written]
 
     def _said(self, ids: Ids) -> str:
         text: str = self.texts.tokenizer.decode(ids, skip_special_tokens=True)

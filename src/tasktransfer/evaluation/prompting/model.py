@@ -81,7 +81,7 @@ class AskedModel(Protocol):
         ...
 
 
-def up_to(text: str, stops: Sequence[str]) -> str:
+def cut_at_stop(text: str, stops: Sequence[str]) -> str:
     """Return a generated text up to the first stop string, without leading white space."""
     text = text.lstrip()
     for stop in stops:

@@ -129,7 +129,7 @@ class Probes:
         return True
 
 
-def answers_folder(results: str, model: str, weights: str) -> Path:
+def get_answers_folder(results: str, model: str, weights: str) -> Path:
     """Return the folder of a model's cached answers and probes.
 
     Args:

@@ -60,7 +60,7 @@ class Probe:
         try:
             answer = self.client.ask(
                 COMPLETIONS,
-                echo_body(self.served, *KNOWN),
+                build_echo_body(self.served, *KNOWN),
                 lambda content: read_echo(content, *KNOWN, whole=True),
                 patient=False,
                 is_offered=False,
@@ -128,9 +128,9 @@ class Probe:
         return {**way.as_facts(), "saw": self.client.hide(answer["text"])}
 
     def _ask(self, way: Way, most: int) -> dict[str, Any]:
-        body = generation_body(self.served, way, QUESTION, most)
+        body = build_generation_body(self.served, way, QUESTION, most)
         try:
-            return self.client.ask(way.path, body, reader_for(way), is_offered=False)
+            return self.client.ask(way.path, body, get_reader(way), is_offered=False)
         except UnreadableError as error:
             raise EndpointError(str(error)) from error
 
@@ -144,19 +144,19 @@ def _drop_refused_parameter(way: Way, words: str) -> Way | None:
     return None
 
 
-def reader_for(way: Way) -> Callable[[Any], dict[str, Any]]:
+def get_reader(way: Way) -> Callable[[Any], dict[str, Any]]:
     """Return the function that reads the answers of a way."""
     return read_message if way.path == CHAT else read_completion
 
 
-def generation_body(served: str, way: Way, prompt: Prompt, most: int) -> dict[str, Any]:
+def build_generation_body(served: str, way: Way, prompt: Prompt, most: int) -> dict[str, Any]:
     """Return the request body for generating an answer of at most ``most`` tokens."""
     text = {"messages": prompt.messages} if way.path == CHAT else {"prompt": prompt.text}
     temperature = {"temperature": 0} if way.temperature else {}
     return {"model": served, **temperature, **text, way.tokens_key: most}
 
 
-def echo_body(served: str, prompt: str, choice: str) -> dict[str, Any]:
+def build_echo_body(served: str, prompt: str, choice: str) -> dict[str, Any]:
     """Return the request body for the log-probabilities of a prompt and a choice after it."""
     # One token is generated, because not every endpoint accepts max_tokens of 0.
     more = {"max_tokens": 1, "echo": True, "logprobs": 1}

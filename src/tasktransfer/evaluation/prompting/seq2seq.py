@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from tasktransfer.encoding.text import encode_answers
-from tasktransfer.evaluation.prompting.model import Likelihood, up_to
+from tasktransfer.evaluation.prompting.model import Likelihood, cut_at_stop
 from tasktransfer.evaluation.prompting.texts import Ids, Texts
 from tasktransfer.models.family import pad
 from tasktransfer.tasks.asking import Asked, Prompt
@@ -96,7 +96,7 @@ class Seq2SeqModel:
                 **self._ids([prompt]), max_new_tokens=most, do_sample=False, num_beams=1
             )[0]
         self.read["written_tokens"] += len(ids)
-        return up_to(self.texts.tokenizer.decode(ids, skip_special_tokens=True), stops)
+        return cut_at_stop(self.texts.tokenizer.decode(ids, skip_special_tokens=True), stops)
 
     def counts(self) -> dict[str, float]:
         return dict(self.read)

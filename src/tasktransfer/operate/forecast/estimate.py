@@ -37,7 +37,7 @@ from tasktransfer.operate.forecast.speed import (
     set_right,
 )
 from tasktransfer.results.study import Study
-from tasktransfer.training.device import device_pool
+from tasktransfer.training.device import list_devices
 
 MICRO_BATCH = 1024
 """Tokens of a micro-batch on a CPU in float32, as in ``training.run`` (which imports torch).
@@ -131,7 +131,7 @@ class Estimates:
         if self._asked:
             return self._asked
         trained_on = Counter(sample.device for sample in self.samples).most_common(1)
-        is_gpu = trained_on[0][0] == "cuda" if trained_on else bool(device_pool())
+        is_gpu = trained_on[0][0] == "cuda" if trained_on else bool(list_devices())
         return "cuda" if is_gpu else "cpu"
 
     @cached_property

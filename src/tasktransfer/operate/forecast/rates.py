@@ -21,7 +21,7 @@ from typing import Any, Literal
 from tasktransfer.core.validation import describe_unknown
 from tasktransfer.errors import ConfigError, TaskTransferError
 from tasktransfer.files import json_text, replace_file
-from tasktransfer.training.device import device_pool
+from tasktransfer.training.device import list_devices
 
 Device = Literal["cpu", "cuda"]
 Precision = Literal["float32", "bfloat16"]
@@ -124,7 +124,7 @@ def measure_machine_rates(device: Device, *, again: bool = False) -> Rates:
     remembered = None if again else read_cached_rates(device)
     if remembered is not None:
         return remembered
-    if device == "cuda" and not again and not device_pool():
+    if device == "cuda" and not again and not list_devices():
         return get_typical_rates(device)
     try:
         rates = _measure_rates(device)
