@@ -189,7 +189,7 @@ def test_another_tasks_file_is_noticed(friends: Path) -> None:
     manifest = json.loads((friends / MANIFEST).read_text())
     del manifest["sha256"]  # of a cache that was written before
     (friends / MANIFEST).write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match=r"holds 1 instances, manifest\.json says 2"):
+    with pytest.raises(DataError, match=r"contains 1 instances, but manifest\.json says 2"):
         read_instances(friends, "question_answering", "train")
 
 

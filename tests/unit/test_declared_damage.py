@@ -70,8 +70,8 @@ asked = {"q": "who?", "a": "hello"}
 chosen = {"options": ["no", "yes"], "a": 1}
 
 CASES: dict[str, Case] = {
-    "empty": Case(b"", "train.jsonl", "holds no row"),
-    "blank lines alone": Case(b"\n\n", "train.jsonl", "holds no row"),
+    "empty": Case(b"", "train.jsonl", "has no rows"),
+    "blank lines alone": Case(b"\n\n", "train.jsonl", "has no rows"),
     "broken line": Case(lines(*good()) + b'{"id": \n', "line 7", "not valid JSON", "fix the line"),
     "cut off": Case(lines(*good())[:-9], "line 6", "not valid JSON"),
     "a list in a line": Case(lines(*good(), [1]), "line 7", "expected an object"),

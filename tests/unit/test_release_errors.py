@@ -84,7 +84,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "a mark that is a text": (
         "Friends",
         metadata("synthetic", "yes"),
-        ("TLiDB_Friends.json", "metadata.synthetic", "'yes'", "neither true nor false; write true"),
+        ("TLiDB_Friends.json", "metadata.synthetic", "'yes'", "expected true or false; write true"),
     ),
     "a mark that is a number": ("Friends", metadata("synthetic", 1), ("metadata.synthetic", "1")),
     "a mark that is null": ("Friends", metadata("synthetic", None), ("metadata.synthetic", "None")),

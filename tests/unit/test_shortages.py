@@ -139,7 +139,7 @@ def test_a_panel_tells_what_is_too_few_before_it_trains(
     messages = design_of(prepared.config).shortages(prepared)
     few, responses = sorted(messages, key=lambda text: "different responses" in text)
     assert "1 % of" in few and "(few_shot.percent)" in few
-    assert "different responses, and 700 are needed to choose from" in responses
+    assert "different responses, but 700 are needed as candidates" in responses
     assert "lower selection.candidates" in responses
     assert cli.main(["validate", "--config", "study.yaml"]) == DataError.exit_code
     said = capsys.readouterr().err
@@ -197,5 +197,5 @@ def test_a_probe_with_one_label_is_refused_where_labels_are_made(
 
     monkeypatch.setattr(labels, "read_instances", read)
     asked = Ingredients((Path(),), (), (), ("MultiWOZ_RecentTopic",), {})
-    with pytest.raises(DataError, match="all 3 training turns have hotel, and a probe needs two"):
+    with pytest.raises(DataError, match="all 3 training turns have hotel, but a probe needs two"):
         dialogue_labels(asked)

@@ -226,7 +226,7 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
     manifest = read_manifest(folder)
     if task not in manifest.tasks or split not in manifest.tasks[task]:
         raise DataError(
-            f"{folder}: holds no instances of task {task!r}, split {split!r}; it has the splits "
+            f"{folder}: contains no instances of task {task!r}, split {split!r}; it has the splits "
             f"{', '.join(SPLITS)} of {', '.join(manifest.tasks)}"
         )
     expected = manifest.tasks[task][split].samples
@@ -239,7 +239,8 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
     rows = read_checked_table(folder, manifest, file.name).to_pylist()
     if len(rows) != expected:
         raise DataError(
-            f"{file}: holds {len(rows)} instances, {MANIFEST} says {expected}; {_remedy(folder)}"
+            f"{file}: contains {len(rows)} instances, but {MANIFEST} says {expected}; "
+            f"{_remedy(folder)}"
         )
     try:
         return [_make_instance(row) for row in rows]

@@ -212,7 +212,7 @@ def _download_rest(address: str, part: Path) -> None:
         OSError: the network fails.
     """
     if not address.startswith(("http://", "https://")):
-        raise DataError(f"{address}: is not an address. Give --mirror one with http or https")
+        raise DataError(f"{address}: is not an http or https address. Give one to --mirror")
     have = part.stat().st_size if part.is_file() else 0
     request = urllib.request.Request(address, headers={"Range": f"bytes={have}-"} if have else {})
     with urllib.request.urlopen(request, timeout=SECONDS) as answer:
@@ -254,7 +254,7 @@ def _check(part: Path, archive: Archive, address: str) -> None:
     except DataError as error:
         part.unlink()
         what = str(error).replace(str(part), archive.name)
-        raise DataError(f"{address}: what it sends is not the archive ({what:.300})") from None
+        raise DataError(f"{address}: the response is not the archive ({what:.300})") from None
 
 
 @contextmanager

@@ -46,7 +46,9 @@ def read_content(file: Path) -> bytes:
                 if size > MAX_BYTES:
                     raise DataError(f"{file}: is larger than {MAX_BYTES:,} bytes; fetch it again")
                 if blank > MAX_LENGTH:
-                    raise DataError(f"{file}: holds blanks for {blank:,} bytes; fetch it again")
+                    raise DataError(
+                        f"{file}: contains {blank:,} consecutive blank bytes; fetch it again"
+                    )
                 chunks.append(chunk)
     except OSError as error:
         raise _build_read_error(file, error) from error
@@ -76,7 +78,7 @@ def read_from_zip(file: Path, name: str) -> bytes:
     except OSError as error:
         raise _build_read_error(file, error) from None
     flaws = "; ".join(flaw.text for flaw in archive.flaws)
-    raise DataError(f"{file}: holds no sound {name} ({flaws or 'it is not there'}); fetch it again")
+    raise DataError(f"{file}: contains no valid {name} ({flaws or 'not found'}); fetch it again")
 
 
 def read_from_tar(file: Path, name: str) -> bytes:
@@ -100,7 +102,7 @@ def read_from_tar(file: Path, name: str) -> bytes:
             raise _build_read_error(file, error) from None
         what = str(error).partition("\n")[0]
         raise DataError(f"{file}: cannot be read ({what}); fetch it again") from None
-    raise DataError(f"{file}: holds no {name}; fetch it again")
+    raise DataError(f"{file}: contains no {name}; fetch it again")
 
 
 def decode_utf8(content: bytes, file: str | Path) -> str:

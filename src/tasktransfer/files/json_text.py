@@ -161,8 +161,8 @@ def _refuse_halves(value: Any) -> None:
         path, value = left.pop()
         if isinstance(value, str) and _HALF.search(value):
             raise ValueError(
-                f"{path.lstrip('.')}: {ascii(value)[:60]} holds half of a surrogate pair, which is "
-                "no character: write the whole character"
+                f"{path.lstrip('.')}: {ascii(value)[:60]} contains half of a surrogate pair, which "
+                "is not a character: write the whole character"
             )
         if isinstance(value, dict):
             left += [(path, key) for key in value]

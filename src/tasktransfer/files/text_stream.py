@@ -169,8 +169,8 @@ class _Limited(io.RawIOBase):
         self.count += len(chunk)
         if self.count > max(RATIO_FREE_BYTES, MAX_RATIO * self.packed.tell()):
             raise DataError(
-                f"{self.path}: unpacks to more than {MAX_RATIO} times its size, as no dialogues "
-                "do; give the unpacked file if it is sound"
+                f"{self.path}: decompresses to more than {MAX_RATIO} times its size, unlike "
+                "dialogues; if it is valid, give the decompressed file"
             )
         return len(chunk)
 

@@ -119,8 +119,8 @@ def _check_right_texts(task: Task, golds: Coded) -> None:
     without = np.flatnonzero(golds.sizes == 0)
     if without.size:
         raise DataError(
-            f"{task.name}: gold {without[0]} has no gold answer; give an unanswerable instance the "
-            "release's text for it, or the empty string"
+            f"{task.name}: gold {without[0]} has no gold answer; for an unanswerable instance, use "
+            "the release's text for it, or the empty string"
         )
 
 

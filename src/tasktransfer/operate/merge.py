@@ -177,8 +177,8 @@ def _check_other(study: Study, other: Path) -> None:
     rooms = [room for room in LAYOUT if (other / room).is_dir()]
     if not rooms:
         raise ConfigError(
-            f"{other}: not a results folder, since it has none of {', '.join(LAYOUT)}; give the "
-            "folder that `results` of the other study names"
+            f"{other}: not a results folder, because it contains none of {', '.join(LAYOUT)}; give "
+            "the folder under `results` in the other study's config"
         )
     if any((other / room).resolve() == (own / room).resolve() for room in rooms):
         raise ConfigError(

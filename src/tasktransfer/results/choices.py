@@ -24,7 +24,7 @@ def read_choice(results: str | Path, name: str) -> Any | None:
         return json_text.read(path)
     except (OSError, ValueError) as error:
         raise RecordError(
-            f"{path}: damaged ({error!r}); delete it, and the choice is made again"
+            f"{path}: damaged ({error!r}); delete it, and run snakemake to make the choice again"
         ) from error
 
 

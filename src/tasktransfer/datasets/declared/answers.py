@@ -167,9 +167,9 @@ class TaskReader:
                 continue
             if agreed is not None and value != agreed:
                 raise location.at(path).error(
-                    f"found {show_value(value)}, and {show_value(agreed)} before in dialogue "
+                    f"found {show_value(value)}, but {show_value(agreed)} before in dialogue "
                     f"{dialogue.id!r}",
-                    "give a dialogue one answer, or make it an utterance_classification",
+                    "give a dialogue one answer, or use kind: utterance_classification",
                 )
             agreed = value
         return agreed

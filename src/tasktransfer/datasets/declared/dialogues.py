@@ -241,7 +241,7 @@ def _sort_turns(turns: Placed, order: str | None) -> Placed:
     for value, (_, (_, location)) in zip(values, turns, strict=True):
         if value is None or value == "":
             raise location.at(order).error(
-                "is missing, and dialogue.order sorts turns by it", "give it, or remove order"
+                "is missing, but dialogue.order sorts turns by it", "add it, or remove order"
             )
     keys = sort_keys(values)
     if keys is None:

@@ -52,7 +52,7 @@ class Duplicates:
     def _refuse_name(self, split: str, dialogue: DeclaredDialogue, before: tuple[str, str]) -> None:
         named = f"{dialogue.location.place}: dialogue {dialogue.id!r} is"
         if before[0] == split:
-            raise DataError(f"{named} already at {before[1]}; give each dialogue a name of its own")
+            raise DataError(f"{named} already at {before[1]}; give each dialogue its own name")
         remedy = f"set dialogue.id: {{field: {self.id_field}, per: split}}"
         raise DataError(
             f"{named} in {split} and in {before[0]} ({before[1]}); keep it in one of them, {LEARNT}"

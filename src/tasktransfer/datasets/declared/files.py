@@ -110,7 +110,7 @@ def find_files(files: FilesSection, key: str) -> FilesBySplit:
         for file in found[split]:
             if (other := keys.setdefault(file.path.resolve(), own)) != own:
                 raise DataError(
-                    f"{file.path}: {other} and {own} both name it; give each split its own files"
+                    f"{file.path}: {other} and {own} both name it; give each split separate files"
                 )
     return found
 
@@ -128,11 +128,11 @@ def check_file(path: Path, key: str) -> DataFile:
         open_regular(path).close()
     except FileNotFoundError:
         raise DataError(
-            f"{path}: is missing, and {key} names it; put it there, or change {key}"
+            f"{path}: is missing, but {key} names it; put it there, or change {key}"
         ) from None
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be read ({error.strerror}), and {key} names it; give a readable file"
+            f"{path}: cannot be read ({error.strerror}), but {key} names it; give a readable file"
         ) from None
     endings = path.suffixes[:-1] if path.suffix.lower() == ".gz" else path.suffixes
     ending = endings[-1].lower() if endings else ""

@@ -53,7 +53,7 @@ def read_rows(
         is_empty = False
         yield row
     if is_empty and not problems:
-        raise DataError(f"{file.path}: holds no row; give a file with dialogues, or leave it out")
+        raise DataError(f"{file.path}: has no rows; give a file with dialogues, or remove it")
 
 
 def _read_json_lines(

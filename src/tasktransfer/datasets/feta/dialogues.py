@@ -159,6 +159,6 @@ def _parse_turn(row: Table, offset: int, location: Location) -> Turn:
     speakers = get_texts(row, "speakers", location)
     utterance = get_text(row, "utterance", location)
     if not all(speakers):
-        raise location.at("speakers").error("holds an empty name; a turn without speaker has none")
+        raise location.at("speakers").error("contains an empty name; remove it")
     body = offset + (len(" ".join(speakers)) + 2 if speakers else 0)
     return Turn(turn_id, speakers, utterance, offset, body, body + len(utterance), row, location)

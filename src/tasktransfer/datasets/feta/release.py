@@ -128,8 +128,8 @@ def _is_synthetic(metadata: Table, location: Location) -> bool:
     if isinstance(synthetic, bool):
         return synthetic
     raise location.at("synthetic").error(
-        f"is {synthetic!r:.60} and neither true nor false; write true if the dialogues are "
-        "generated, and leave the key out if they are real"
+        f"is {synthetic!r:.60}, expected true or false; write true if the dialogues are "
+        "generated, and remove the key if they are real"
     )
 
 

@@ -98,7 +98,7 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
             )
         turns += both
     if not dialogues:
-        raise DataError(f"{file}: holds no dialogue; fetch it again")
+        raise DataError(f"{file}: contains no dialogues; fetch it again")
     named = {}
     for location, (persona, turns) in enumerate(dialogues, start=1):
         if not turns:

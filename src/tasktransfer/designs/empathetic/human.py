@@ -118,7 +118,7 @@ def _read_lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[
         empty = False
         for name, cell in zip(columns, row, strict=True):
             if not cell.strip():
-                raise DataError(f"{file}, line {line}: {name} is empty; give it")
+                raise DataError(f"{file}, line {line}: {name} is empty; fill it in")
         yield line, row
     if empty:
         raise DataError(f"{file}: has no line after the header; add judgements")

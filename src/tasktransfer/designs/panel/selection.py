@@ -37,8 +37,8 @@ def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         texts = sorted({instance.query["response"] for instance in every})
         if len(texts) <= others:
             raise DataError(
-                f"{settings['domain']}, {split}: {len(texts)} different responses, and "
-                f"{others + 1} are needed to choose from; give more dialogues, or lower "
+                f"{settings['domain']}, {split}: {len(texts)} different responses, but "
+                f"{others + 1} are needed as candidates; give more dialogues, or lower "
                 "selection.candidates"
             )
         asked = _select_answers(every, settings, split)

@@ -46,8 +46,8 @@ def _refuse_one_label(task: str, train: Sequence[Instance]) -> None:
     if len({instance.target for instance in train}) < 2:
         only = f"have {' and '.join(train[0].target) or 'no label'}" if train else "are absent"
         raise DataError(
-            f"{task}: all {len(train)} training turns {only}, and a probe needs two labels. Leave "
-            "it out of probes.tasks, or give more dialogues"
+            f"{task}: all {len(train)} training turns {only}, but a probe needs two labels. Remove "
+            "it from probes.tasks, or give more dialogues"
         )
 
 

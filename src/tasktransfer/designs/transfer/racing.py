@@ -50,8 +50,8 @@ class RacingConfig(Section):
             raise ValueError(f"seeds: found {list(self.seeds)}, expected numbers that rise")
         if len(self.keep) != len(self.seeds) - 1:
             raise ValueError(
-                f"keep: found {len(self.keep)} shares for {len(self.seeds)} rounds: give one for "
-                "each round but the last"
+                f"keep: found {len(self.keep)} fractions for {len(self.seeds)} rounds: give one "
+                "for each round except the last"
             )
         return self
 

@@ -67,10 +67,7 @@ def regret_of_file(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, 
     most = max(matrix.scores.shape[1] for matrix in matrices)
     for k in ks:
         if k > most:
-            raise ConfigError(
-                f"--k {k}: {path} has {most} sources, so that no more can be tried. Give numbers "
-                f"from 1 to {most}"
-            )
+            raise ConfigError(f"--k {k}: {path} has {most} sources. Give numbers from 1 to {most}")
     return regret_table(matrices, tuple(sorted({1, *(ks or KS)}))), notes
 
 
@@ -117,7 +114,7 @@ def _refuse_columns(path: Path, columns: Sequence[str]) -> None:
     if missing:
         raise DataError(
             f"{path}: no column {', '.join(missing)}; a matrix has {', '.join(NEEDED)} and a "
-            "column for each selector: rename yours, or add what is the same in all rows"
+            "column for each selector: rename yours, or add the missing ones"
         )
     taken = [name for name in (RANDOM, SOURCE_MEAN) if name in columns]
     if taken:
@@ -152,9 +149,9 @@ def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
         return math.nan
     if _NUMBER.fullmatch(cell.strip()) is None or not math.isfinite(float(cell)):
         raise DataError(
-            f"{file.path}, line {line}, column {name}: {cell!r:.60} is no number ({file.dialect}); "
-            "every column but model, source and target, dataset and algorithm is one: remove the "
-            "column, or leave the cell empty"
+            f"{file.path}, line {line}, column {name}: {cell!r:.60} is not a number "
+            f"({file.dialect}); only the columns model, source, target, dataset and algorithm are "
+            "text: remove the column, or leave the cell empty"
         )
     return float(cell)
 
@@ -170,8 +167,8 @@ def _build_matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
         sources, targets = (list(runs[name].unique()) for name in ("source", "target"))
         if len(sources) < 2:
             raise DataError(
-                f"{path}: {model}: {len(sources)} source: with less than "
-                "two there is nothing to select"
+                f"{path}: {model}: has {len(sources)} source, but a selection needs two or more; "
+                "add sources"
             )
         axes = (targets, sources, sorted(runs["seed"].unique()))
         scores = cube(runs, "score", axes)

@@ -207,8 +207,8 @@ def read_matrix(study: Study, folder: Path | None) -> dict[str, pd.DataFrame]:
     theirs = set(tables.runs["weights"])
     if ours not in theirs and not study.unknown:
         raise RecordError(
-            f"{place}: is of other weights ({', '.join(sorted(theirs))}), not of {ours}: what a "
-            "selector promises is learnt from the same model"
+            f"{place}: has results of other weights ({', '.join(sorted(theirs))}), not of {ours}; "
+            "give a matrix of the same model"
         )
     single = tables.deltas[tables.deltas["n_sources"] == 1]
     frames = {"deltas": single, "dev": dev_deltas(single, tables.runs)}

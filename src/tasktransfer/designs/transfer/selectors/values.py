@@ -120,7 +120,7 @@ def values_to_choose_by(study: Study, runs: Iterable[Run], tables: Tables) -> pd
         raise RecordError(
             f"{len(absent)} values of {first['selector']} are missing, the first: "
             f"{first['dataset']} {first['model']} {first['source']} -> {first['target']} seed "
-            f"{first['seed']}; run them, an incomplete table must not choose"
+            f"{first['seed']}; run them, because an incomplete table must not select sources"
         )
     return values
 
