@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.panel.statistics import rated_sets
+from tasktransfer.designs.panel.statistics import build_rated_sets
 from tasktransfer.metrics.measures import spearman
 from tasktransfer.stats.clustered import resample_spearman
 
@@ -89,7 +89,7 @@ def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
 
     They are printed for all sets, and without the two sets that benchmarks/panel_factors.py uses.
     """
-    sets = rated_sets(tables["ratings"], tables["items"], (), ())
+    sets = build_rated_sets(tables["ratings"], tables["items"], (), ())
     moved: dict[str, dict[str, tuple[float, np.ndarray]]] = {}
     for one in sets:
         for (method, domain), given in one.given.items():

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.datasets.dataset import Dataset
-from tasktransfer.designs.probes.facts import CONTROL, CORPORA, EVERY, Probe, reply_of
-from tasktransfer.designs.probes.labels import with_labels
+from tasktransfer.designs.probes.facts import CONTROL, CORPORA, EVERY, Probe, name_reply_task
+from tasktransfer.designs.probes.labels import label_instances
 from tasktransfer.encoding.word_tokenizer import keep_last_words
 from tasktransfer.fits.probes import Given, fit_probes
 from tasktransfer.jobs.probe_job import counted, limited
@@ -50,7 +50,7 @@ def main() -> None:
 def rows_of(corpus: Dataset, release: Path) -> dict[str, list[Instance]]:
     """Return the turns of training and test split, with the labels of every probe."""
     opened = corpus.reader.open(release, False)
-    reply = reply_of(corpus.name)
+    reply = name_reply_task(corpus.name)
     return {split: list(opened.instances(reply, split)) for split in ("train", "test")}
 
 
@@ -58,7 +58,7 @@ def measured(
     probe: Probe, read: dict[str, list[Instance]], limit: int | None, most: int | None
 ) -> dict[str, float]:
     """Return a probe's measures on counts of the last ``most`` words; None for all words."""
-    splits: dict[str, Sequence[Instance]] = {**with_labels(probe, read)}
+    splits: dict[str, Sequence[Instance]] = {**label_instances(probe, read)}
     splits["train"] = limited(splits["train"], limit)
     rows = [*splits["train"], *splits["test"]]
     texts = list(dict.fromkeys(one.context for one in rows))

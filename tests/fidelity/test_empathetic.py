@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from tasktransfer.designs.empathetic.human import figure5, published, table5_of
+from tasktransfer.designs.empathetic.human import compute_table5, read_figure5, read_published
 from tasktransfer.designs.empathetic.sources.cards import EMOTION, EMOTION_CUT, LABELS
 from tasktransfer.designs.empathetic.sources.dialogues import (
     EMPATHETIC_DIALOGUES,
     EmpatheticDialogue,
+    count_shared_utterances,
     find,
+    find_shared_situations,
     read_dialogues,
-    shared_situations,
-    shared_utterances,
 )
 from tasktransfer.designs.empathetic.sources.others import EMOTION_TAGS
 from tasktransfer.fits import answers, fast_text
@@ -54,7 +54,7 @@ def test_pairs() -> None:
 
 @real
 def test_shares_of_labels_are_those_of_table_7(corpus: list[EmpatheticDialogue]) -> None:
-    printed = published("table7").set_index("label")["percent"]
+    printed = read_published("table7").set_index("label")["percent"]
     assert set(printed.index) == set(LABELS)
     for label in LABELS:
         share = 100 * sum(d.emotion == label for d in corpus) / len(corpus)
@@ -68,9 +68,9 @@ def test_what_splits_share(corpus: list[EmpatheticDialogue]) -> None:
     144 distinct test utterances of four or more words are in training, ignoring case and
     punctuation.
     """
-    shared = sorted(shared_situations(corpus).values())
+    shared = sorted(find_shared_situations(corpus).values())
     assert shared == [("dev", "test")] + [("dev", "train")] * 2 + [("test", "train")] * 3
-    assert shared_utterances(corpus) == (144, 10_636)
+    assert count_shared_utterances(corpus) == (144, 10_636)
 
 
 @real
@@ -110,8 +110,8 @@ def test_fasttext_is_as_accurate_as_published() -> None:
 
 def test_table_5_comes_out_of_figure_5() -> None:
     """Five of six values agree; the sixth, vs Pretrain (gen), is printed as 5.73 but is 5.64."""
-    again = table5_of(figure5())
-    printed = published("table5").set_index("a_vs_b")["ratio"]
+    again = compute_table5(read_figure5())
+    printed = read_published("table5").set_index("a_vs_b")["ratio"]
     odd = "Emotion Context Models vs Pretrain (gen)"
     for name, ratio in printed.items():
         if name != odd:
@@ -120,7 +120,7 @@ def test_table_5_comes_out_of_figure_5() -> None:
 
 
 def test_figure_5_is_reciprocal() -> None:
-    ratios = figure5().to_numpy()
+    ratios = read_figure5().to_numpy()
     for row, column in zip(*np.triu_indices(len(ratios), 1), strict=True):
         a, b = ratios[row, column], ratios[column, row]
         # Each was rounded to two decimals.

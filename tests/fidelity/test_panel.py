@@ -15,12 +15,12 @@ from transformers import RobertaConfig, RobertaModel
 from tasktransfer.core.nodes import Merge, Start
 from tasktransfer.designs.panel import leaks
 from tasktransfer.designs.panel.published import (
-    averages_that_do_not_follow,
-    correlations,
-    published,
+    find_deviating_averages,
+    read_correlations,
+    read_table,
 )
 from tasktransfer.designs.panel.sources.cards import AT_HAND, RATED
-from tasktransfer.designs.panel.sources.corpora import CORPORA, for_training
+from tasktransfer.designs.panel.sources.corpora import CORPORA, is_for_training
 from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, REAL
 from tasktransfer.metrics.measures import spearman
 from tasktransfer.models.adapters import AdapterBank
@@ -38,31 +38,29 @@ real = pytest.mark.skipif(not (SHARED / "dialogue").is_dir(), reason=f"no data i
 
 @pytest.mark.parametrize("table", [3, 8])
 def test_averages_of_tables_3_and_8_follow_from_their_rows(table: int) -> None:
-    assert averages_that_do_not_follow(table, off=0.0051).empty
+    assert find_deviating_averages(table, off=0.0051).empty
 
 
 def test_averages_that_do_not_follow() -> None:
-    (graded,) = averages_that_do_not_follow(4).itertuples()
+    (graded,) = find_deviating_averages(4).itertuples()
     assert (graded.rater, graded.printed) == ("GRADE+", 32.38)
     assert graded.of_rows == pytest.approx(32.83, abs=0.005)
-    five, six = averages_that_do_not_follow(5), averages_that_do_not_follow(6)
+    five, six = find_deviating_averages(5), find_deviating_averages(6)
     assert (len(five), len(six)) == (10, 5)
     other = five[(five["average"] == "Average (Other)") & (five["rater"] == "PoE-avg, 0 %")]
     assert other["printed"].item() == 43.0
     assert other["of_rows"].item() == pytest.approx(42.30, abs=0.005)
     (reddit,) = (
-        averages_that_do_not_follow(6, off=0.0099)
-        .query("average == 'Average (Reddit)'")
-        .itertuples()
+        find_deviating_averages(6, off=0.0099).query("average == 'Average (Reddit)'").itertuples()
     )  # of a single set
     assert reddit.printed == pytest.approx(reddit.of_rows - 0.01)
 
 
 def test_one_checkpoint_is_not_the_mean_of_ten_seeds() -> None:
     """PoE-avg is equal in Tables III and VIII, and in V and VI, but not between these pairs."""
-    third, eighth = correlations(3)["PoE-avg"], correlations(8)["PoE-avg"]
+    third, eighth = read_correlations(3)["PoE-avg"], read_correlations(8)["PoE-avg"]
     assert all(third[name] == eighth[name] for name in third.index)
-    fifth, sixth = correlations(5), correlations(6)
+    fifth, sixth = read_correlations(5), read_correlations(6)
     shared = [rater for rater in fifth if rater.startswith("PoE-avg")]
     assert fifth[shared].equals(sixth[shared])
     assert fifth.loc["Persona-USR", "PoE-avg, 0 %"] != eighth["Persona-USR"]
@@ -92,7 +90,7 @@ def test_instances_utterances_and_words_of_table_2(
     rated: Mapping[str, list[Instance]], name: str
 ) -> None:
     items = rated[name]
-    printed = published("table2").set_index("dataset").loc[RATED[name].published]
+    printed = read_table("table2").set_index("dataset").loc[RATED[name].published]
     assert len(items) == printed["instances"]
     assert len({one.dialogue_id for one in items}) == CONTEXTS.get(name, 119)
     utterances = np.mean([len(one.turns) + 1 for one in items])
@@ -135,7 +133,7 @@ def test_reddits_rated_paragraphs_are_not_for_training(
     rated: Mapping[str, list[Instance]],
 ) -> None:
     learnt = {one.utterances[0].strip() for one in CORPORA["Reddit"].read(REAL.files(SHARED))}
-    left = [one for one in rated["Reddit_DSTC7"] if not for_training(one.context)]
+    left = [one for one in rated["Reddit_DSTC7"] if not is_for_training(one.context)]
     assert (len(learnt), len(left)) == (265, 4_200)
     assert not learnt & {one.context for one in left}
 
@@ -166,7 +164,7 @@ def test_dialogues_left_by_the_leak_filter(rated: Mapping[str, list[Instance]]) 
         said = {
             text
             for some in kept.values()
-            for texts in leaks.utterances(some).values()
+            for texts in leaks.collect_utterances(some).values()
             for text in texts
         }
         assert not said & found.every

@@ -29,17 +29,17 @@ needs_data = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no data in {SHARED
 
 
 def test_table6_comes_from_tables_8_and_9() -> None:
-    ours = published.recomputed_table6(published.difficulty())
+    ours = published.recompute_table6(published.get_difficulty())
     names = {each.probes: each.table6 for each in published.MODELS.values()}
     ours["model"] = ours["model"].map(names)
-    both = published.table(6).merge(ours, on=["model", "group"], suffixes=("", "_ours"))
+    both = published.read_table(6).merge(ours, on=["model", "group"], suffixes=("", "_ours"))
     assert len(both) == 15
     assert (both["f1"] - both["f1_ours"]).abs().max() <= 0.1
     assert (both["sd"] - both["sd_ours"]).abs().max() <= 0.1
 
 
 def test_groups_by_the_printed_thresholds() -> None:
-    by_threshold, used = published.difficulty_by_threshold(), published.difficulty()
+    by_threshold, used = published.compute_difficulty(), published.get_difficulty()
     groups: dict[str, set[str]] = {}
     for task, group in by_threshold.items():
         groups.setdefault(group, set()).add(task)

@@ -19,7 +19,7 @@ from tasktransfer.data.recipes import Ingredients
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic import columns
-from tasktransfer.designs.empathetic.collect import of_dialogues
+from tasktransfer.designs.empathetic.collect import read_dialogue_tables
 from tasktransfer.designs.empathetic.recipes import label_words, prepend
 from tasktransfer.designs.empathetic.sources import tiny
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES, read_dialogues
@@ -214,16 +214,16 @@ def test_tables_of_dialogues_are_kept_where_they_are_gone_and_not_where_they_are
     def at(release: Path) -> Any:
         return SimpleNamespace(tables=str(tables), release_of=lambda _: str(release))
 
-    told = of_dialogues(at(world))
+    told = read_dialogue_tables(at(world))
     assert sum(dialogues for _, dialogues, _ in told["labels"]) == 200
     for name, rows in told.items():
         described = columns.TABLES[name]
         frame = build_frame(rows, described)
         write_frame(tables / f"{name}.parquet", frame, described, Metadata("s", "0", True, 1))
-    assert of_dialogues(at(tmp_path / "elsewhere")) == told
+    assert read_dialogue_tables(at(tmp_path / "elsewhere")) == told
     shutil.copy(afraid(world), afraid(world).with_name("angry.csv"))  # doubled
     with pytest.raises(DataError, match=r"angry\.csv: dialogue tiny:0 is in .*afraid\.csv too"):
-        of_dialogues(at(world))
+        read_dialogue_tables(at(world))
 
 
 def test_an_odd_number_of_columns(world: Path) -> None:

@@ -13,13 +13,13 @@ import pytest
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.answer import answer
 from tasktransfer.designs.empathetic.columns import COSTS, DIFFERENCES, MEASURED, SUMMARY
-from tasktransfer.designs.empathetic.figures import differences, ratios, scores
+from tasktransfer.designs.empathetic.figures import plot_differences, plot_ratios, plot_scores
 from tasktransfer.designs.empathetic.printed import (
-    pools_chosen,
-    scored,
+    add_names,
+    add_scores,
+    compute_pool_shares,
     table2_of_paper,
     table4_of_paper,
-    with_names,
 )
 from tasktransfer.designs.empathetic.shown import TABLES, shown
 from tasktransfer.present.tables import Left, Printed, build_printed
@@ -46,13 +46,13 @@ def view(frames: dict[str, pd.DataFrame], **metadata: Any) -> View:
 
 def summary(cells: Cells, block: int = 100) -> pd.DataFrame:
     rows = [(*key, 2, *numbers, 40) for key, numbers in cells.items()]
-    return scored(pd.DataFrame(rows, columns=[name for name, _, _ in SUMMARY]), block, POOLS)
+    return add_scores(pd.DataFrame(rows, columns=[name for name, _, _ in SUMMARY]), block, POOLS)
 
 
 def compared(cells: Cells, q: float, seeds: int = 2) -> pd.DataFrame:
     """Return differences from Base, all with the same q."""
     rows = [(*key, seeds, *numbers, q, q, True) for key, numbers in cells.items()]
-    return scored(pd.DataFrame(rows, columns=[name for name, _, _ in DIFFERENCES]), 100, POOLS)
+    return add_scores(pd.DataFrame(rows, columns=[name for name, _, _ in DIFFERENCES]), 100, POOLS)
 
 
 def table(name: str, of: View) -> Printed | Left:
@@ -209,7 +209,7 @@ def test_table_4_has_published_numbers_and_no_difference_of_machines() -> None:
     rows = [
         ("generation", "base", "writer", s, 85_120_200, 1.5, 9.0, "GPU", 64_663) for s in (0, 1)
     ]
-    made = table("table4", view({"costs": with_names(pd.DataFrame(rows, columns=names))}))
+    made = table("table4", view({"costs": add_names(pd.DataFrame(rows, columns=names))}))
     assert dict(zip(*lines(made), strict=True)) == {
         "Setting": "generation", "Method": "Base", "Hardware": "GPU", "Parameters": "85,120,200",
         "Published": "1", "Hours": "1.5", "Hours incl. earlier stages": "9",
@@ -255,7 +255,7 @@ def test_without_shared_seeds_there_is_no_table_of_differences() -> None:
     made = table("differences", view(frames))
     assert isinstance(made, Left)
     assert made.why == "Differences from Base: the study compares no method with Base."
-    assert differences(view(frames)) is None
+    assert plot_differences(view(frames)) is None
 
 
 def test_a_difference_is_shown_with_its_q() -> None:
@@ -267,8 +267,8 @@ def test_a_difference_is_shown_with_its_q() -> None:
 def test_a_data_set_that_no_reply_is_from_has_a_share_of_0() -> None:
     rows = [("base", "ED", "ED", 100.0), ("base", "ED+DD", "ED", 100.0),
             ("pretrained", "ED+DD", "ED", 30.0), ("pretrained", "ED+DD", "DD", 70.0)]  # fmt: skip
-    frame = with_names(pd.DataFrame(rows, columns=["method", "pool", "chosen_from", "percent"]))
-    shares = pools_chosen(view({"pools_chosen": frame})).set_index(["method", "chosen_from"])
+    frame = add_names(pd.DataFrame(rows, columns=["method", "pool", "chosen_from", "percent"]))
+    shares = compute_pool_shares(view({"pools_chosen": frame})).set_index(["method", "chosen_from"])
     assert set(shares["pool"]) == {"ED+DD"}
     assert shares["percent"].to_dict() == {
         ("base", "ED"): 100, ("base", "DD"): 0, ("pretrained", "ED"): 30, ("pretrained", "DD"): 70,
@@ -280,7 +280,7 @@ def test_a_data_set_that_no_reply_is_from_has_a_share_of_0() -> None:
 
 def test_figures_have_a_panel_a_measure_and_none_that_is_empty() -> None:
     frames = {"differences": compared(EFFECTS, 0.01), "summary": summary(SCORES)}
-    figure, compare = scores(view(frames)), differences(view(frames))
+    figure, compare = plot_scores(view(frames)), plot_differences(view(frames))
     assert figure is not None
     assert compare is not None
     assert [axes.get_title("left") for axes in figure.axes] == [
@@ -289,10 +289,10 @@ def test_figures_have_a_panel_a_measure_and_none_that_is_empty() -> None:
     assert [axes.get_title("left") for axes in compare.axes] == [
         "P@1,100", "AVG BLEU, retrieval", "log PPL",
     ]  # fmt: skip
-    assert scores(view({"summary": accuracies()})) is None
+    assert plot_scores(view({"summary": accuracies()})) is None
 
 
 def test_ratios_are_drawn_where_there_are_some() -> None:
     values = pd.DataFrame({"A": [math.nan, 0.0], "B": [math.inf, math.nan]}, index=["A", "B"])
-    axes = ratios(values, "Choices").axes[0]
+    axes = plot_ratios(values, "Choices").axes[0]
     assert sorted(text.get_text() for text in axes.texts) == ["0", "∞"]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tasktransfer.designs.empathetic.columns import MEASURED, ROWS
-from tasktransfer.designs.empathetic.statistics import judged_once, statistics
+from tasktransfer.designs.empathetic.statistics import compute_statistics, find_judged_once
 
 SCORED = [name for name, _, _ in MEASURED]
 NATS = {("base", 0): 4.2, ("base", 1): 4.3, ("pretrained", 0): 5.2, ("pretrained", 1): 5.32}
@@ -27,7 +27,7 @@ def rows_of(nats: dict[tuple[str, int], float]) -> pd.DataFrame:
 
 
 def test_perplexity_is_averaged_and_compared_on_its_logarithm() -> None:
-    told = statistics(rows_of(NATS))
+    told = compute_statistics(rows_of(NATS))
     (base, pretrained) = told["summary"].to_dict("records")
     assert base["value"] == pytest.approx(math.exp(4.25))
     assert 0 < base["low"] < base["value"] < base["high"]
@@ -56,7 +56,7 @@ def test_a_method_equal_to_base_differs_by_nothing_whichever_seeds_are_there() -
     base = {("base", seed): 0.1 + 0.2 * seed for seed in range(5)}
     rows = p_at_1_rows(base)
     same = rows.assign(method="multitask")
-    some = statistics(pd.concat([rows, same[same["seed"] < 2]]))["differences"].iloc[0]
+    some = compute_statistics(pd.concat([rows, same[same["seed"] < 2]]))["differences"].iloc[0]
     assert (some["seeds"], some["difference"]) == (2, 0.0)
     assert some["low"] <= 0 <= some["high"]
     assert some["p"] > 0.99
@@ -65,7 +65,7 @@ def test_a_method_equal_to_base_differs_by_nothing_whichever_seeds_are_there() -
 def test_without_shared_seeds_there_is_no_difference_and_the_table_says_so() -> None:
     base = p_at_1_rows({("base", seed): 0.1 + 0.2 * seed for seed in range(3)})
     other = p_at_1_rows({("multitask", seed): 0.9 for seed in (3, 4)})
-    told = statistics(pd.concat([base, other]))["differences"]
+    told = compute_statistics(pd.concat([base, other]))["differences"]
     (row,) = told.to_dict("records")
     assert row["seeds"] == 0
     assert all(math.isnan(row[name]) for name in ("difference", "low", "high", "p", "q"))
@@ -80,13 +80,13 @@ METHODS = {
 
 def test_controls_are_no_part_of_the_family_of_q() -> None:
     """Rows that must be right cannot make those of others look rarer by chance."""
-    alone = statistics(p_at_1_rows(METHODS))["differences"].set_index("method")
+    alone = compute_statistics(p_at_1_rows(METHODS))["differences"].set_index("method")
     controls = {
         (f"emoprepend-{name}", seed): share
         for name, share in (("gold", 0.95), ("random", 0.3))
         for seed in range(3)
     }
-    both = statistics(p_at_1_rows(METHODS | controls))["differences"].set_index("method")
+    both = compute_statistics(p_at_1_rows(METHODS | controls))["differences"].set_index("method")
     for name in ("multitask", "emoprepend-1"):
         assert both.loc[name, "q"] == alone.loc[name, "q"]
         assert alone.loc[name, "q"] > 0
@@ -119,14 +119,14 @@ def test_a_model_as_released_is_one_evaluation() -> None:
         ],
         columns=SCORED,
     )
-    once = judged_once(scores)
+    once = find_judged_once(scores)
     assert once == {("retrieval", "pretrained", "p_at_1", "")}
-    told = statistics(rows, once)
+    told = compute_statistics(rows, once)
     summary = told["summary"].set_index("method")
     assert summary["seeds"].to_dict() == {
         "base": 3, "multitask": 3, "emoprepend-1": 3, "pretrained": 1,
     }  # fmt: skip
-    alone = statistics(released)["summary"].iloc[0]
+    alone = compute_statistics(released)["summary"].iloc[0]
     assert summary.loc["pretrained", ["low", "high"]].tolist() == alone[["low", "high"]].tolist()
     difference = told["differences"].set_index("method").loc["pretrained"]
     assert difference["seeds"] == 3  # each of Base's, which do differ

@@ -23,10 +23,10 @@ from tasktransfer.designs.panel.sources.dataset import (
     FITS_NOT,
     PANEL_TINY,
     TINY_WORLD,
-    instance_of,
+    make_instance,
 )
 from tasktransfer.designs.panel.sources.rated import read_rated
-from tasktransfer.designs.panel.sources.texts import joined, parted, plain
+from tasktransfer.designs.panel.sources.texts import join_utterances, normalise_text, split_context
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -83,12 +83,12 @@ def by_order(task: str, instances: Sequence[Instance]) -> list[float]:
 
 
 def test_texts_are_compared_without_case_and_marks() -> None:
-    assert plain("I'm SO glad -- really_!") == plain("i 'm so glad really")
+    assert normalise_text("I'm SO glad -- really_!") == normalise_text("i 'm so glad really")
 
 
 def test_a_context_is_its_utterances_again() -> None:
     said = ("How are you?", "Fine.", "And you?")
-    assert parted(*joined(said)) == said
+    assert split_context(*join_utterances(said)) == said
 
 
 # --- perturbations ------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def test_a_context_is_its_utterances_again() -> None:
 @pytest.fixture
 def given() -> pairs.Given:
     others = [
-        instance_of("d", f"{n}", f"dialogue {n}", ["a strange thing"], f"reply {n}", FITS)
+        make_instance("d", f"{n}", f"dialogue {n}", ["a strange thing"], f"reply {n}", FITS)
         for n in range(5)
     ]
     return pairs.Given(("one two three",), "a b c d e f g h i j", others, "dialogue 0")
@@ -155,8 +155,8 @@ def test_the_report_counts_what_was_made_kept_and_relabelled(world: Path) -> Non
 
 
 def test_a_pair_that_nobody_is_sure_of_goes() -> None:
-    one = instance_of("d", "1", "1", ["context"], "reply", FITS)
-    kept = pairs.labels([one] * 4, [0.95, 0.5, 0.05, 0.89], 0.9)
+    one = make_instance("d", "1", "1", ["context"], "reply", FITS)
+    kept = pairs.label_pairs([one] * 4, [0.95, 0.5, 0.05, 0.89], 0.9)
     assert [each.target if each else None for each in kept] == [(FITS,), None, (FITS_NOT,), None]
 
 
@@ -166,12 +166,12 @@ def test_labels_that_are_given_take_the_labellers_place(world: Path) -> None:
     for domain in ("Harbour", "Orchard"):
         rows = [
             {
-                "context": list(parted(one.context, one.turns)),
+                "context": list(split_context(one.context, one.turns)),
                 "response": one.query["response"],
                 "probability": by_order("", [one])[0],
             }
             for split in ("train", "dev")
-            for one in pairs.made_pairs(asked.caches[0], domain, split, asked.settings)[0]
+            for one in pairs.build_pairs(asked.caches[0], domain, split, asked.settings)[0]
         ]
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (world / "probabilities" / f"{domain}.jsonl").write_text(lines)
@@ -183,8 +183,8 @@ def test_labels_that_are_given_take_the_labellers_place(world: Path) -> None:
 
 
 def test_no_perturbed_response_is_the_true_one() -> None:
-    short = [instance_of("d", f"{n}", f"{n}", ["Really?"], "Yes.", FITS) for n in range(20)]
-    made = pairs.candidates(short, 40, random.Random(0))
+    short = [make_instance("d", f"{n}", f"{n}", ["Really?"], "Yes.", FITS) for n in range(20)]
+    made = pairs.generate_candidates(short, 40, random.Random(0))
     assert {one.query["response"] for one in made if one.target == (FITS_NOT,)} <= {
         "Yes. Yes.", "Really? Really?", "Really?",
     }  # fmt: skip

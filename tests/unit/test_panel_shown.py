@@ -12,12 +12,16 @@ import pytest
 
 from tasktransfer.designs.panel import columns
 from tasktransfer.designs.panel.answer import answer
-from tasktransfer.designs.panel.behind import of_either, of_raters, of_transfer
+from tasktransfer.designs.panel.behind import (
+    is_behind_correlation,
+    is_behind_difference,
+    is_behind_transfer,
+)
 from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
-from tasktransfer.designs.panel.printed import experts_of, table3, table4, table8
+from tasktransfer.designs.panel.printed import join_experts, table3, table4, table8
 from tasktransfer.designs.panel.printed_transfer import table5, table7
 from tasktransfer.designs.panel.shown import SHOWN
-from tasktransfer.designs.panel.shown_columns import unless_sure
+from tasktransfer.designs.panel.shown_columns import mark_uncertain
 from tasktransfer.present.view import View
 from tasktransfer.tables.columns import estimate
 from tasktransfer.tables.metadata import Metadata
@@ -160,23 +164,23 @@ def run(method: str, seed: int = 0, **about: Any) -> Any:
 
 def test_the_domains_expert_is_behind_its_set_and_all_are_behind_others() -> None:
     metadata = view_of().metadata
-    assert experts_of(["Persona_USR"], metadata) == "ConvAI2"
-    assert experts_of(["FED_Turn"], metadata) == "ConvAI2+TopicalChat"
+    assert join_experts(["Persona_USR"], metadata) == "ConvAI2"
+    assert join_experts(["FED_Turn"], metadata) == "ConvAI2+TopicalChat"
     row = {"method": "panel", "experts": "ConvAI2"}
-    assert of_raters(row, run("panel", domain="ConvAI2"))
-    assert not of_raters(row, run("panel", domain="TopicalChat"))
-    assert not of_raters(row, run("collection", domain="ConvAI2"))
+    assert is_behind_correlation(row, run("panel", domain="ConvAI2"))
+    assert not is_behind_correlation(row, run("panel", domain="TopicalChat"))
+    assert not is_behind_correlation(row, run("collection", domain="ConvAI2"))
     pair = {"method": "panel", "against": "cosine-last", "experts": "ConvAI2", "seed": "1"}
-    assert of_either(pair, run("panel", 1, domain="ConvAI2"))
-    assert not of_either(pair, run("panel", 0, domain="ConvAI2"))
-    assert of_either(pair, run("cosine-last", 0, domain=""))
+    assert is_behind_difference(pair, run("panel", 1, domain="ConvAI2"))
+    assert not is_behind_difference(pair, run("panel", 0, domain="ConvAI2"))
+    assert is_behind_difference(pair, run("cosine-last", 0, domain=""))
     few = {"method": "single", "percent": 0, "seed": 3, "by": "items", "members": "A"}
-    assert of_transfer(few, run("single", 3, domain=""))
-    assert not of_transfer(few, run("single", 4, domain=""))
+    assert is_behind_transfer(few, run("single", 3, domain=""))
+    assert not is_behind_transfer(few, run("single", 4, domain=""))
 
 
 def test_a_correlation_that_is_not_sure_is_marked() -> None:
-    cell = unless_sure(estimate("value", "", ".1f"))
+    cell = mark_uncertain(estimate("value", "", ".1f"))
     assert cell.show({"value": 5.0, "low": 1.0, "high": 9.0, "q": 0.04}) == "5.0 [1.0, 9.0]"
     assert cell.show({"value": 5.0, "low": 1.0, "high": 9.0, "q": 0.06}) == "5.0 [1.0, 9.0]°"
 

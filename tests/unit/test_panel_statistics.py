@@ -11,7 +11,7 @@ import pytest
 
 from tasktransfer.designs.panel import columns
 from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
-from tasktransfer.designs.panel.statistics import statistics
+from tasktransfer.designs.panel.statistics import compute_statistics
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
 from tasktransfer.stats.clustered import (
     compare_raters,
@@ -67,7 +67,7 @@ def made(ratings: pd.DataFrame, items: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "few_shot": build_frame([], columns.FEW_SHOT),
         "choices": build_frame([], columns.CHOICES),
     }
-    return statistics(ratings, items, **none, sets=SETS, domains=DOMAINS)
+    return compute_statistics(ratings, items, **none, sets=SETS, domains=DOMAINS)
 
 
 def number(frame: pd.DataFrame, column: str, **where: object) -> float:

@@ -29,7 +29,7 @@ def test_a_response_of_the_tiny_world_says_nothing_by_itself(tmp_path: Path) -> 
         alone = np.array([means[key] for key in alike])
         assert 0.25 < spearman(alone, gold) < 0.45
         right = [
-            thing in tiny.fitting_things(domain, _thing(row["context"][0]) or "")
+            thing in tiny.list_fitting_things(domain, _thing(row["context"][0]) or "")
             if thing else 0.5
             for thing, row in zip(things, rows, strict=True)
         ]  # fmt: skip

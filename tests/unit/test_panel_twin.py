@@ -21,8 +21,8 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, Roberta
 from tasktransfer.core.nodes import Data, Evaluation, Outcome
 from tasktransfer.core.specs import ModelSpec, Reads, Training
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.panel.sources.cards import pair_task
-from tasktransfer.designs.panel.sources.dataset import FITS, PANEL_TINY, instance_of
+from tasktransfer.designs.panel.sources.cards import make_pair_task
+from tasktransfer.designs.panel.sources.dataset import FITS, PANEL_TINY, make_instance
 from tasktransfer.encoding.encode import encode_instances, list_warnings
 from tasktransfer.encoding.encoded import read_split
 from tasktransfer.encoding.encoder_examples import encoder_examples
@@ -60,7 +60,7 @@ WORDS = [
     "it",
     "there",
 ]
-CARD = pair_task("Harbour", "PanelTiny", "for tests")
+CARD = make_pair_task("Harbour", "PanelTiny", "for tests")
 SAID = (
     (("the boat is red .", "where now ?"), "we go home ."),
     (("we go home to see it .",), "the old boat is there ."),
@@ -87,7 +87,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def instances() -> list[Instance]:
     return [
-        instance_of("Harbour", f"{n}", f"d{n}", context, response, FITS)
+        make_instance("Harbour", f"{n}", f"d{n}", context, response, FITS)
         for n, (context, response) in enumerate(SAID)
     ]
 

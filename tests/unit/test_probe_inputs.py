@@ -11,7 +11,7 @@ import pytest
 from small_models import Loader
 from tasktransfer.datasets.reply_pairs import TURN
 from tasktransfer.designs.probes.facts import BY_TASK
-from tasktransfer.designs.probes.labels import with_labels
+from tasktransfer.designs.probes.labels import label_instances
 from tasktransfer.encoding.tokenizer import load_tokenizer, trim_texts
 from tasktransfer.encoding.word_tokenizer import build_word_tokenizer, keep_last_words
 from tasktransfer.jobs.probe_job import counted
@@ -64,8 +64,8 @@ def test_a_word_of_the_reply_is_one_of_the_training_words_in_every_split() -> No
         # Seen three times here and not in training; and a training word.
         "test": [turn(n, "test", f"bread {TURN}", "bread or cats") for n in range(3)],
     }
-    rows = with_labels(BY_TASK["PersonaChat_WordCont"], read, "target")
+    rows = label_instances(BY_TASK["PersonaChat_WordCont"], read, "target")
     assert [row.target for row in rows["train"]] == [("dogs",)] * 2
     assert [row.target for row in rows["test"]] == [("cats",)] * 3
-    of_context = with_labels(BY_TASK["PersonaChat_WordCont"], read)
+    of_context = label_instances(BY_TASK["PersonaChat_WordCont"], read)
     assert {row.target for split in of_context.values() for row in split} == {("asked",)}

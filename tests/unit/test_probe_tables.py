@@ -14,15 +14,15 @@ import pytest
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import load_config
 from tasktransfer.designs.probes import published
-from tasktransfer.designs.probes.claims import bleu_and_probes
-from tasktransfer.designs.probes.collect import probed_rows
-from tasktransfer.designs.probes.figures import once_a_seed
-from tasktransfer.designs.probes.intervals import intervals
+from tasktransfer.designs.probes.claims import correlate_bleu
+from tasktransfer.designs.probes.collect import list_probed_rows
+from tasktransfer.designs.probes.figures import drop_duplicates
+from tasktransfer.designs.probes.intervals import compute_intervals
 from tasktransfer.designs.probes.plan import plan
 from tasktransfer.designs.probes.printed import (
     by_difficulty,
-    chosen_by_measures,
-    not_above_prior,
+    find_not_above_prior,
+    select_by_measures,
 )
 from tasktransfer.designs.probes.stand_ins import recorded_stand_ins, stand_ins
 from tasktransfer.metrics import open_labels
@@ -68,7 +68,7 @@ def test_what_the_released_code_selects_by_fills_the_rows_of_bleu() -> None:
     """BLEU-2 is best in epoch 2, which is not probed; exchanged it is best in epoch 3."""
     told = rounds({"bleu2": [0, 1, 9, 2, 1], "bleu2_exchanged": [0, 1, 2, 9, 1]})
     probed = scores({"untrained": 0, "best": 3, "last": 4})
-    chosen = chosen_by_measures(probed, told, "bleu2_exchanged").set_index("probe")
+    chosen = select_by_measures(probed, told, "bleu2_exchanged").set_index("probe")
     assert chosen.loc["RecentTopic", "selected_by"] == "BLEU"
     assert chosen.loc["RecentTopic", "f1"] == 30
     assert chosen.loc["RecentTopic", "seeds"] == 2
@@ -86,14 +86,14 @@ def test_all_measures_choose_among_the_same_snapshots() -> None:
             "vectors": [0, np.nan, np.nan, -3, -1],
         }
     )
-    chosen = chosen_by_measures(scores({"untrained": 0, "best": 3, "last": 4}), told, "bleu2")
+    chosen = select_by_measures(scores({"untrained": 0, "best": 3, "last": 4}), told, "bleu2")
     assert set(chosen["seeds"]) == {2}
     by = chosen[chosen["probe"] == "AllSlots"].set_index("selected_by")["f1"]
     assert by.to_dict() == {"BLEU": 30, "F1": 40, "METEOR": 40, "BERT": 40}
 
 
 def test_the_published_mean_stands_beside_the_same_probes_only() -> None:
-    groups = published.difficulty()
+    groups = published.get_difficulty()
     every = [("IsMultiTopic" if name == "IsMultiTask" else name) for name in groups]
 
     def easy(names: list[str]) -> Any:
@@ -107,7 +107,7 @@ def test_the_published_mean_stands_beside_the_same_probes_only() -> None:
 
 def test_a_seed_whose_best_epoch_is_the_last_counts_once() -> None:
     frame = scores({"untrained": 0, "best": 4, "last": 4})
-    assert len(once_a_seed(frame)) == 2 * 2 * len(PROBES)
+    assert len(drop_duplicates(frame)) == 2 * 2 * len(PROBES)
 
 
 def cells(p: list[float], value: float = 5.0) -> pd.DataFrame:
@@ -138,7 +138,7 @@ def cells(p: list[float], value: float = 5.0) -> pd.DataFrame:
 def test_the_surest_cell_of_many_has_to_be_surer(
     p: list[float], value: float, solved: bool
 ) -> None:
-    told = not_above_prior(cells(p, value))
+    told = find_not_above_prior(cells(p, value))
     assert told.empty == solved
     if not solved:
         assert told["cells"].iloc[0] == len(p)
@@ -150,7 +150,7 @@ def test_without_effect_few_probes_are_solved() -> None:
         cells(chance.uniform(size=10).tolist()).assign(probe=str(n), value=chance.normal(size=10))
         for n in range(2000)
     ]
-    share = 1 - len(not_above_prior(pd.concat(frames))) / 2000
+    share = 1 - len(find_not_above_prior(pd.concat(frames))) / 2000
     assert 0.015 < share < 0.035  # one side of 5 %
 
 
@@ -177,7 +177,7 @@ def test_a_difference_says_how_many_seeds_both_have() -> None:
         record: {f"MultiWOZ_AllSlots{end}": scored(share) for end, share in shares.items()}
         for record in frame["record"]
     }
-    found = intervals(told, frame).set_index(["snapshot", "compared_with"])
+    found = compute_intervals(told, frame).set_index(["snapshot", "compared_with"])
     assert found["seeds"].to_dict() == {
         ("untrained", "nothing"): 1, ("last", "nothing"): 3,
         ("untrained", "prior"): 1, ("untrained", "shuffled"): 1,
@@ -247,7 +247,7 @@ def test_the_coin_is_in_no_mean() -> None:
     names = ("a", "b", "c", "d")
     frame = scores({"untrained": 0, "epoch 1": 1, "epoch 2": 2, "last": 3}, names)
     told = rounds({"bleu2": [0, 1, 2, 3]}, names)
-    table = pd.DataFrame(bleu_and_probes(frame, told))
+    table = pd.DataFrame(correlate_bleu(frame, told))
     means = table[(table[1] == "all")].set_index(2)
     assert means.loc["all", 4] == pytest.approx(1)
     assert np.isnan(table[(table[1] == "Coin") & (table[2] == "all")][4].iloc[0])
@@ -290,7 +290,7 @@ def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
         for stage in planned.stages
     }
     runs = [run for run in planned.runs if (run.about["corpus"], run.about["probe"]) == AT]
-    rows = pd.DataFrame(probed_rows(every, runs, {**best, **told}))  # type: ignore[arg-type]
+    rows = pd.DataFrame(list_probed_rows(every, runs, {**best, **told}))  # type: ignore[arg-type]
     by_model = rows[rows[2] == "best"]
     assert len(by_model) == 5
     assert set(by_model[3]) == set(by_model[6]) == {7}

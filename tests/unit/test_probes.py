@@ -15,9 +15,9 @@ from safetensors.numpy import save_file
 from tasktransfer.config import generate_schema
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import DESIGNS, load_config, open_study
-from tasktransfer.designs.probes.figures import read_judgements, ties_resampled
-from tasktransfer.designs.probes.plan import plan, readings_of
-from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
+from tasktransfer.designs.probes.figures import read_judgements, resample_ties
+from tasktransfer.designs.probes.plan import name_readings, plan
+from tasktransfer.designs.probes.word_vectors import read_vectors, score_agreement
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits.mlp_probes import fit_mlp
 from tasktransfer.fits.probes import Given, best_constant, fit_probes, micro_f1, shuffled_by_type
@@ -184,7 +184,7 @@ def test_a_limit_takes_the_same_rows_whatever_the_seed() -> None:
 
 def test_ties_under_resampling() -> None:
     """2,000 judgements, 35 % ties, 200 drawn: 3.4 points without repetition's correction."""
-    shares = ties_resampled(np.arange(2000) < 700)
+    shares = resample_ties(np.arange(2000) < 700)
     assert shares.mean() == pytest.approx(35, abs=0.1)
     assert shares.std() == pytest.approx(100 * np.sqrt(0.35 * 0.65 / 200 * 1800 / 1999), abs=0.05)
 
@@ -206,9 +206,9 @@ def test_agreement_by_word_vectors_by_hand(tmp_path: Path) -> None:
     file = tmp_path / "vectors.txt"
     file.write_text("3 2\ncat 1 0\ndog 0 1\nhot 2 2\n")
     vectors = read_vectors(file)
-    assert agreement([("Hot cat", "cat hot")], vectors) == 0
+    assert score_agreement([("Hot cat", "cat hot")], vectors) == 0
     # (1, 0) - (0, 1): mean square 1. (2, 2) - nothing: 4.
-    assert agreement([("cat", "dog"), ("hot", "unheard of")], vectors) == -2.5
+    assert score_agreement([("cat", "dog"), ("hot", "unheard of")], vectors) == -2.5
     file.write_text("cat 1 0\ndog 0 1 2\n")
     with pytest.raises(DataError, match=r"vectors\.txt, line 2: found 'dog 0 1 2', expected"):
         read_vectors(file)
@@ -324,7 +324,7 @@ def test_counts_of_words_are_of_what_the_encoders_read() -> None:
     words = [fit for fit in of_preset("probes.yaml").fits if fit.learner == "probes_of_words"]
     assert [fit.settings["reads"] for fit in words] == [{"max_length": 100}] * 2
     config = load_config(PRESETS / "probes.yaml", {"models": with_lengths(50, 100, 50, 50, 50)})
-    named = readings_of(config)  # type: ignore[arg-type]
+    named = name_readings(config)  # type: ignore[arg-type]
     assert named["LSTM"] == named["HRED"] == "words as LSTM"
     assert named["LSTM-attention"] == "words as LSTM-attention"
 

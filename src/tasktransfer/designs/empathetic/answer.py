@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from tasktransfer.designs.empathetic.methods import BASE, PRETRAINED, paper_name, supervised
+from tasktransfer.designs.empathetic.methods import BASE, PRETRAINED, get_paper_name, is_supervised
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
 from tasktransfer.present.sentences import MOST_Q, format_with_interval, join_names
 from tasktransfer.present.view import View
@@ -27,7 +27,7 @@ def answer(view: View) -> list[str]:
     """
     rows = view["differences"]
     of_training = _reverse_sign(rows[rows["method"] == PRETRAINED])
-    of_labels = rows[rows["method"].map(supervised).astype(bool)]
+    of_labels = rows[rows["method"].map(is_supervised).astype(bool)]
     both = pd.concat([of_training, of_labels])
     constant = _describe_constant_runs(view["measured"], both)
     if len(both) and (both["seeds"] <= 1).all():
@@ -43,7 +43,7 @@ def _describe_constant_runs(measured: pd.DataFrame, compared: pd.DataFrame) -> I
     runs = rows.drop_duplicates(["setting", "method", "seed"])
     if len(runs):
         names = [
-            f"{paper_name(str(row['method']))} ({row['setting']}, seed {row['seed']})"
+            f"{get_paper_name(str(row['method']))} ({row['setting']}, seed {row['seed']})"
             for row in to_records(runs)
         ]
         yield (
@@ -134,7 +134,7 @@ def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
         return
     parts = [
         f"{len(some)} {'is' if len(some) == 1 else 'are'} significantly {what}: "
-        f"{join_names([_format_named_score(row) for row in surest(some)], MOST)}"
+        f"{join_names([_format_named_score(row) for row in sort_by_q(some)], MOST)}"
         for what, some in (("better", better), ("worse", worse))
         if len(some)
     ]
@@ -144,7 +144,7 @@ def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def surest(rows: pd.DataFrame) -> Sequence[Row]:
+def sort_by_q(rows: pd.DataFrame) -> Sequence[Row]:
     """Return the rows sorted by q, the smallest first."""
     return to_records(rows.sort_values("q", kind="stable"))
 

@@ -15,10 +15,10 @@ from tasktransfer.designs.empathetic import columns
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.sources.cards import ED, EMOTION_CUT, EMOTION_OF_CONTEXT
 from tasktransfer.designs.empathetic.sources.dialogues import (
+    count_shared_utterances,
     find,
+    find_shared_situations,
     read_dialogues,
-    shared_situations,
-    shared_utterances,
 )
 from tasktransfer.errors import DataError
 from tasktransfer.metrics import bleu
@@ -55,7 +55,7 @@ def collect(study: Study, complete: bool) -> None:
         ],
         "rows": [row for run, each in there for row in _make_instance_rows(collected, run, each)],
         "costs": list(_make_cost_rows(collected)),
-        **of_dialogues(study),
+        **read_dialogue_tables(study),
     }
     order = {"method": list(dict.fromkeys(run.method for run in study.plan.runs))}
     assert isinstance(study.config, EmpatheticConfig)
@@ -126,7 +126,7 @@ def _make_cost_rows(collected: Collected) -> Iterator[Values]:
         yield *_make_key(run), size, hours[-1], sum(hours), describe_hardware(record), examples
 
 
-def of_dialogues(study: Study) -> dict[str, list[Values]]:
+def read_dialogue_tables(study: Study) -> dict[str, list[Values]]:
     """Return the tables ``labels`` and ``shared``, which are counted in the dialogues.
 
     If the dialogues are no longer available, returns the rows that were collected earlier.
@@ -141,11 +141,11 @@ def of_dialogues(study: Study) -> dict[str, list[Values]]:
     dialogues = read_dialogues(place)
     counts = Counter(dialogue.emotion for dialogue in dialogues)
     labels = [(label, n, 100 * n / len(dialogues)) for label, n in counts.most_common()]
-    situations = shared_situations(dialogues)
+    situations = find_shared_situations(dialogues)
     shared: list[Values] = [
         ("situation", text, " ".join(splits), 1, len(dialogues))
         for text, splits in sorted(situations.items())
     ]
-    found, of = shared_utterances(dialogues)
+    found, of = count_shared_utterances(dialogues)
     shared.append(("utterances of four words or more", "", "test train", found, of))
     return {"labels": labels, "shared": shared}

@@ -33,8 +33,8 @@ from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.core.validation import Problem
-from tasktransfer.designs.empathetic.contradictions import contradictions
-from tasktransfer.designs.empathetic.methods import TOPIC_TASKS, prepended
+from tasktransfer.designs.empathetic.contradictions import find_contradictions
+from tasktransfer.designs.empathetic.methods import TOPIC_TASKS, parse_prepend
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY,
     ED,
@@ -364,7 +364,7 @@ class EmpatheticConfig(CommonConfig):
             names.append(DAILY)
         if self.retrieval and any("R" in pool.split("+") for pool in self.evaluation.pools):
             names.append(PAIRS)
-        if any(prepended(m) and m.startswith("topic") for m in self.methods):
+        if any(parse_prepend(m) and m.startswith("topic") for m in self.methods):
             names.append(self.topics.dataset)
         if "ensemble-tags" in self.methods:
             names.append(TAGS)
@@ -409,4 +409,4 @@ class EmpatheticConfig(CommonConfig):
 
     @classmethod
     def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
-        yield from contradictions(parts)
+        yield from find_contradictions(parts)

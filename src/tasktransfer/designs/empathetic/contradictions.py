@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasktransfer.core.validation import Problem, describe_unknown
-from tasktransfer.designs.empathetic.methods import FIXED, LARGE, TOPIC_TASKS, prepended
+from tasktransfer.designs.empathetic.methods import FIXED, LARGE, TOPIC_TASKS, parse_prepend
 from tasktransfer.designs.empathetic.sources.cards import LABELS, PAIRS
 
 Parts = Mapping[str, Any]
@@ -18,7 +18,7 @@ CONTROLLED = "emoprepend-1"
 """The method that the controls repeat with other labels."""
 
 
-def contradictions(parts: Parts) -> Iterator[Problem]:
+def find_contradictions(parts: Parts) -> Iterator[Problem]:
     """Yield every contradiction, with its key and remedy."""
     models = {model.name: model for model in parts.get("models", ())}
     settings = {name: parts[name] for name in FAMILIES if parts.get(name) is not None}
@@ -87,7 +87,7 @@ def _check_setting(
     offered = (*FIXED, *(LARGE if name == "generation" else ()))
     for index, method in enumerate(section.methods):
         path = f"{name}.methods[{index}]"
-        if prepended(method) is not None:
+        if parse_prepend(method) is not None:
             yield from _check_prepend(path, method, models.get(section.model), parts)
         elif method not in offered:
             yield Problem(
@@ -103,7 +103,7 @@ def _check_setting(
 
 
 def _check_prepend(path: str, method: str, model: Any, parts: Parts) -> Iterator[Problem]:
-    what, k = prepended(method) or ("", 0)
+    what, k = parse_prepend(method) or ("", 0)
     topics = parts.get("topics")
     labels: tuple[str, ...] = LABELS if what == "emo" else ()
     if what == "topic" and topics is not None:

@@ -13,7 +13,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from tasktransfer.designs.empathetic.human import figure5
+from tasktransfer.designs.empathetic.human import read_figure5
 from tasktransfer.designs.empathetic.methods import BASE, CONTROLS
 from tasktransfer.designs.empathetic.statistics import PERPLEXITY
 from tasktransfer.present.kit.matrix import fill, write
@@ -51,7 +51,7 @@ LINE = 0.3
 """Height of a method's line, inches."""
 
 
-def scores(view: View) -> Figure | None:
+def plot_scores(view: View) -> Figure | None:
     """Plot scores: one panel per measure, one line per method.
 
     Marks are means over seeds with intervals, one per pool of candidates. None if there are no
@@ -90,7 +90,7 @@ def _show_chance(panel: Axes, score: str, chance: float) -> None:
         draw_vertical_line(panel, chance, "chance", style=":")
 
 
-def differences(view: View) -> Figure | None:
+def plot_differences(view: View) -> Figure | None:
     """Plot differences from Base: hollow if not significant, controls in grey.
 
     None if there are no differences.
@@ -168,12 +168,12 @@ def _finish_figure(
     fit_panels(figure, np.array([figure.axes]), width, height)
 
 
-def human_comparisons(view: View) -> Figure:
+def plot_human_comparisons(view: View) -> Figure:
     """Plot the published Figure 5."""
-    return ratios(figure5(), "Human preferences: Figure 5 of Rashkin et al., cited")
+    return plot_ratios(read_figure5(), "Human preferences: Figure 5 of Rashkin et al., cited")
 
 
-def ratios(values: pd.DataFrame, title: str) -> Figure:
+def plot_ratios(values: pd.DataFrame, title: str) -> Figure:
     """Plot ratios of choices as in Figure 5, row over column, on a logarithmic colour scale.
 
     The diagonal and pairs without a ratio (NaN) stay empty. Ratios of 0 and infinity have the

@@ -128,19 +128,19 @@ def _read_lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[
 
 
 @cache
-def published(table: str) -> pd.DataFrame:
+def read_published(table: str) -> pd.DataFrame:
     """Return a table of the paper as printed: table2 to table9, figure5."""
     text = files("tasktransfer.designs.empathetic").joinpath("published", f"{table}.csv")
     with text.open(encoding="utf-8") as lines:
         return pd.read_csv(lines, comment="#")
 
 
-def figure5() -> pd.DataFrame:
+def read_figure5() -> pd.DataFrame:
     """Return the published ratios of choices, row over column; the diagonal is 0."""
-    return published("figure5").set_index("model")
+    return read_published("figure5").set_index("model")
 
 
-def table5_of(ratios: pd.DataFrame) -> dict[str, float]:
+def compute_table5(ratios: pd.DataFrame) -> dict[str, float]:
     """Compute Table 5 from Figure 5: the mean ratio of pairs of models.
 
     Five of the six printed values are reproduced. Emotion Context Models vs Pretrain (gen) is
@@ -198,7 +198,7 @@ def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
         made.append(_write_csv(rated, out / "ratings.csv"))
     if ratios is not None:
         made.append(_write_csv(ratios.rename_axis("model").reset_index(), out / "choices.csv"))
-        made += save(figures.ratios(ratios, f"Choices of {choices}"), out, "choices")
+        made += save(figures.plot_ratios(ratios, f"Choices of {choices}"), out, "choices")
     return made
 
 

@@ -33,15 +33,15 @@ _PAPER_NAMES = {
 _PREPEND = re.compile(r"(emo|topic)prepend-([1-9][0-9]*)")
 
 
-def prepended(method: str) -> tuple[str, int] | None:
+def parse_prepend(method: str) -> tuple[str, int] | None:
     """Return (``emo`` or ``topic``, k) for a Prepend-k method, and None for others."""
     match = _PREPEND.fullmatch(method)
     return (match[1], int(match[2])) if match else None
 
 
-def paper_name(method: str) -> str:
+def get_paper_name(method: str) -> str:
     """Return the paper's name of a method, or our name if the paper does not have it."""
-    prepend = prepended(method)
+    prepend = parse_prepend(method)
     if prepend is not None:
         return f"{prepend[0].capitalize()}Prepend-{prepend[1]}"
     return _PAPER_NAMES.get(method, method)
@@ -53,11 +53,11 @@ def group_of(method: str) -> str:
         return "controls"
     if method in LARGE:
         return "larger models"
-    if prepended(method) or method.startswith("ensemble"):
+    if parse_prepend(method) or method.startswith("ensemble"):
         return "external classifier"
     return "fine-tuning"
 
 
-def supervised(method: str) -> bool:
+def is_supervised(method: str) -> bool:
     """Return whether the method uses emotion or topic labels."""
     return method == "multitask" or group_of(method) == "external classifier"

@@ -20,7 +20,7 @@ from tasktransfer.designs.empathetic.config import (
     SettingConfig,
     TopicsConfig,
 )
-from tasktransfer.designs.empathetic.methods import TOPIC_TASKS, prepended
+from tasktransfer.designs.empathetic.methods import TOPIC_TASKS, parse_prepend
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY,
     DAILY_NEXT,
@@ -112,7 +112,7 @@ class _Seed:
             name = str(section.large)
         begin = self._pretrained(setting, section, name)
         plain = method.removesuffix("-large")
-        prepend = prepended(plain)
+        prepend = parse_prepend(plain)
         if plain == "pretrained":
             self._run(setting, section, method, begin, [], data, name)
         elif prepend is not None:
@@ -309,7 +309,7 @@ class _Seed:
         """Return a pool's data, with labels before its candidates if the contexts have labels."""
         if name == ED or not data.recipe:
             return data if name == ED else self.data[name]
-        prepend = prepended(method)
+        prepend = parse_prepend(method)
         if prepend is not None:
             return self._derive_prepended_data(*prepend, "retrieval", name)
         return self._derive_control_data(method.removeprefix("emoprepend-"), "retrieval", name)

@@ -11,12 +11,12 @@ import pandas as pd
 
 from tasktransfer.designs.empathetic import columns
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
-from tasktransfer.designs.empathetic.human import figure5, published, table5_of
+from tasktransfer.designs.empathetic.human import compute_table5, read_figure5, read_published
 from tasktransfer.designs.empathetic.methods import (
     GROUPS,
     NOT_COMPARABLE,
+    get_paper_name,
     group_of,
-    paper_name,
 )
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY, PERPLEXITY
 from tasktransfer.present.published import Published, add_published
@@ -73,23 +73,23 @@ def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
     frames, metadata = read_tables(study, described)
     assert isinstance(study.config, EmpatheticConfig)
     block = study.config.evaluation.block
-    frames["summary"] = scored(frames["summary"], block, study.config.evaluation.pools)
-    frames["differences"] = scored(frames["differences"], block, study.config.evaluation.pools)
+    frames["summary"] = add_scores(frames["summary"], block, study.config.evaluation.pools)
+    frames["differences"] = add_scores(frames["differences"], block, study.config.evaluation.pools)
     for name in ("measured", "costs", "by_emotion", "pools_chosen"):
-        frames[name] = with_names(frames[name])
+        frames[name] = add_names(frames[name])
     return frames, replace(metadata, order={**metadata.order, **_make_orders(metadata, block)})
 
 
 def _make_orders(metadata: Metadata, block: int) -> dict[str, list[str]]:
     methods = metadata.order.get("method", ())
     return {
-        "name": [paper_name(method) for method in methods],
+        "name": [get_paper_name(method) for method in methods],
         "score": [score.format(block=block) for score in SCORES.values()],
         "group": [*GROUPS],
     }
 
 
-def scored(frame: pd.DataFrame, block: int, pools: tuple[str, ...]) -> pd.DataFrame:
+def add_scores(frame: pd.DataFrame, block: int, pools: tuple[str, ...]) -> pd.DataFrame:
     """Add the columns ``name``, ``group``, ``score`` and ``candidates``.
 
     ``candidates`` selects the line of Table 2: the pool of retrieved replies, or the method's first
@@ -108,12 +108,12 @@ def scored(frame: pd.DataFrame, block: int, pools: tuple[str, ...]) -> pd.DataFr
         pool or first.get(method, "")
         for pool, method in zip(frame["pool"], frame["method"], strict=True)
     ]
-    return with_names(frame).assign(score=scores, candidates=candidates)
+    return add_names(frame).assign(score=scores, candidates=candidates)
 
 
-def with_names(frame: pd.DataFrame) -> pd.DataFrame:
+def add_names(frame: pd.DataFrame) -> pd.DataFrame:
     """Add the paper's names of methods and their groups."""
-    names = [paper_name(method) for method in frame["method"]]
+    names = [get_paper_name(method) for method in frame["method"]]
     return frame.assign(name=names, group=[group_of(method) for method in frame["method"]])
 
 
@@ -161,7 +161,7 @@ def table2_of_paper() -> pd.DataFrame:
     retrieved replies.
     """
     names = ["model", "candidates"]
-    rows = published("table2").melt(names, [*_PRINTED_AS], "column").dropna(subset="value")
+    rows = read_published("table2").melt(names, [*_PRINTED_AS], "column").dropna(subset="value")
     keys = [_PRINTED_AS[str(column)] for column in rows["column"]]
     rows = rows.assign(
         setting=[setting for setting, _ in keys],
@@ -196,7 +196,7 @@ def table4_of_paper() -> pd.DataFrame:
 
     ``same`` and ``+9.6k`` are relative to the last model with an absolute number.
     """
-    rows = published("table4")
+    rows = read_published("table4")
     factors = {"M": 1e6, "k": 1e3}
     sizes: list[float] = []
     whole = np.nan
@@ -223,7 +223,7 @@ def notes4(view: View, frame: pd.DataFrame) -> list[str]:
 def table7(view: View) -> pd.DataFrame:
     """Return the percentage of dialogues with each emotion."""
     keys = {"label": lambda row: row["label"]}
-    theirs = Published(published("table7"), "percent", keys)
+    theirs = Published(read_published("table7"), "percent", keys)
     return add_published(view["labels"], theirs, view.metadata, value="percent")
 
 
@@ -258,7 +258,7 @@ def table9(view: View) -> pd.DataFrame:
 
 def table9_of_paper() -> pd.DataFrame:
     """Return the published accuracies in percent: one row per dataset and classifier."""
-    rows = published("table9").melt(["dataset", "metric"], var_name="classifier")
+    rows = read_published("table9").melt(["dataset", "metric"], var_name="classifier")
     return rows.assign(accuracy=100 * rows["value"])
 
 
@@ -274,13 +274,13 @@ def notes9(view: View, frame: pd.DataFrame) -> list[str]:
 
 def table3(view: View) -> pd.DataFrame:
     """Return the human ratings, as printed in the paper."""
-    return published("table3").fillna("")
+    return read_published("table3").fillna("")
 
 
 def table5(view: View) -> pd.DataFrame:
     """Return the printed means of human choices, and those computed from Figure 5."""
-    again = table5_of(figure5())
-    frame = published("table5")
+    again = compute_table5(read_figure5())
+    frame = read_published("table5")
     return frame.assign(from_figure5=[again[name] for name in frame["a_vs_b"]])
 
 
@@ -295,7 +295,7 @@ def differences(view: View) -> pd.DataFrame | None:
     return _sort_by_method(frame, view.metadata, "candidates", "score")
 
 
-def by_emotion(view: View) -> pd.DataFrame:
+def sort_emotions(view: View) -> pd.DataFrame:
     """Return P@1 by the dialogue's emotion, sorted by emotion."""
     rows = _sort_by_method(view["by_emotion"], view.metadata).assign(setting="retrieval")
     return rows.sort_values("emotion", kind="stable", ignore_index=True)
@@ -304,10 +304,13 @@ def by_emotion(view: View) -> pd.DataFrame:
 def notes_by_emotion(view: View, frame: pd.DataFrame) -> list[str]:
     """Return the note on the number of instances per emotion."""
     few, many = frame["instances"].min(), frame["instances"].max()
-    return [f"Each emotion has {few:,} to {many:,} instances per seed.", *of_methods(view, frame)]
+    return [
+        f"Each emotion has {few:,} to {many:,} instances per seed.",
+        *list_method_notes(view, frame),
+    ]
 
 
-def pools_chosen(view: View) -> pd.DataFrame:
+def compute_pool_shares(view: View) -> pd.DataFrame:
     """Return the sources of retrieved replies, for pools of several datasets.
 
     A dataset of the pool from which no reply was retrieved gets 0.
@@ -320,7 +323,7 @@ def pools_chosen(view: View) -> pd.DataFrame:
     return _sort_by_method(frame.assign(setting="retrieval"), view.metadata)
 
 
-def orders(view: View) -> pd.DataFrame:
+def compute_orders(view: View) -> pd.DataFrame:
     """Return P@1 of blocks in test order, in shuffled orders, and with permuted replies."""
     rows = view["measured"].query("setting == 'retrieval'")
     rows = rows[rows["measure"].str.startswith("p_at_1")]
@@ -332,7 +335,7 @@ def orders(view: View) -> pd.DataFrame:
 # --- notes --------------------------------------------------------------------------------------
 
 
-def of_methods(view: View, frame: pd.DataFrame) -> list[str]:
+def list_method_notes(view: View, frame: pd.DataFrame) -> list[str]:
     """Return a note for each method that is given gold labels."""
     not_comparable = [name for name in NOT_COMPARABLE if (frame["method"] == name).any()]
     return [
@@ -341,7 +344,7 @@ def of_methods(view: View, frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def of_intervals(view: View, frame: pd.DataFrame) -> list[str]:
+def list_interval_notes(view: View, frame: pd.DataFrame) -> list[str]:
     """Return the notes on what intervals resample, and on the candidates of P@1."""
     seeds, over = view["summary"]["seeds"], "dialogues only, not seeds, because there is one seed"
     if (seeds > 1).any():
@@ -349,18 +352,18 @@ def of_intervals(view: View, frame: pd.DataFrame) -> list[str]:
         over = f"dialogues and seeds{once}"
     return [
         f"95 % intervals are over {over}. Those of perplexity are computed on its logarithm.",
-        of_blocks(view),
-        *of_methods(view, frame),
+        list_block_notes(view),
+        *list_method_notes(view, frame),
     ]
 
 
 def notes2(view: View, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table 2."""
     twice = "The paper prints Base twice, as the reference of each group; here it appears once."
-    return [*of_intervals(view, frame), *([twice] if "published" in frame else [])]
+    return [*list_interval_notes(view, frame), *([twice] if "published" in frame else [])]
 
 
-def of_blocks(view: View) -> str:
+def list_block_notes(view: View) -> str:
     """Return the note on the candidates of P@1."""
     assert isinstance(view.study.config, EmpatheticConfig)
     evaluation = view.study.config.evaluation
@@ -374,4 +377,4 @@ def notes_orders(view: View, frame: pd.DataFrame) -> list[str]:
     """Return the notes on blocks and on chance level."""
     assert isinstance(view.study.config, EmpatheticConfig)
     chance = 100 / view.study.config.evaluation.block
-    return [of_blocks(view), f"Chance is {chance:.3g} %.", *of_methods(view, frame)]
+    return [list_block_notes(view), f"Chance is {chance:.3g} %.", *list_method_notes(view, frame)]

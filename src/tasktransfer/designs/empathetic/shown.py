@@ -11,7 +11,7 @@ from typing import Any
 
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
-from tasktransfer.designs.empathetic.methods import BASE, prepended
+from tasktransfer.designs.empathetic.methods import BASE, parse_prepend
 from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
 from tasktransfer.present.published_columns import make_difference_column, make_published_column
 from tasktransfer.results.study import Study
@@ -58,7 +58,7 @@ def _has_comparison(study: Study) -> bool:
 
 def _has_classifier(study: Study) -> bool:
     methods = _get_config(study).methods
-    return "ensemble-tuned" in methods or any(map(prepended, methods))
+    return "ensemble-tuned" in methods or any(map(parse_prepend, methods))
 
 
 def _has_mixed_pools(study: Study) -> bool:
@@ -126,7 +126,7 @@ TABLES = (
     Table(
         "by_emotion",
         "P@1 by emotion",
-        _lazy_printed("by_emotion"),
+        _lazy_printed("sort_emotions"),
         Crossed((text("emotion", "Emotion"),), "name", number("p_at_1", "P@1", ".2f")),
         keys=("emotion", "name", "method", "setting"),
         notes=_lazy_printed("notes_by_emotion"),
@@ -137,7 +137,7 @@ TABLES = (
     Table(
         "pools_chosen",
         "Sources of retrieved replies",
-        _lazy_printed("pools_chosen"),
+        _lazy_printed("compute_pool_shares"),
         Crossed(
             (METHOD, text("pool", "Candidates")),
             "chosen_from",
@@ -145,7 +145,7 @@ TABLES = (
             blocks="group",
         ),
         keys=("name", "method", "setting", "pool", "chosen_from"),
-        notes=_lazy_printed("of_methods"),
+        notes=_lazy_printed("list_method_notes"),
         nothing="has no candidate pool with several datasets",
         planned=_has_mixed_pools,
     ),
@@ -193,7 +193,7 @@ TABLES = (
             blocks="group",
         ),
         keys=("name", "method", "setting", "candidates", "score"),
-        notes=_lazy_printed("of_intervals"),
+        notes=_lazy_printed("list_interval_notes"),
         nothing="compares no method with Base",
         section="sure",
         planned=_has_comparison,
@@ -203,7 +203,7 @@ TABLES = (
     Table(
         "orders",
         "P@1 and reply order",
-        _lazy_printed("orders"),
+        _lazy_printed("compute_orders"),
         Listed(
             (
                 METHOD,
@@ -272,20 +272,20 @@ FIGURES = (
     Figure(
         "p_at_1_and_bleu",
         "Scores of each method",
-        _lazy_figure("scores"),
+        _lazy_figure("plot_scores"),
         ("summary",),
         nothing="has no scored replies",
     ),
     Figure(
         "human_comparisons",
         "Human preferences, as published",
-        _lazy_figure("human_comparisons"),
+        _lazy_figure("plot_human_comparisons"),
         (),
     ),
     Figure(
         "differences_to_base",
         "Differences from Base with 95 % intervals",
-        _lazy_figure("differences"),
+        _lazy_figure("plot_differences"),
         ("differences",),
         nothing="compares no method with Base",
         section="sure",

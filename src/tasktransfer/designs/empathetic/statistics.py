@@ -51,24 +51,24 @@ def make_statistics(study: Study) -> None:
     remedy = f"run `tasktransfer collect {study.arguments()}` again"
     rows, metadata = read_frame(folder / "rows.parquet", columns.ROWS, remedy)
     scores, _ = read_frame(folder / "measured.parquet", columns.MEASURED, remedy)
-    frames = statistics(rows, judged_once(scores))
+    frames = compute_statistics(rows, find_judged_once(scores))
     for name, frame in frames.items():
         write_frame(folder / f"{name}.parquet", frame, columns.STATISTICS[name], metadata)
 
 
-def judged_once(scores: pd.DataFrame) -> frozenset[Key]:
+def find_judged_once(scores: pd.DataFrame) -> frozenset[Key]:
     """Return the cells whose seeds share one record, because nothing was trained."""
     several = scores.groupby(CELL).agg(seeds=("seed", "nunique"), records=("record", "nunique"))
     once = several[(several["seeds"] > 1) & (several["records"] == 1)]
     return frozenset(tuple(map(str, key)) for key in once.index)
 
 
-def statistics(rows: pd.DataFrame, once: Collection[Key] = ()) -> dict[str, pd.DataFrame]:
+def compute_statistics(rows: pd.DataFrame, once: Collection[Key] = ()) -> dict[str, pd.DataFrame]:
     """Compute every statistics table from the rows of all evaluations.
 
     Args:
         rows: the table ``rows``.
-        once: cells whose seeds share one evaluation, see ``judged_once``.
+        once: cells whose seeds share one evaluation, see ``find_judged_once``.
     """
     estimated = build_cell_table(
         gather_cells(_score_runs(rows, once)), CELL, {BASE: {"method": BASE}}, _choose_family

@@ -83,7 +83,7 @@ def _describe_comparisons(tests: pd.DataFrame, rater: str) -> str:
     parts, unsure = [], []
     for against in [name for name in COMPARED_WITH if name in set(mine["against"])]:
         some = mine[mine["against"] == against]
-        sure = some[claimed(some)]
+        sure = some[is_significant(some)]
         above, below = (sure[sure["difference"] * sign > 0]["set"] for sign in (1, -1))
         if sure.empty:
             unsure.append(against)
@@ -108,7 +108,7 @@ def _describe_comparisons(tests: pd.DataFrame, rater: str) -> str:
     return f"{rater.capitalize()} correlates {_join_names(parts)}.{rest}"
 
 
-def claimed(rows: pd.DataFrame) -> pd.Series:
+def is_significant(rows: pd.DataFrame) -> pd.Series:
     """Return whether the difference of each row of the table ``tests`` is significant."""
     away = (rows["seeds_low"] > 0) | (rows["seeds_high"] < 0)
     return (rows["q"] <= LEVEL) & away

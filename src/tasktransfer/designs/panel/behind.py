@@ -12,7 +12,7 @@ from tasktransfer.designs.panel.names import CONTROLS, FANS, OWN_MINUS_OTHERS
 from tasktransfer.tables.numbers import is_missing
 
 
-def of_raters(row: Mapping[str, Any], run: Run) -> bool:
+def is_behind_correlation(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a correlation.
 
     Of the experts, those that rate the row's sets contribute.
@@ -20,7 +20,7 @@ def of_raters(row: Mapping[str, Any], run: Run) -> bool:
     return run.method == row["method"] and run.about.get("domain") in row["experts"].split("+")
 
 
-def of_either(row: Mapping[str, Any], run: Run) -> bool:
+def is_behind_difference(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a difference of two raters.
 
     Controls have no seed, so they contribute to the rows of every seed.
@@ -31,24 +31,24 @@ def of_either(row: Mapping[str, Any], run: Run) -> bool:
     return row["seed"] in ("mean", str(run.seed)) or run.method in CONTROLS
 
 
-def of_expert(row: Mapping[str, Any], run: Run) -> bool:
+def is_behind_expert(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to an expert's correlation or to its difference."""
     expert = row["expert"] in (OWN_MINUS_OTHERS, run.about.get("domain"))
     return run.method == row["method"] and expert
 
 
-def uses(row: Mapping[str, Any], run: Run) -> bool:
+def is_training_used(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run uses a training of the row's kind."""
     used = add_ancestors(run.results_in)
     return any(isinstance(node, Stage) and node.kind == row["kind"] for node in used)
 
 
-def none(row: Mapping[str, Any], run: Run) -> bool:
+def is_never_behind(row: Mapping[str, Any], run: Run) -> bool:
     """Return False, for rows that are counted before anything is trained."""
     return False
 
 
-def of_transfer(row: Mapping[str, Any], run: Run) -> bool:
+def is_behind_transfer(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a correlation after transfer, or before it.
 
     Before transfer, only the run of the first seed contributes.

@@ -15,7 +15,7 @@ from tasktransfer.designs.panel import plan as plans
 from tasktransfer.designs.panel.columns import ABOUT, ITEMS, TABLES
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.ratings import DRAWN
-from tasktransfer.designs.panel.sources.texts import plain
+from tasktransfer.designs.panel.sources.texts import normalise_text
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
@@ -29,7 +29,7 @@ from tasktransfer.tables.metadata import Metadata
 Values = tuple[Any, ...]
 
 
-def panel_config(study: Study) -> PanelConfig:
+def get_config(study: Study) -> PanelConfig:
     """Return the config of a study of this design."""
     assert isinstance(study.config, PanelConfig)
     return study.config
@@ -58,7 +58,7 @@ def collect(study: Study, complete: bool) -> None:
 
 
 def _make_metadata(collected: Collected, pairs: list[Values]) -> Metadata:
-    config = panel_config(collected.study)
+    config = get_config(collected.study)
     asked, named = config.pairs, {**stand_ins(config), **collected.stand_ins}
     facts = {LEAKS_KEPT: named.pop(LEAKS_KEPT)} if LEAKS_KEPT in named else {}
     facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs requested per domain"
@@ -110,8 +110,8 @@ def _make_item_rows(collected: Collected) -> list[Values]:
     rows = []
     for item in items:
         response = item.query["response"]
-        own = {*plain(response).split()}
-        shared = own & {*plain(item.context).split()}
+        own = {*normalise_text(response).split()}
+        shared = own & {*normalise_text(item.context).split()}
         rows.append(
             (
                 item.id.rpartition("-")[0],
@@ -170,7 +170,7 @@ def _make_pair_rows(collected: Collected, data: Data) -> Iterator[Values]:
     filtered = data.uses[0]
     assert isinstance(filtered, Data)
     kind = "filtered" if filtered.settings.get("drop", True) else "with leaks"
-    if not inputs.of_the_paper(panel_config(collected.study), data):
+    if not inputs.is_of_paper(get_config(collected.study), data):
         kind += ", of the twin"
     for name, counts in collected.record(data).get("report", {}).items():
         domain, split, *how = name.split()

@@ -19,7 +19,7 @@ from tasktransfer.designs.panel.sources.cards import (
     DOMAINS,
     TINY,
     TINY_DOMAINS,
-    rated_sets,
+    list_rated_sets,
 )
 
 Method = Literal["panel", "collection", "single", "panel-mean", "panel-max", "panel-min", "twin"]
@@ -331,7 +331,7 @@ class PanelConfig(CommonConfig):
             return
         dataset = TINY if data.generated else DIALOGUES
         domains = TINY_DOMAINS if data.generated else DOMAINS
-        rated = tuple(rated_sets(dataset))
+        rated = tuple(list_rated_sets(dataset))
         few_shot, selection = parts.get("few_shot"), parts.get("selection")
         yield from _find_unknown("domains", "domain", parts.get("domains", ()), domains)
         yield from _find_unknown("rated", "rated set", parts.get("rated", ()), rated)

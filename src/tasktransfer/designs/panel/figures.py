@@ -15,7 +15,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from tasktransfer.designs.panel.names import CONTROLS, OWN_MINUS_OTHERS, domain_of
+from tasktransfer.designs.panel.names import CONTROLS, OWN_MINUS_OTHERS, get_domain
 from tasktransfer.present.kit import matrix
 from tasktransfer.present.kit.panels import (
     MOST_COLUMNS,
@@ -46,7 +46,7 @@ from tasktransfer.tables.numbers import format_number
 SPEARMAN = "Spearman's correlation × 100"
 
 
-def correlations(view: View) -> Figure | None:
+def plot_correlations(view: View) -> Figure | None:
     """Plot correlations: one panel per rated set, one row per method.
 
     Vertical lines mark the best untrained control and the ceiling. None if no method is trained.
@@ -94,7 +94,7 @@ def _count_seeds(frame: pd.DataFrame) -> int:
     return int(frame["seeds"].max())
 
 
-def few_shot(view: View) -> Figure | None:
+def plot_few_shot(view: View) -> Figure | None:
     """Plot correlation by percentage of ratings: one panel per rated set and way of sampling.
 
     None if there is no few-shot transfer.
@@ -144,7 +144,7 @@ def few_shot(view: View) -> Figure | None:
     return figure
 
 
-def experts(view: View) -> Figure | None:
+def plot_experts(view: View) -> Figure | None:
     """Plot correlations of experts: one panel per method, one row per expert, one column per set.
 
     None if there are no experts.
@@ -206,4 +206,4 @@ def _draw_matrix(
 
 
 def _is_own_domain(row: Mapping[Any, Any]) -> bool:
-    return bool(row["own"]) and row["expert"] == domain_of(str(row["set"]))
+    return bool(row["own"]) and row["expert"] == get_domain(str(row["set"]))

@@ -30,14 +30,14 @@ Version 2: mask-and-fill keeps to 15 %, and a response that is too long is trunc
 REDDIT_SET = "Reddit_DSTC7"
 
 
-def selection_of(
+def make_selection(
     tasks: tuple[str, ...], section: StageConfig, measure: str = "accuracy"
 ) -> Selection:
     """Return the selection of a training's best round."""
     return Selection(tasks, measure, section.every, section.patience)
 
 
-def of_the_paper(config: PanelConfig, data: Data) -> bool:
+def is_of_paper(config: PanelConfig, data: Data) -> bool:
     """Return whether derived data are pairs for the paper's methods, and not for the twin."""
     section = config.pairs
     wanted = (section.labels, [*section.perturbations])
@@ -63,7 +63,7 @@ class Inputs:
         return replace(self.models[name], reads=reads)
 
     def task(self, name: str) -> str:
-        return cards.shared_task(name, self.name)
+        return cards.name_shared_task(name, self.name)
 
     def derived(self, recipe: str, settings: Mapping[str, Any], *uses: Any) -> Data:
         if recipe in RECIPE_VERSIONS:
@@ -94,7 +94,7 @@ class Inputs:
         task = self.task(cards.LABELLER)
         # Two thirds of DailyDialog++'s pairs do not fit, so a constant labeller would have a high
         # accuracy.
-        selection = selection_of((task,), section, "balanced_accuracy")
+        selection = make_selection((task,), section, "balanced_accuracy")
         step = Step((task,), selection, start=None, test_on=(task,), data=self.filtered)
         model = self.model(section.model)
         if section.twin:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.data.recipes import Ingredients, Split
-from tasktransfer.designs.panel.ratings import rated_items
+from tasktransfer.designs.panel.ratings import read_rated_items
 from tasktransfer.designs.panel.sources.dataset import FITS
-from tasktransfer.designs.panel.sources.texts import parted, plain
+from tasktransfer.designs.panel.sources.texts import normalise_text, split_context
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -33,7 +33,7 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         DataError: no instance of a split is left.
     """
     (cache,), settings = ingredients.caches, ingredients.settings
-    rated = {name: rated_items(cache, name, settings) for name in settings["against"]}
+    rated = {name: read_rated_items(cache, name, settings) for name in settings["against"]}
     derived: dict[Split, list[Instance]] = {
         (task, split): _read_split(cache, task, split)
         for task in (*settings["tasks"], *settings.get("whole", ()))
@@ -80,7 +80,7 @@ class Leaks:
         counts: dict[str, dict[str, float]] = {}
         dialogues: dict[str, set[str]] = {}
         for split, instances in corpus.items():
-            spoken = utterances(instances)
+            spoken = collect_utterances(instances)
             dialogues |= spoken
             leaks = {name for name, texts in spoken.items() if texts & self.every}
             # Responses that do not occur in a dialogue, such as the labeller's, may be leaks too.
@@ -88,7 +88,7 @@ class Leaks:
                 instance
                 for instance in instances
                 if instance.dialogue_id not in leaks
-                and plain(instance.query["response"]) not in self.every
+                and normalise_text(instance.query["response"]) not in self.every
             ]
             counts[split] = {
                 "dialogues": float(len(spoken)),
@@ -99,14 +99,14 @@ class Leaks:
         return kept, counts
 
 
-def utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
+def collect_utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
     """Return the normalised utterances of each dialogue, including only responses that fit."""
     spoken: dict[str, set[str]] = {}
     for instance in instances:
         texts = spoken.setdefault(instance.dialogue_id, set())
-        texts |= {plain(text) for text in parted(instance.context, instance.turns)}
+        texts |= {normalise_text(text) for text in split_context(instance.context, instance.turns)}
         if instance.target == (FITS,):
-            texts.add(plain(instance.query["response"]))
+            texts.add(normalise_text(instance.query["response"]))
     return spoken
 
 
@@ -126,8 +126,11 @@ def _find_long_utterances(instances: Sequence[Instance], fewest: int) -> set[tup
 
     def said() -> Iterator[tuple[str, int]]:
         for index, instance in enumerate(instances):
-            for text in (*parted(instance.context, instance.turns), instance.query["response"]):
-                yield plain(text), index
+            for text in (
+                *split_context(instance.context, instance.turns),
+                instance.query["response"],
+            ):
+                yield normalise_text(text), index
 
     return {(text, item) for text, item in said() if len(text.split()) >= fewest}
 

@@ -28,17 +28,17 @@ FEW_NAMES = {"single": "Single-T", "panel-mean": "PoE-avg"}
 """Method that few-shot transfer starts from → its name in Table V."""
 
 
-def domain_of(rated: str) -> str:
+def get_domain(rated: str) -> str:
     """Return the domain of a rated set; empty if it has none."""
     return {**RATED, **TINY_RATED}[rated].domain
 
 
-def paper_name(rated: str) -> str:
+def get_paper_name(rated: str) -> str:
     """Return the paper's name of a rated set."""
     return RATED[rated].published if rated in RATED else rated
 
 
-def groups(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
+def group_sets(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
     """Return the sets of each average: one per domain, then in-domain, out-of-domain and all.
 
     Args:
@@ -48,7 +48,7 @@ def groups(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
     by: dict[str, list[str]] = {}
     for name, inside in named:
         if inside:
-            by.setdefault(domain_of(name), []).append(name)
+            by.setdefault(get_domain(name), []).append(name)
     by["in-domain"] = [name for name, inside in named if inside]
     by["out-of-domain"] = [name for name, inside in named if not inside]
     by["all"] = [name for name, _ in named]

@@ -21,8 +21,8 @@ from typing import Any
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.recipes import Ingredients, Split
 from tasktransfer.data.word_noise import drop_words, repeat_words, replace_words, shuffle_words
-from tasktransfer.designs.panel.sources.dataset import CONTEXT, FITS, FITS_NOT, instance_of
-from tasktransfer.designs.panel.sources.texts import parted
+from tasktransfer.designs.panel.sources.dataset import CONTEXT, FITS, FITS_NOT, make_instance
+from tasktransfer.designs.panel.sources.texts import split_context
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance
 
@@ -113,14 +113,14 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     for split in ("train", "dev"):
         together: list[Instance] = []
         for domain in settings["domains"]:
-            made, chance = made_pairs(cache, domain, split, settings)
+            made, chance = build_pairs(cache, domain, split, settings)
             asked = int(settings[split])
-            labelled = labels(made, _get_probabilities(ingredients, made), settings["sure"])
+            labelled = label_pairs(made, _get_probabilities(ingredients, made), settings["sure"])
             report = ingredients.report.setdefault
             for how in dict.fromkeys(pair.query["how"] for pair in made):
                 report(f"{domain} {split} {how}", {}).update(_count_pairs(how, made, labelled))
             refuse_contradiction(made, labelled, f"{domain}, {split}")
-            pairs = balanced(
+            pairs = sample_balanced(
                 [pair for pair in labelled if pair], asked, chance, f"{domain}, {split}"
             )
             report(f"{domain} {split}", {}).update(asked=float(asked), pairs=float(len(pairs)))
@@ -132,17 +132,17 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     return derived
 
 
-def made_pairs(
+def build_pairs(
     cache: Path, domain: str, split: str, settings: Mapping[str, Any]
 ) -> tuple[list[Instance], random.Random]:
     """Build the unlabelled pairs of a domain, and return them with the random generator."""
     chance = random.Random(f"{settings['seed']} {domain} {split}")
     wanted = round(int(settings[split]) * settings["made"])
     kinds = settings.get("perturbations", tuple(PERTURBATIONS))
-    return candidates(read_instances(cache, domain, split), wanted, chance, kinds), chance
+    return generate_candidates(read_instances(cache, domain, split), wanted, chance, kinds), chance
 
 
-def candidates(
+def generate_candidates(
     instances: Sequence[Instance],
     wanted: int,
     chance: random.Random,
@@ -153,7 +153,7 @@ def candidates(
     chance.shuffle(order)
     made: list[Instance] = []
     for number, instance in enumerate(order[: (wanted + 1) // 2]):
-        context = parted(instance.context, instance.turns)[-chance.randint(1, CONTEXT) :]
+        context = split_context(instance.context, instance.turns)[-chance.randint(1, CONTEXT) :]
         given = Given(context, instance.query["response"], instances, instance.dialogue_id)
         how = kinds[number % len(kinds)]
         other = PERTURBATIONS[how](given, chance)
@@ -165,7 +165,7 @@ def candidates(
             if response.strip() and (target == FITS or response != given.response):
                 name = f"{instance.id}-{way}"
                 made.append(
-                    instance_of(
+                    make_instance(
                         instance.task,
                         name,
                         instance.dialogue_id,
@@ -206,7 +206,7 @@ def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> li
     return [given[pair] for pair in asked]
 
 
-def labels(
+def label_pairs(
     made: Sequence[Instance], probabilities: Sequence[float] | None, sure: float
 ) -> list[Instance | None]:
     """Label each pair by its probability; None for labels less probable than ``sure``.
@@ -238,7 +238,7 @@ def refuse_contradiction(
         )
 
 
-def balanced(
+def sample_balanced(
     pairs: Sequence[Instance], asked: int, chance: random.Random, where: str
 ) -> list[Instance]:
     """Sample as many fitting as unfitting pairs, up to ``asked`` in total, in random order.

@@ -14,7 +14,7 @@ from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe
 from tasktransfer.designs.panel.config import PanelConfig, StageConfig
-from tasktransfer.designs.panel.inputs import CHOICES, FEW, LEAKS, Inputs, selection_of
+from tasktransfer.designs.panel.inputs import CHOICES, FEW, LEAKS, Inputs, make_selection
 from tasktransfer.designs.panel.sources import cards
 from tasktransfer.results.revisions import Revisions
 
@@ -30,7 +30,7 @@ FEW_METHODS = ("panel-mean", "single")
 """Methods that few-shot transfer starts from (Tables V and VI)."""
 
 
-def on_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> Training:
+def limit_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> Training:
     """Return the hyperparameters of a training on pairs.
 
     Limits are at most the numbers of pairs that the recipe keeps, so that a forecast knows them.
@@ -43,7 +43,7 @@ def on_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> Tra
     )
 
 
-def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Step]:
+def make_joint_steps(domains: tuple[str, ...], config: PanelConfig) -> list[Step]:
     """Return the steps of PoE: a joint step, and one expert per domain that starts from it.
 
     In the joint step all classifiers, like all adapters, have the same initial weights. Otherwise
@@ -53,27 +53,27 @@ def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Ste
     alike = Start(None, parts=(first,) * len(others), into=tuple(others))
     joint = Step(
         domains,
-        selection_of(domains, config.joint),
+        make_selection(domains, config.joint),
         start=alike if others else None,
         sampler=config.joint.sampler,
         test_on=(),
-        training=on_pairs(config, config.joint),
+        training=limit_pairs(config, config.joint),
     )
     experts = [
         Step(
             (domain,),
-            selection_of((domain,), config.experts),
+            make_selection((domain,), config.experts),
             start=joint,
             trains=(f"adapter.{domain}", f"head.{domain}"),
             test_on=(),
-            training=on_pairs(config, config.experts),
+            training=limit_pairs(config, config.experts),
         )
         for domain in domains
     ]
     return [joint, *experts]
 
 
-def whole(
+def make_whole_step(
     task: str, config: PanelConfig, domains: int = 1, section: StageConfig | None = None
 ) -> Step:
     """Return the step of one model without adapters, for one domain (CoE) or all domains.
@@ -83,10 +83,10 @@ def whole(
     section = section or config.joint
     return Step(
         (task,),
-        selection_of((task,), section),
+        make_selection((task,), section),
         start=None,
         test_on=(),
-        training=on_pairs(config, section, domains),
+        training=limit_pairs(config, section, domains),
     )
 
 
@@ -147,7 +147,7 @@ class _Seed:
     def fan(self) -> dict[str, Stage]:
         """The training ``joint``, and each domain's expert."""
         domains = self.config.domains
-        stages = self._stages(joint_and_experts(domains, self.config), self.inputs.adapted)
+        stages = self._stages(make_joint_steps(domains, self.config), self.inputs.adapted)
         return dict(zip(("joint", *domains), stages, strict=True))
 
     @cached_property
@@ -160,7 +160,7 @@ class _Seed:
         task, domains = self.inputs.task(cards.EVERYTHING), len(self.config.domains)
         if method == "single":
             return self._whole(task, data, domains)
-        step = whole(task, self.config, domains, self.config.twin)
+        step = make_whole_step(task, self.config, domains, self.config.twin)
         model = self.inputs.twin
         (stage,) = self._stages([replace(step, data=data, model=model)], model)
         return stage
@@ -172,7 +172,7 @@ class _Seed:
         return [stages[step] for step in steps]
 
     def _whole(self, task: str, data: Data, domains: int = 1) -> Stage:
-        step = replace(whole(task, self.config, domains), data=data)
+        step = replace(make_whole_step(task, self.config, domains), data=data)
         (stage,) = self._stages([step], self.inputs.plain)
         return stage
 
@@ -298,7 +298,7 @@ class _Seed:
             yield Run(SELECTION_DIRECT, name, self.seed, about, direct, (judged,))
             step = Step(
                 (task,),
-                selection_of((task,), self.config.experts),
+                make_selection((task,), self.config.experts),
                 start=[Start(self.fan["joint"], parts=("encoder",))],
                 trains=(f"adapter.{task}", f"head.{task}"),
                 test_on=(task,),

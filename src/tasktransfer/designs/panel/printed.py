@@ -13,19 +13,19 @@ import pandas as pd
 
 from tasktransfer.designs.panel import columns
 from tasktransfer.designs.panel import published as paper
-from tasktransfer.designs.panel.collect import panel_config
+from tasktransfer.designs.panel.collect import get_config
 from tasktransfer.designs.panel.names import (
     FANS,
     FEW_NAMES,
     MERGED,
     PERSONAS,
     PUBLISHED,
-    domain_of,
-    groups,
-    paper_name,
+    get_domain,
+    get_paper_name,
+    group_sets,
     start_of,
 )
-from tasktransfer.designs.panel.published import AVERAGES, members
+from tasktransfer.designs.panel.published import AVERAGES, list_members
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT
 from tasktransfer.present.marks import MARK
 from tasktransfer.present.published import Published, add_published, list_notes
@@ -69,8 +69,8 @@ def _make_facts(metadata: Metadata) -> dict[str, str]:
 
 def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
     """Return the order of columns in printed tables; the paper's columns have its order."""
-    section, methods = panel_config(study).few_shot, metadata.order.get("method", ())
-    cited = paper.published("table6")
+    section, methods = get_config(study).few_shot, metadata.order.get("method", ())
+    cited = paper.read_table("table6")
     starts = [start_of(m, p) for p in (0, *(section.percent if section else ())) for m in FEW_NAMES]
     return {
         **metadata.order,
@@ -130,8 +130,8 @@ def _make_correlation_rows(view: View) -> pd.DataFrame:
     rows: list[PrintedRow] = []
     for name in sets:
         some = own[own["set"] == name].drop(columns=["domain", "p", "pearson", "kendall"])
-        rows += [{**row, "group": "", "members": name} for row in records_of(some)]
-    for group, several in groups([(name, bool(inside[name])) for name in sets]).items():
+        rows += [{**row, "group": "", "members": name} for row in list_records(some)]
+    for group, several in group_sets([(name, bool(inside[name])) for name in sets]).items():
         named = {
             "set": f"average of {len(several)}: {group}",
             "group": group,
@@ -139,36 +139,36 @@ def _make_correlation_rows(view: View) -> pd.DataFrame:
             "in_domain": group not in ("out-of-domain", "all"),
         }
         some = averages[averages["over"] == group].drop(columns=["over", "sets", "p"])
-        rows += [{**row, **named} for row in records_of(some)]
+        rows += [{**row, **named} for row in list_records(some)]
     frame = pd.DataFrame(rows)
     frame["experts"] = [
-        experts_of(row["members"].split("+"), view.metadata) if row["method"] in FANS else ""
+        join_experts(row["members"].split("+"), view.metadata) if row["method"] in FANS else ""
         for row in rows
     ]
     return frame
 
 
-def experts_of(sets: Sequence[str], metadata: Metadata) -> str:
+def join_experts(sets: Sequence[str], metadata: Metadata) -> str:
     """Return the experts that rate the sets, joined by +.
 
     They are the expert of a set's domain, or all experts for a set outside the trained domains.
     """
     domains = metadata.order.get("domain", ())
-    raters = ([domain_of(s)] if domain_of(s) in domains else domains for s in sets)
+    raters = ([get_domain(s)] if get_domain(s) in domains else domains for s in sets)
     return "+".join(dict.fromkeys(domain for several in raters for domain in several))
 
 
 def _list_cited_metrics() -> list[str]:
     """Return the metrics of Tables III and IV that only the paper has."""
-    return [m for m in paper.published("table3")["metric"].unique() if m not in PUBLISHED.values()]
+    return [m for m in paper.read_table("table3")["metric"].unique() if m not in PUBLISHED.values()]
 
 
 def _join_published(frame: pd.DataFrame, view: View, table: int) -> pd.DataFrame:
     if table == 8:
-        wide = paper.published("table8").melt("dataset", [*MERGED.values()], "metric", "spearman")
+        wide = paper.read_table("table8").melt("dataset", [*MERGED.values()], "metric", "spearman")
         values, names = wide, MERGED
     else:
-        values = pd.concat([paper.published("table3"), paper.published("table4")])
+        values = pd.concat([paper.read_table("table3"), paper.read_table("table4")])
         names = {**PUBLISHED, **{metric: metric for metric in _list_cited_metrics()}}
 
     def average(row: Mapping[str, Any]) -> str | None:
@@ -179,19 +179,19 @@ def _join_published(frame: pd.DataFrame, view: View, table: int) -> pd.DataFrame
         values,
         "spearman",
         {
-            "dataset": lambda row: average(row) if row["group"] else paper_name(row["set"]),
+            "dataset": lambda row: average(row) if row["group"] else get_paper_name(row["set"]),
             "metric": lambda row: names.get(row["method"]),
         },
-        differs=lambda row: other_members(table, average(row), row["members"]),
+        differs=lambda row: describe_other_members(table, average(row), row["members"]),
     )
     return add_published(frame, theirs, view.metadata)
 
 
-def other_members(table: int, average: str | None, sets: str) -> str:
+def describe_other_members(table: int, average: str | None, sets: str) -> str:
     """Describe how the sets of a printed average differ from ours; empty if they do not."""
     if not average:
         return ""
-    theirs, ours = members(table, average), {paper_name(name) for name in sets.split("+")}
+    theirs, ours = list_members(table, average), {get_paper_name(name) for name in sets.split("+")}
     if theirs == ours:
         return ""
     own = f"of {len(ours)}" if len(ours) != len(theirs) else "of others"
@@ -236,7 +236,7 @@ def tests(view: View) -> pd.DataFrame:
     """Return differences for averaged ratings and for each seed, with Williams' tests."""
     frame = view["tests"]
     pair = [f"{a} less {b}" for a, b in zip(frame["method"], frame["against"], strict=True)]
-    raters = [experts_of([name], view.metadata) for name in frame["set"]]
+    raters = [join_experts([name], view.metadata) for name in frame["set"]]
     return frame.assign(pair=pair, experts=raters)
 
 
@@ -254,6 +254,6 @@ def ceilings(view: View) -> pd.DataFrame:
     return view["ceilings"].drop(columns=["utterances", "context_words", "response_words"])
 
 
-def records_of(frame: pd.DataFrame) -> list[PrintedRow]:
+def list_records(frame: pd.DataFrame) -> list[PrintedRow]:
     """Return a frame's rows as dictionaries."""
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]

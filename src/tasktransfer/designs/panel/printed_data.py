@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.designs.panel import published as paper
-from tasktransfer.designs.panel.names import paper_name
-from tasktransfer.designs.panel.printed import OF, PrintedRow, records_of
+from tasktransfer.designs.panel.names import get_paper_name
+from tasktransfer.designs.panel.printed import OF, PrintedRow, list_records
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
 from tasktransfer.present.published import Published, add_published, list_notes
 from tasktransfer.present.published_columns import make_published_column
@@ -34,7 +34,7 @@ def table1(view: View) -> pd.DataFrame:
     leaks, pairs = view["leaks"], view["pairs"]
     made = pairs[(pairs["how"] == "") & ~pairs["data"].str.endswith("twin")]
     rows: list[PrintedRow] = []
-    for row in records_of(leaks[leaks["split"] != ""].drop_duplicates(["corpus", "split"])):
+    for row in list_records(leaks[leaks["split"] != ""].drop_duplicates(["corpus", "split"])):
         if not row["dialogues"]:
             continue
         own = made[(made["domain"] == row["corpus"]) & (made["split"] == row["split"])]
@@ -46,7 +46,7 @@ def table1(view: View) -> pd.DataFrame:
         named = {"corpus": row["corpus"], "split": row["split"]}
         rows += [{**named, "statistic": name, "value": n} for name, n in counts.items()]
     frame = pd.DataFrame(rows, columns=["corpus", "split", "statistic", "value"])
-    values = paper.published("table1").melt(["corpus", "statistic"], var_name="split")
+    values = paper.read_table("table1").melt(["corpus", "statistic"], var_name="split")
     theirs = Published(
         values,
         "value",
@@ -74,20 +74,20 @@ def table2(view: View) -> pd.DataFrame:
             "measure": measure,
             "value": float(row[column]),
         }
-        for row in records_of(view["ceilings"])
+        for row in list_records(view["ceilings"])
         for measure, column in MEASURES.items()
     ]
-    printed = paper.published("table2")
+    printed = paper.read_table("table2")
     measures = [name for name in MEASURES if name in printed]
     theirs = Published(
         printed.melt("dataset", measures, "measure"),
         "value",
-        {"dataset": lambda row: paper_name(row["set"]), "measure": lambda row: row["measure"]},
+        {"dataset": lambda row: get_paper_name(row["set"]), "measure": lambda row: row["measure"]},
     )
     return add_published(pd.DataFrame(rows), theirs, view.metadata)
 
 
-def published_measure(row: Mapping[str, Any]) -> str:
+def format_published_measure(row: Mapping[str, Any]) -> str:
     """Format a published value of Table II: instances as a count, all others as means."""
     return make_published_column(",.0f" if row["measure"] == "instances" else ".1f").show(row)
 
@@ -118,4 +118,4 @@ def resources(view: View) -> pd.DataFrame:
 
 def published_resources(view: View) -> pd.DataFrame:
     """Return the sizes and times that the paper reports."""
-    return paper.published("resources")
+    return paper.read_table("resources")

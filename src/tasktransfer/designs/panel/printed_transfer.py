@@ -9,8 +9,14 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.panel import published as paper
-from tasktransfer.designs.panel.names import FEW_NAMES, PERSONAS, groups, paper_name, start_of
-from tasktransfer.designs.panel.printed import OF, PrintedRow, other_members, records_of
+from tasktransfer.designs.panel.names import (
+    FEW_NAMES,
+    PERSONAS,
+    get_paper_name,
+    group_sets,
+    start_of,
+)
+from tasktransfer.designs.panel.printed import OF, PrintedRow, describe_other_members, list_records
 from tasktransfer.designs.panel.published import AVERAGES
 from tasktransfer.present.published import Published, add_published, list_notes
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
@@ -37,17 +43,17 @@ def table5(view: View) -> pd.DataFrame:
         # The paper samples items, and scores on all items.
         if row["by"] != "items" or row["scored"] != ALL_ITEMS:
             return None
-        return AVERAGES.get(row["group"]) if row["group"] else paper_name(row["set"])
+        return AVERAGES.get(row["group"]) if row["group"] else get_paper_name(row["set"])
 
     theirs = Published(
-        paper.published("table5"),
+        paper.read_table("table5"),
         "spearman",
         {
             "dataset": as_printed,
             "k_percent": lambda row: row["percent"],
             "model": lambda row: FEW_NAMES.get(row["method"]),
         },
-        differs=lambda row: other_members(5, AVERAGES.get(row["group"]), row["members"]),
+        differs=lambda row: describe_other_members(5, AVERAGES.get(row["group"]), row["members"]),
     )
     return add_published(frame, theirs, view.metadata)
 
@@ -58,7 +64,7 @@ def _make_few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[Prin
     Untrained controls do not depend on the sampling; they get a row for each way.
     """
     ways = [by for by in view["few"]["by"].unique() if by]
-    for row in records_of(few):
+    for row in list_records(few):
         for by in [row["by"]] if row["by"] else ways:
             for scored, value, sd in (
                 (ALL_ITEMS, "all_items", "all_sd"),
@@ -85,7 +91,7 @@ def _make_few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iter
     """Yield averages over sets, for methods that all of the sets have."""
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
-    for group, sets in groups(shown).items():
+    for group, sets in group_sets(shown).items():
         by = few[few["set"].isin(sets)].groupby(["method", "by", "percent"], sort=False)
         mean = by[["draws", "all_items", "held_out"]].mean()[by.size() == len(sets)].reset_index()
         named = {"group": group, "members": "+".join(sets)}
@@ -105,7 +111,7 @@ def notes_of_table5(view: View, frame: pd.DataFrame) -> list[str]:
 
 def table6(view: View) -> pd.DataFrame:
     """Return the published few-shot transfer of MDD-Eval and PoE-avg."""
-    frame = paper.published("table6")
+    frame = paper.read_table("table6")
     return frame.assign(start=[*map(start_of, frame["model"], frame["k_percent"])])
 
 
@@ -114,7 +120,7 @@ def table6(view: View) -> pd.DataFrame:
 
 def table7(view: View) -> pd.DataFrame:
     """Return hits@1 by persona, for our methods and the paper's models."""
-    values = paper.published("table7").melt("model", var_name="setting", value_name="hits")
+    values = paper.read_table("table7").melt("model", var_name="setting", value_name="hits")
     ours = view["hits"]
     models = [m for m in values["model"].unique() if m not in SELECTIONS.values()]
     cited = [
@@ -122,7 +128,7 @@ def table7(view: View) -> pd.DataFrame:
         for model in models
         for persona in PERSONAS
     ]
-    own = [row for name in SELECTIONS for row in records_of(ours[ours["method"] == name])]
+    own = [row for name in SELECTIONS for row in list_records(ours[ours["method"] == name])]
     if not own:
         return ours
     theirs = Published(
@@ -155,7 +161,7 @@ def notes_of_table7(view: View, frame: pd.DataFrame) -> list[str]:
     counts = (
         f"{row['contexts']:,.0f} contexts with {row['candidates']:.0f} candidates for "
         f"{row['method']}"
-        for row in records_of(own)
+        for row in list_records(own)
     )
     over = f"Evaluated on {', '.join(counts)}. 95 % Wilson intervals."
     return [over, *list_notes(frame, view.metadata, f"Table VII {OF}")]

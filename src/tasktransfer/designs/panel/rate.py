@@ -13,10 +13,10 @@ from typing import Any
 from tasktransfer.core.nodes import Data, Outcome, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.panel import inputs
-from tasktransfer.designs.panel.collect import panel_config
-from tasktransfer.designs.panel.pairs import made_pairs
-from tasktransfer.designs.panel.sources.dataset import FITS, instance_of, read_pair
-from tasktransfer.designs.panel.sources.texts import parted
+from tasktransfer.designs.panel.collect import get_config
+from tasktransfer.designs.panel.pairs import build_pairs
+from tasktransfer.designs.panel.sources.dataset import FITS, make_instance, read_pair
+from tasktransfer.designs.panel.sources.texts import split_context
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import replace_file
 from tasktransfer.files.data_files import read_json_lines
@@ -50,14 +50,14 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
     experts, others = _find_raters(study, seed)
     lines = list(read_json_lines(file))
     instances = []
-    domains = panel_config(study).domains
+    domains = get_config(study).domains
     for number, row, where in lines:
         context, response = read_pair(row, where)
         if row.get("domain") not in (None, *domains):
             told = f"{row['domain']!r:.60} is not a domain of the study"
             raise where.at("domain").error(told, f"name one of {', '.join(domains)}, or none")
         name = str(number)
-        instances.append(instance_of("", name, name, context, response, FITS))
+        instances.append(make_instance("", name, name, context, response, FITS))
     if not instances:
         raise DataError(
             f"{file}: has no pairs; give one JSON object per line: "
@@ -82,7 +82,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
 
 def _find_raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Mapping[str, Run]]:
     """Return the experts by domain, and the single models: the merged one and the twin."""
-    config = panel_config(study)
+    config = get_config(study)
     chosen = config.seeds[0] if seed is None else seed
     runs = [run for run in study.plan.runs if run.seed == chosen]
     experts = {str(run.about["domain"]): run for run in runs if run.method == "panel"}
@@ -119,9 +119,9 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
     Raises:
         DataError: the filtered dialogues do not exist yet.
     """
-    config = panel_config(study)
+    config = get_config(study)
     every = (data for data in study.plan.derived if data.recipe == inputs.PAIRS)
-    made = next(data for data in every if inputs.of_the_paper(config, data))
+    made = next(data for data in every if inputs.is_of_paper(config, data))
     filtered = made.uses[0]
     assert isinstance(filtered, Data)
     cache = Path(study.cache(filtered))
@@ -135,12 +135,12 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
     for domain in config.domains:
         rows = [
             {
-                "context": list(parted(one.context, one.turns)),
+                "context": list(split_context(one.context, one.turns)),
                 "response": one.query["response"],
                 "how": one.query["how"],
             }
             for split in ("train", "dev")
-            for one in made_pairs(cache, domain, split, made.settings)[0]
+            for one in build_pairs(cache, domain, split, made.settings)[0]
         ]
         file = folder / f"{domain}.jsonl"
         with replace_file(file) as part:

@@ -11,7 +11,7 @@ from typing import Any
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.data.recipes import Ingredients, Split
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.panel.sources.corpora import for_training
+from tasktransfer.designs.panel.sources.corpora import is_for_training
 from tasktransfer.designs.panel.sources.dataset import SOURCE_FILES
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -21,7 +21,7 @@ DRAWN = " drawn"
 """Suffix of the ID of a test item that is also used for training or validation."""
 
 
-def rated_items(cache: Path, name: str, settings: Mapping[str, Any]) -> list[Instance]:
+def read_rated_items(cache: Path, name: str, settings: Mapping[str, Any]) -> list[Instance]:
     """Return the items of a rated set.
 
     For a set in the setting ``halved``, leaves out paragraphs for training
@@ -29,7 +29,7 @@ def rated_items(cache: Path, name: str, settings: Mapping[str, Any]) -> list[Ins
     """
     items = read_instances(cache, name, "test")
     if name in settings.get("halved", ()):
-        items = [item for item in items if not for_training(item.context)]
+        items = [item for item in items if not is_for_training(item.context)]
     return items
 
 
@@ -48,7 +48,7 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         if name not in there.tasks:
             raise DataError(f"{cache}: has no {name}; put its file there, or leave it out (rated)")
         card = get_task(there.dataset, name)
-        items = rated_items(cache, name, settings)
+        items = read_rated_items(cache, name, settings)
         if len({item.target for item in items}) < 2:
             raise DataError(
                 f"{name}, {SOURCE_FILES[name]}: all {len(items)} items have the mean rating "
@@ -75,7 +75,7 @@ def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """
     (cache,), settings = ingredients.caches, ingredients.settings
     task = settings["task"]
-    items = rated_items(cache, task, settings)
+    items = read_rated_items(cache, task, settings)
     together = [[index] for index in range(len(items))]
     if settings["by"] == "contexts":
         of_context: dict[str, list[int]] = {}

@@ -8,8 +8,8 @@ from typing import Any
 
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.recipes import Ingredients, Split
-from tasktransfer.designs.panel.sources.dataset import FITS, FITS_NOT, instance_of
-from tasktransfer.designs.panel.sources.texts import parted
+from tasktransfer.designs.panel.sources.dataset import FITS, FITS_NOT, make_instance
+from tasktransfer.designs.panel.sources.texts import split_context
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance
 
@@ -81,13 +81,13 @@ def _make_choices(
     settings: Mapping[str, Any],
     chance: random.Random,
 ) -> list[Instance]:
-    turns = parted(instance.context, instance.turns)
+    turns = split_context(instance.context, instance.turns)
     persona = instance.query.get(PERSONAS[settings["persona"]])
     before = (persona, *turns) if persona else turns
     true = instance.query["response"]
     wrong = [text for text in chance.sample(texts, others + 1) if text != true][:others]
     return [
-        instance_of(
+        make_instance(
             settings["task"],
             f"{instance.id}-{index}",
             instance.id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tasktransfer.designs.panel.names import CONTROLS, PUBLISHED, domain_of
+from tasktransfer.designs.panel.names import CONTROLS, PUBLISHED, get_domain
 from tasktransfer.present.declared import late
 from tasktransfer.results.study import Study
 from tasktransfer.tables import numbers
@@ -17,7 +17,7 @@ UNSURE = "°"
 UNSURE_NOTE = f"{UNSURE} Not significant (q > 0.05)."
 
 
-def unless_sure(column: Column) -> Column:
+def mark_uncertain(column: Column) -> Column:
     """Return the column with a mark on cells whose q exceeds 0.05, and on cells of one run."""
 
     def show(row: Row) -> str:
@@ -40,7 +40,7 @@ def _is_one_run(row: Row) -> bool:
     return bool(row["seeds"] == 1) if "seeds" in row else not is_missing(row.get("p"))
 
 
-def published(form: str = ".2f") -> Column:
+def make_published_column(form: str = ".2f") -> Column:
     """Return the column of published values, with a dash for missing ones.
 
     The import is lazy, because ``present.published_columns`` imports pandas.
@@ -49,7 +49,7 @@ def published(form: str = ".2f") -> Column:
     return Column(Head("Published", "number"), lambda row: str(column(form).show(row)))
 
 
-def by_measure(key: str) -> Column:
+def make_measure_column(key: str) -> Column:
     """Return a column that shows counts as whole numbers, and means with one decimal."""
 
     def show(row: Row) -> str:
@@ -59,16 +59,16 @@ def by_measure(key: str) -> Column:
     return Column(Head("", "number"), show)
 
 
-def all_if_empty(name: str) -> str:
+def show_all_if_empty(name: str) -> str:
     return name or "all"
 
 
-def with_paper_name(method: str) -> str:
+def add_paper_name(method: str) -> str:
     """Return the method, and its name in the paper on a second line."""
     return f"{method}\n({PUBLISHED[method]})" if method in PUBLISHED else method
 
 
-def with_spread(row: Row) -> str:
+def add_spread(row: Row) -> str:
     value = numbers.format_number(row["value"], ".1f")
     return (
         value if is_missing(row["sd"]) else f"{value} ({numbers.format_number(row['sd'], '.1f')})"
@@ -78,12 +78,12 @@ def with_spread(row: Row) -> str:
 # --- conditions on the plan -----------------------------------------------------------------------
 
 
-def rates(inside: bool) -> Callable[[Study], bool]:
+def has_rated_sets(inside: bool) -> Callable[[Study], bool]:
     """Return a test for rated sets in the trained domains (``inside``), or outside of them."""
 
     def planned(study: Study) -> bool:
         config: Any = study.config
-        return any((domain_of(name) in config.domains) == inside for name in config.rated)
+        return any((get_domain(name) in config.domains) == inside for name in config.rated)
 
     return planned
 
@@ -97,16 +97,16 @@ def _get_config(study: Study) -> Any:
     return study.config
 
 
-def compares(study: Study) -> bool:
+def has_comparisons(study: Study) -> bool:
     """Return whether the study has methods, which are compared with the cosines at least."""
     return bool(_get_config(study).methods)
 
 
-def transfers(study: Study) -> bool:
+def has_few_shot(study: Study) -> bool:
     """Return whether the study has few-shot transfer to rated sets."""
     return _get_config(study).few_shot is not None
 
 
-def selects(study: Study) -> bool:
+def has_selection(study: Study) -> bool:
     """Return whether the study has response selection."""
     return _get_config(study).selection is not None

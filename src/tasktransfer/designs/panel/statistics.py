@@ -25,8 +25,8 @@ from tasktransfer.designs.panel.names import (
     FANS,
     OTHERS,
     OWN_MINUS_OTHERS,
-    domain_of,
-    groups,
+    get_domain,
+    group_sets,
 )
 from tasktransfer.metrics.measures import Values, kendall, pearson, spearman
 from tasktransfer.results.study import Study
@@ -77,13 +77,13 @@ class Rated:
     @property
     def in_domain(self) -> bool:
         """True if the set belongs to a trained domain."""
-        return domain_of(self.name) in self.domains
+        return get_domain(self.name) in self.domains
 
     def by_method(self, method: str) -> dict[int, Values]:
         """Return a method's ratings by seed, without seeds that lack a required expert."""
         if method not in FANS:
             return self.given[method, ""]
-        raters = [domain_of(self.name)] if self.in_domain else self.domains
+        raters = [get_domain(self.name)] if self.in_domain else self.domains
         experts = [self.given.get((method, domain), {}) for domain in raters]
         seeds = sorted(set.intersection(*(set(of) for of in experts)))
         return {seed: np.mean([of[seed] for of in experts], axis=0) for seed in seeds}
@@ -108,11 +108,11 @@ def make_statistics(study: Study) -> None:
         path = folder / f"{name}.parquet"
         frames[name], metadata = read_frame(path, columns.TABLES[name], remedy)
     sets, domains = (metadata.order.get(kind, ()) for kind in ("set", "domain"))
-    for name, frame in statistics(**frames, sets=sets, domains=domains).items():
+    for name, frame in compute_statistics(**frames, sets=sets, domains=domains).items():
         write_frame(folder / f"{name}.parquet", frame, columns.STATISTICS[name], metadata)
 
 
-def statistics(
+def compute_statistics(
     ratings: pd.DataFrame,
     items: pd.DataFrame,
     few_shot: pd.DataFrame,
@@ -121,7 +121,7 @@ def statistics(
     domains: Sequence[str],
 ) -> dict[str, pd.DataFrame]:
     """Compute every statistics table; ``sets`` and ``domains`` are in the study's order."""
-    rated = rated_sets(ratings, items, sets, tuple(domains))
+    rated = build_rated_sets(ratings, items, sets, tuple(domains))
     estimated = gather_cells(
         (
             (method, rated_set.name),
@@ -152,7 +152,7 @@ def statistics(
     }
 
 
-def rated_sets(
+def build_rated_sets(
     ratings: pd.DataFrame, items: pd.DataFrame, order: Sequence[str], domains: tuple[str, ...]
 ) -> list[Rated]:
     """Return the rated sets of the tables, those of ``order`` first."""
@@ -196,7 +196,7 @@ def _compute_correlations(
                 row.method,
                 rated_set.name,
                 rated_set.in_domain,
-                domain_of(rated_set.name),
+                get_domain(rated_set.name),
                 row.seeds,
             ),
             *(row.value, row.low, row.high, row.p, row.q),
@@ -219,12 +219,12 @@ def _compute_experts(sets: list[Rated]) -> pd.DataFrame:
     )
     others: dict[Key, list[Cell]] = {}
     for (method, domain, name), cell in estimated.items():
-        if domain != domain_of(name):
+        if domain != get_domain(name):
             others.setdefault((method, OTHERS, name), []).append(cell)
     means = {key: compute_mean(several) for key, several in others.items()}
     names = ["method", "expert", "set"]
     table = build_cell_table(estimated, names, {OTHERS: {"expert": OTHERS}}, references=means)
-    table["own"] = table["expert"] == table["set"].map(domain_of)
+    table["own"] = table["expert"] == table["set"].map(get_domain)
     compared = table["against"] == OTHERS
     table["expert"] = table["expert"].mask(compared, OWN_MINUS_OTHERS)
     return cast_columns(table[table["own"] | ~compared], columns.EXPERTS)
@@ -281,7 +281,7 @@ def _test_pair(one: Rated, pair: Any) -> Iterator[Line]:
 
 
 def _compute_averages(sets: list[Rated], estimated: Mapping[Key, Cell]) -> pd.DataFrame:
-    by = groups((one.name, one.in_domain) for one in sets)
+    by = group_sets((one.name, one.in_domain) for one in sets)
     means: dict[Key, Cell] = {
         (method, group): compute_mean([estimated[method, name] for name in names])
         for method in dict.fromkeys(method for method, _ in estimated)

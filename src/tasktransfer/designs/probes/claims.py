@@ -56,22 +56,22 @@ ON = ["corpus", "model", "seed", "epoch"]
 """Columns that identify a point."""
 
 
-def bleu_and_f1(scores: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
+def join_bleu_and_f1(scores: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
     """Return one row per probe and point: a probed epoch with its dev BLEU-2."""
     probed = scores.dropna(subset=["epoch"]).drop_duplicates([*ON, "probe"])
     return probed.merge(rounds[[*ON, "bleu2"]], on=ON)
 
 
-def means_over_probes(points: pd.DataFrame) -> pd.DataFrame:
+def compute_probe_means(points: pd.DataFrame) -> pd.DataFrame:
     """Return one row per point with its mean F1 over probes, without the control."""
     real = points[points["probe"] != CONTROL]
     return real.groupby(ON, as_index=False, sort=False).agg({"f1": "mean", "bleu2": "mean"})
 
 
-def bleu_and_probes(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+def correlate_bleu(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the table ``claims``."""
-    for corpus, rows in bleu_and_f1(scores, rounds).groupby("corpus", sort=False):
-        means = means_over_probes(rows)
+    for corpus, rows in join_bleu_and_f1(scores, rounds).groupby("corpus", sort=False):
+        means = compute_probe_means(rows)
         for probe, points in [("all", means), *rows.groupby("probe", sort=False)]:
             trained = points[points["epoch"] > 0]
             for over, some in (("all", points), ("trained", trained)):
@@ -99,7 +99,7 @@ def _correlate_groups(points: pd.DataFrame, over: Any) -> tuple[Any, ...]:
     return correlation.points, correlation.value, correlation.low, correlation.high
 
 
-def agreement_of_rankings(scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+def compare_rankings(scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the table ``agreement``: how alike two probes rank the models."""
     trained = scores.dropna(subset=["epoch"])
     for (corpus, snapshot), rows in trained.groupby(["corpus", "snapshot"], sort=False):

@@ -17,11 +17,11 @@ from tasktransfer.config.places import expand_path
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
-from tasktransfer.designs.probes.config import ProbesConfig, probes_config
-from tasktransfer.designs.probes.facts import BY_TASK, Probe, reply_of
-from tasktransfer.designs.probes.plan import BEST, WORDS, stage_of
+from tasktransfer.designs.probes.config import ProbesConfig, get_config
+from tasktransfer.designs.probes.facts import BY_TASK, Probe, name_reply_task
+from tasktransfer.designs.probes.plan import BEST, WORDS, get_stage
 from tasktransfer.designs.probes.stand_ins import recorded_stand_ins
-from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
+from tasktransfer.designs.probes.word_vectors import read_vectors, score_agreement
 from tasktransfer.errors import DataError, RecordError
 from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.probe_rows import PROJECTION
@@ -108,7 +108,7 @@ def collect(study: Study, complete: bool) -> None:
     by_vectors = _compare_by_vectors(collected, runs)
     stages = [stage for stage in study.plan.stages if collected.has(stage)]
     tables = {
-        "probed": list(probed_rows(probes_config(study), runs, collected.records)),
+        "probed": list(list_probed_rows(get_config(study), runs, collected.records)),
         "rounds": [
             row
             for stage in stages
@@ -137,7 +137,7 @@ def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
 
 
 def _make_metadata(collected: Collected) -> Metadata:
-    config = probes_config(collected.study)
+    config = get_config(collected.study)
     generated = frozenset(name for name, synthetic in collected.synthetic.items() if synthetic)
     return build_metadata(
         collected,
@@ -149,7 +149,7 @@ def _make_metadata(collected: Collected) -> Metadata:
     )
 
 
-def probed_rows(
+def list_probed_rows(
     config: ProbesConfig, runs: Sequence[Run], records: Mapping[str, Record]
 ) -> Iterator[tuple[Any, ...]]:
     """Yield one row per run; if all epochs are probed, the best one also as snapshot ``best``."""
@@ -157,7 +157,7 @@ def probed_rows(
     for run in runs:
         record = records[fit_of(run).digest]
         task = f"{run.about['corpus']}_{run.about['probe']}"
-        result, stage = record["results"][task], stage_of(run)
+        result, stage = record["results"][task], get_stage(run)
         measures = result["measures"]
         training = records.get(stage.digest) if stage else None
         epoch = _get_epoch(run, training) if stage else None
@@ -189,13 +189,13 @@ def _get_best_epoch(stage: Stage | None, record: Record | None) -> int | None:
 
 def _compare_by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int, float]]:
     """Return stage → round → agreement of its replies with the references by word vectors."""
-    file = probes_config(collected.study).probes.word_vectors
+    file = get_config(collected.study).probes.word_vectors
     if file is None:
         return {}
     vectors = read_vectors(Path(expand_path(file)))
     similarities: dict[str, dict[int, float]] = {}
     for run in runs:
-        stage = stage_of(run)
+        stage = get_stage(run)
         number = None if stage is None else _get_epoch(run, collected.records.get(stage.digest))
         if stage is None or number is None or number in similarities.get(stage.digest, {}):
             continue
@@ -204,14 +204,16 @@ def _compare_by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, 
                 rows = collected.rows(node)
                 pairs = zip(rows["prediction"].to_pylist(), rows["gold"].to_pylist(), strict=True)
                 replies = [(reply, reference) for (reply,), (reference,) in pairs]
-                similarities.setdefault(stage.digest, {})[number] = agreement(replies, vectors)
+                similarities.setdefault(stage.digest, {})[number] = score_agreement(
+                    replies, vectors
+                )
     return similarities
 
 
 def _make_round_rows(
     stage: Stage, record: Record, by_vectors: dict[int, float]
 ) -> Iterator[tuple[Any, ...]]:
-    task = reply_of(stage.dataset)
+    task = name_reply_task(stage.dataset)
     chosen = get_selected_round(record, stage.select_on).number
     for entry in record["training"]["rounds"]:
         dev, best = entry["dev"][task], entry["round"] == chosen

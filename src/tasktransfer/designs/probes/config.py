@@ -28,7 +28,7 @@ from tasktransfer.designs.probes.facts import (
     EVERY,
     NAMES,
     Probe,
-    reply_of,
+    name_reply_task,
 )
 from tasktransfer.results.study import Study
 
@@ -241,10 +241,10 @@ class ProbesConfig(CommonConfig):
         )
 
 
-def probes_config(study: Study) -> ProbesConfig:
+def get_config(study: Study) -> ProbesConfig:
     """Return the config of a study of this design."""
     assert isinstance(study.config, ProbesConfig)
     return study.config
 
 
-__all__ = ["ProbesConfig", "probes_config", "reply_of"]
+__all__ = ["ProbesConfig", "get_config", "name_reply_task"]

@@ -84,6 +84,6 @@ BY_TASK = {probe.task: probe for probe in EVERY}
 NAMES = tuple(dict.fromkeys(probe.name for probe in EVERY))
 
 
-def reply_of(corpus: str) -> str:
+def name_reply_task(corpus: str) -> str:
     """Return the task of predicting a corpus's next utterance."""
     return f"{corpus}_reply"

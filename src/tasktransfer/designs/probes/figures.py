@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tasktransfer.config.places import expand_path
-from tasktransfer.designs.probes.claims import ON, bleu_and_f1, means_over_probes
-from tasktransfer.designs.probes.config import probes_config
+from tasktransfer.designs.probes.claims import ON, compute_probe_means, join_bleu_and_f1
+from tasktransfer.designs.probes.config import get_config
 from tasktransfer.designs.probes.plan import WORDS
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_csv_rows
@@ -50,14 +50,14 @@ def _make_entries(looks: Mapping[str, Look], **style: Any) -> list[Any]:
     return [make_line_entry(model, look, **style) for model, look in looks.items()]
 
 
-def f1_by_epoch(view: View) -> Figure | None:
+def plot_f1_by_epoch(view: View) -> Figure | None:
     """Plot F1 by epoch: one panel per probe, with the mean over seeds and their range as a band.
 
     Horizontal lines are the best constant answer and a probe on word counts. None if no epoch was
     probed.
     """
     scores, metadata = view["probed"], view.metadata
-    trained = once_a_seed(scores)
+    trained = drop_duplicates(scores)
     if trained.empty:
         return None
     looks = _assign_looks(metadata.ordered("model", trained["model"]))
@@ -88,7 +88,7 @@ def f1_by_epoch(view: View) -> Figure | None:
     return figure
 
 
-def once_a_seed(scores: pd.DataFrame) -> pd.DataFrame:
+def drop_duplicates(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of epochs without duplicates.
 
     If the best epoch of a training is the last, one snapshot has both names.
@@ -96,7 +96,7 @@ def once_a_seed(scores: pd.DataFrame) -> pd.DataFrame:
     return scores.dropna(subset=["epoch"]).drop_duplicates([*ON, "probe"])
 
 
-def representations(view: View) -> Figure | None:
+def plot_representations(view: View) -> Figure | None:
     """Plot training turns of the first seed on two principal components as log counts (Figure 2).
 
     None if no representations are stored.
@@ -116,12 +116,12 @@ def representations(view: View) -> Figure | None:
     return figure
 
 
-def bleu_against_f1(view: View) -> Figure | None:
+def plot_bleu_against_f1(view: View) -> Figure | None:
     """Plot mean F1 over probes against dev BLEU-2: one point per model, seed and epoch.
 
     None if no epoch was probed.
     """
-    means = means_over_probes(bleu_and_f1(view["probed"], view["rounds"]))
+    means = compute_probe_means(join_bleu_and_f1(view["probed"], view["rounds"]))
     if means.empty:
         return None
     corpora, claims = list(dict.fromkeys(means["corpus"])), view["claims"]
@@ -148,7 +148,7 @@ def bleu_against_f1(view: View) -> Figure | None:
     return figure
 
 
-def ties_resampled(
+def resample_ties(
     judgements: npt.NDArray[np.bool_], draws: int = DRAWS, drawn: int = JUDGEMENTS // TENTH
 ) -> npt.NDArray[np.float64]:
     """Return the percentage of ties in samples without replacement (the method of Figure 1).
@@ -166,18 +166,18 @@ def ties_resampled(
     return 100 * chance.hypergeometric(ties, len(judgements) - ties, drawn, draws) / drawn
 
 
-def ties(view: View) -> Figure:
+def plot_ties(view: View) -> Figure:
     """Plot ties in samples of a user's judgements, or of synthetic ones without a user's file.
 
     The paper's judgements are not released.
     """
-    given = probes_config(view.study).probes.judgements
+    given = get_config(view.study).probes.judgements
     if given is None:
         judgements, named = np.arange(JUDGEMENTS) < TIES * JUDGEMENTS, "SYNTHETIC judgements"
     else:
         judgements, named = read_judgements(Path(expand_path(given))), f"Judgements of {given}"
     drawn = max(1, len(judgements) // TENTH)
-    shares = ties_resampled(judgements, drawn=drawn)
+    shares = resample_ties(judgements, drawn=drawn)
     figure, (axes,) = create_panels(1, 6.0, 3.2)
     step = max(0.5, 100 / drawn)
     bins = np.arange(shares.min() - step / 2, shares.max() + step, step)

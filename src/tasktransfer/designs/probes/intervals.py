@@ -17,11 +17,11 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.designs.probes.claims import (
     AGREEMENT,
     CLAIMS,
-    agreement_of_rankings,
-    bleu_and_probes,
+    compare_rankings,
+    correlate_bleu,
 )
 from tasktransfer.designs.probes.collect import read_table
-from tasktransfer.designs.probes.facts import reply_of
+from tasktransfer.designs.probes.facts import name_reply_task
 from tasktransfer.designs.probes.plan import AS_IT_IS, WORDS
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import encode_answers
@@ -96,10 +96,10 @@ def write_statistics(study: Study) -> None:
     scored = {record: _score_classifiers(frame) for record, frame in rows.items()}
     constant = {(r, task) for r, frame in rows.items() for task in _find_constant_tasks(frame)}
     frames = {
-        "intervals": with_constant(intervals(scored, scores), scores, constant),
+        "intervals": add_constant(compute_intervals(scored, scores), scores, constant),
         "replies": _compute_replies(study),
-        "claims": build_frame(bleu_and_probes(scores, rounds), CLAIMS),
-        "agreement": build_frame(agreement_of_rankings(scores), AGREEMENT),
+        "claims": build_frame(correlate_bleu(scores, rounds), CLAIMS),
+        "agreement": build_frame(compare_rankings(scores), AGREEMENT),
     }
     for name, columns in TABLES.items():
         write_frame(Path(study.tables, f"{name}.parquet"), frames[name], columns, metadata)
@@ -114,7 +114,9 @@ def read_statistics(study: Study, name: str) -> pd.DataFrame:
 # --- intervals ----------------------------------------------------------------------------------
 
 
-def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) -> pd.DataFrame:
+def compute_intervals(
+    scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame
+) -> pd.DataFrame:
     """Compute the table ``intervals``.
 
     Args:
@@ -151,7 +153,7 @@ def _name_rows(names: Sequence[str], classifier: str) -> str:
     return f"{task}+{classifier}" if classifier else task
 
 
-def with_constant(
+def add_constant(
     table: pd.DataFrame, scores: pd.DataFrame, constant: Collection[tuple[str, str]]
 ) -> pd.DataFrame:
     """Return the table with the column ``constant``.
@@ -211,7 +213,9 @@ def _compute_replies(study: Study) -> pd.DataFrame:
 
 
 def _score_replies(study: Study, stage: Stage) -> Scored:
-    rows = select_task_rows(read_record_rows(Path(study.record(stage))), reply_of(stage.dataset))
+    rows = select_task_rows(
+        read_record_rows(Path(study.record(stage))), name_reply_task(stage.dataset)
+    )
     scores = rows["score"].to_numpy()
     tallies = np.stack([scores, np.ones_like(scores)], axis=1)
     return score_tallies(

@@ -11,7 +11,13 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.data.recipes import Ingredients, Split
 from tasktransfer.datasets.personachat import find_middle_words
 from tasktransfer.datasets.reply_pairs import TURN
-from tasktransfer.designs.probes.facts import BY_TASK, LEAST_COUNTS, WORD_PROBE, Probe, reply_of
+from tasktransfer.designs.probes.facts import (
+    BY_TASK,
+    LEAST_COUNTS,
+    WORD_PROBE,
+    Probe,
+    name_reply_task,
+)
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.words import split_words
@@ -33,9 +39,9 @@ def dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     derived: dict[Split, list[Instance]] = {}
     word_in = ingredients.settings.get("word_in", "context")
     for task in ingredients.tasks:
-        reply = reply_of(BY_TASK[task].corpus)
+        reply = name_reply_task(BY_TASK[task].corpus)
         read = {split: read_instances(cache, reply, split) for split in SPLITS}
-        for split, rows in with_labels(BY_TASK[task], read, word_in).items():
+        for split, rows in label_instances(BY_TASK[task], read, word_in).items():
             derived[task, split] = rows
         _refuse_one_label(task, derived[task, "train"])
     return derived
@@ -51,7 +57,7 @@ def _refuse_one_label(task: str, train: Sequence[Instance]) -> None:
         )
 
 
-def with_labels(
+def label_instances(
     probe: Probe, read: Mapping[str, Sequence[Instance]], word_in: str = "context"
 ) -> dict[str, list[Instance]]:
     """Return the turns to which a probe applies, with its labels, for each split.

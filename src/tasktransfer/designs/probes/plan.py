@@ -14,7 +14,7 @@ from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe, make_data
 from tasktransfer.designs.probes.config import ProbedModel, ProbesConfig
-from tasktransfer.designs.probes.facts import RECIPE, WORD_PROBE, Probe, reply_of
+from tasktransfer.designs.probes.facts import RECIPE, WORD_PROBE, Probe, name_reply_task
 from tasktransfer.results.revisions import Revisions
 
 KIND = "next_utterance"
@@ -26,9 +26,9 @@ MLP_VERSION = 2
 """Version 2 uses classes if a turn has one label, and stops by the loss on held-out dialogues."""
 
 
-def next_utterance(corpus: str, measure: str, rounds: tuple[int, ...]) -> list[Step]:
+def make_training_step(corpus: str, measure: str, rounds: tuple[int, ...]) -> list[Step]:
     """Return the step of one training, which keeps every probed epoch and the untrained model."""
-    reply = reply_of(corpus)
+    reply = name_reply_task(corpus)
     return [Step((reply,), Selection((reply,), measure, keep="every", rounds=rounds))]
 
 
@@ -43,7 +43,7 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
             continue
         labels = replace(read, settings=_label_settings(config, probes), recipe=RECIPE)
         if config.probes.words:
-            for name, reads in counts_of_words(config, revisions).items():
+            for name, reads in plan_word_counts(config, revisions).items():
                 fit = _fit("probes_of_words", labels, probes, config, {"reads": reads})
                 _add(builder, probes, fit, WORDS, name, 0)
         for model in config.models:
@@ -55,7 +55,7 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
                 continue
             training = _build_training(config, model)
             for seed in config.seeds:
-                steps = next_utterance(corpus, config.probes.measure, rounds)
+                steps = make_training_step(corpus, config.probes.measure, rounds)
                 (stage,) = builder.stages(steps, read, spec, training, seed).values()
                 for name, at in _list_snapshots(config):
                     asked = {"representation": config.probes.representation}
@@ -82,12 +82,12 @@ def _label_settings(config: ProbesConfig, probes: tuple[Probe, ...]) -> dict[str
     return {"word_in": "target", "version": 2} if asked else {}
 
 
-def counts_of_words(config: ProbesConfig, revisions: Revisions) -> dict[str, dict[str, Any]]:
+def plan_word_counts(config: ProbesConfig, revisions: Revisions) -> dict[str, dict[str, Any]]:
     """Return the name of each word count → the part of a context that it counts.
 
     The part is what a model reads: a number of last words, or the text that its tokenizer keeps.
     """
-    readings = readings_of(config)
+    readings = name_readings(config)
     named = dict.fromkeys(readings.values())
     return {
         name: _build_reading_settings(
@@ -106,7 +106,7 @@ def _build_reading_settings(
     return {"model": revisions.models[model].identity}
 
 
-def readings_of(config: ProbesConfig) -> dict[str, str]:
+def name_readings(config: ProbesConfig) -> dict[str, str]:
     """Return model → name of the word counts over the words that it reads.
 
     The name is ``words``. If models read different parts of a context, the first model that reads
@@ -124,7 +124,7 @@ def readings_of(config: ProbesConfig) -> dict[str, str]:
     return {model: f"{WORDS} as {first[part]}" for model, part in parts.items()}
 
 
-def stage_of(run: Run) -> Stage | None:
+def get_stage(run: Run) -> Stage | None:
     """Return the training whose snapshot a run probes; None if there is none."""
     assert isinstance(run.outcome, Fit)
     return run.outcome.on.stage if run.outcome.on else None

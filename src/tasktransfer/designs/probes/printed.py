@@ -13,10 +13,10 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.collect import ABOUT
 from tasktransfer.designs.probes.collect import TABLES as COLLECTED
-from tasktransfer.designs.probes.config import probes_config
+from tasktransfer.designs.probes.config import get_config
 from tasktransfer.designs.probes.facts import BY_TASK, EVERY
 from tasktransfer.designs.probes.intervals import TABLES as STATISTICS
-from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, readings_of
+from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, name_readings
 from tasktransfer.errors import DataError
 from tasktransfer.present.published import Published, add_published
 from tasktransfer.present.view import View
@@ -45,7 +45,7 @@ def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
 def table3(view: View) -> pd.DataFrame:
     """Return BLEU-2 of greedy replies: one row per model and corpus."""
     theirs = Published(
-        published.table(3),
+        published.read_table(3),
         "bleu2",
         {
             "model": lambda row: _get_names(row["model"]).table3,
@@ -71,7 +71,7 @@ def _make_snapshot_rows(view: View, corpus: str, number: int) -> pd.DataFrame:
     own = intervals.query("corpus == @corpus and compared_with == 'nothing'")
     kept = ["corpus", "model", "snapshot", "probe", "value", "sd", "low", "high", "seeds"]
     theirs = Published(
-        published.table(number),
+        published.read_table(number),
         "f1",
         {
             "model": lambda row: _get_names(row["model"]).probes,
@@ -93,13 +93,13 @@ def table6(view: View) -> pd.DataFrame:
 
 
 def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    """Compute Table 6 from the scores of selected snapshots (``chosen_by_measures``)."""
+    """Compute Table 6 from the scores of selected snapshots (``select_by_measures``)."""
     rows = []
     by_bleu = chosen[chosen["selected_by"] == "BLEU"]
     names = by_bleu["probe"].map(_PUBLISHED_PROBE)
     for way, groups in (
-        ("as used", published.difficulty()),
-        ("as printed", published.difficulty_by_threshold()),
+        ("as used", published.get_difficulty()),
+        ("as printed", published.compute_difficulty()),
     ):
         grouped = by_bleu.assign(group=names.map(groups), name=names)
         for (model, group), some in grouped.groupby(["model", "group"], sort=False):
@@ -109,7 +109,7 @@ def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
     columns = ["groups", "model", "group", "f1", "sd_over_probes", "probes", "probes_of_paper"]
     frame = pd.DataFrame(rows, columns=columns)
     theirs = Published(
-        published.table(6).assign(groups="as used"),
+        published.read_table(6).assign(groups="as used"),
         "f1",
         {
             "groups": lambda row: row["groups"],
@@ -130,7 +130,7 @@ def _describe_other_probes(row: Mapping[str, Any]) -> str:
 def table7(view: View) -> pd.DataFrame:
     """Return the number of parameters in millions, computed by formula."""
     rows = []
-    for model in probes_config(view.study).models:
+    for model in get_config(view.study).models:
         if model.architecture is not None:
             built = model.architecture.built
             sizes = [built.parameters(words) / 1e6 for words in (13_000, 16_000, 17_000)]
@@ -149,7 +149,7 @@ def table9(view: View) -> pd.DataFrame:
 
 
 def _make_choice_rows(view: View, number: int) -> pd.DataFrame:
-    theirs = published.table(number)
+    theirs = published.read_table(number)
     chosen = _select_snapshots(view)
     own = chosen[chosen["probe"].map(_PUBLISHED_PROBE).isin(_list_probes(number))]
     keys = {
@@ -161,12 +161,12 @@ def _make_choice_rows(view: View, number: int) -> pd.DataFrame:
 
 
 def _list_probes(number: int) -> set[str]:
-    return {*published.table(number)["task"]}
+    return {*published.read_table(number)["task"]}
 
 
 def has_half(study: Study, number: int) -> bool:
     """Return whether a study has a probe of Table 8 or 9 (``number``)."""
-    asked = {probe.published_name for probe in probes_config(study).probes_of("MultiWOZ")}
+    asked = {probe.published_name for probe in get_config(study).probes_of("MultiWOZ")}
     return bool(asked & _list_probes(number))
 
 
@@ -179,11 +179,11 @@ def _get_names(model: object) -> published.Names:
 
 
 def _select_snapshots(view: View) -> pd.DataFrame:
-    measure = probes_config(view.study).probes.measure
-    return chosen_by_measures(view["probed"], view["rounds"], measure)
+    measure = get_config(view.study).probes.measure
+    return select_by_measures(view["probed"], view["rounds"], measure)
 
 
-def chosen_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) -> pd.DataFrame:
+def select_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) -> pd.DataFrame:
     """Return the MultiWOZ F1 of the snapshot that each measure selects, averaged over seeds.
 
     All measures select among the same snapshots of a training: the probed ones that have every
@@ -225,15 +225,17 @@ def probe_labels(view: View) -> pd.DataFrame:
     return view["labels"]
 
 
-def beyond(view: View) -> pd.DataFrame:
+def list_differences(view: View) -> pd.DataFrame:
     """Return differences from the prior, shuffled labels and the untrained model, with intervals.
 
     Each row also has the same probe's score on counts of the words that the model reads.
     """
-    return differences(view["intervals"], view["probed"], readings_of(probes_config(view.study)))
+    return compute_differences(
+        view["intervals"], view["probed"], name_readings(get_config(view.study))
+    )
 
 
-def differences(
+def compute_differences(
     intervals: pd.DataFrame, scores: pd.DataFrame, readings: Mapping[str, str]
 ) -> pd.DataFrame:
     """Compute the table ``beyond``.
@@ -254,12 +256,12 @@ def differences(
     return own.merge(more, on=keys)
 
 
-def unsolved(view: View) -> pd.DataFrame:
+def list_unsolved(view: View) -> pd.DataFrame:
     """Return probes on which no trained model is significantly above the prior."""
-    return not_above_prior(view["intervals"])
+    return find_not_above_prior(view["intervals"])
 
 
-def not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
+def find_not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
     """Return the probes for which no trained snapshot is significantly above the prior.
 
     Each row has the snapshot with the smallest p. The smallest p of many cells is also small by
@@ -281,17 +283,17 @@ def not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
 # --- provenance ---------------------------------------------------------------------------------
 
 
-def behind_group(row: Mapping[str, Any], run: Run) -> bool:
+def is_behind_group(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a mean over a group of probes."""
     as_used = row["groups"] == "as used"
-    groups = published.difficulty() if as_used else published.difficulty_by_threshold()
+    groups = published.get_difficulty() if as_used else published.compute_difficulty()
     probe = _PUBLISHED_PROBE.get(str(run.about["probe"]))
     return (run.about["corpus"], run.model) == ("MultiWOZ", row["model"]) and (
         groups.get(str(probe)) == row["group"]
     )
 
 
-def behind_ranking(row: Mapping[str, Any], run: Run) -> bool:
+def is_behind_ranking(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to the agreement of two probes."""
     probes = (row["first"], row["second"])
     same = (run.method, run.about["corpus"]) == (row["snapshot"], row["corpus"])
@@ -301,7 +303,7 @@ def behind_ranking(row: Mapping[str, Any], run: Run) -> bool:
 # --- one dialogue -------------------------------------------------------------------------------
 
 
-def one_dialogue(view: View) -> pd.DataFrame:
+def list_first_dialogue(view: View) -> pd.DataFrame:
     """Return the turns of each corpus's first test dialogue with all labels.
 
     A corpus whose labels are not on this machine has no rows.

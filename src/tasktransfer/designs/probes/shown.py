@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tasktransfer.designs.probes.config import probes_config
+from tasktransfer.designs.probes.config import get_config
 from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
 from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
@@ -36,7 +36,7 @@ def _lazy_figure(name: str) -> Callable[..., Any]:
 
 def _has_corpus(corpus: str) -> Callable[[Study], bool]:
     return lambda study: bool(
-        corpus in study.config.dataset_names and probes_config(study).probes_of(corpus)
+        corpus in study.config.dataset_names and get_config(study).probes_of(corpus)
     )
 
 
@@ -52,7 +52,7 @@ def _has_trainings(study: Study) -> bool:
 
 
 def _has_built_models(study: Study) -> bool:
-    return any(model.architecture for model in probes_config(study).models)
+    return any(model.architecture for model in get_config(study).models)
 
 
 def _score_table(number: int, corpus: str) -> Table:
@@ -117,7 +117,7 @@ TABLES = (
         nothing="trains no model on MultiWOZ",
         planned=_has_corpus("MultiWOZ"),
         certain=False,
-        runs=late("designs.probes.printed", "behind_group"),
+        runs=late("designs.probes.printed", "is_behind_group"),
     ),
     Table(
         "table7",
@@ -159,7 +159,7 @@ TABLES = (
     Table(
         "unsolved",
         "Unsolved probes",
-        _lazy_printed("unsolved"),
+        _lazy_printed("list_unsolved"),
         Listed(
             (
                 CORPUS,
@@ -178,7 +178,7 @@ TABLES = (
     Table(
         "beyond",
         "Beyond the paper",
-        _lazy_printed("beyond"),
+        _lazy_printed("list_differences"),
         Listed(
             (
                 CORPUS,
@@ -220,7 +220,7 @@ TABLES = (
         section="sure",
         folded=True,
         certain=False,
-        runs=late("designs.probes.printed", "behind_ranking"),
+        runs=late("designs.probes.printed", "is_behind_ranking"),
     ),
     Table(
         "probe_labels",
@@ -246,7 +246,7 @@ TABLES = (
     Table(
         "one_dialogue",
         "One dialogue with its labels",
-        _lazy_printed("one_dialogue"),
+        _lazy_printed("list_first_dialogue"),
         Listed(
             (CORPUS, text("turn", "Turn"), text("context", "Context", kind="long"), PROBE,
              text("labels", "Labels", kind="long"))
@@ -263,7 +263,7 @@ FIGURES = (
     Figure(
         "f1_by_epoch",
         "Probe F1 by epoch of training",
-        _lazy_figure("f1_by_epoch"),
+        _lazy_figure("plot_f1_by_epoch"),
         ("probed",),
         nothing="has no probed epochs",
         planned=_has_trainings,
@@ -271,7 +271,7 @@ FIGURES = (
     Figure(
         "bleu_against_f1",
         "BLEU-2 and mean probe F1 of each epoch",
-        _lazy_figure("bleu_against_f1"),
+        _lazy_figure("plot_bleu_against_f1"),
         ("probed", "rounds", "claims"),
         nothing="trains no model",
         planned=_has_trainings,
@@ -279,7 +279,7 @@ FIGURES = (
     Figure(
         "representations",
         "Representations on two principal components",
-        _lazy_figure("representations"),
+        _lazy_figure("plot_representations"),
         ("projections",),
         nothing="has no stored representations",
         certain=False,
@@ -287,7 +287,7 @@ FIGURES = (
     Figure(
         "ties",
         "Percentage of ties in small samples of judgements",
-        _lazy_figure("ties"),
+        _lazy_figure("plot_ties"),
         (),
         section="sure",
     ),

@@ -54,7 +54,7 @@ def _read_text_vectors(file: Path) -> Vectors:
     return vectors
 
 
-def agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> float:
+def score_agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> float:
     """Return the negated mean squared difference of summed word vectors; 0 is best.
 
     The mean is over (reply, reference) pairs. A word without a vector counts as zeros.

@@ -43,7 +43,9 @@ MOST_TOKENS = 100
 """Maximum number of tokens of a context, and of a reply (section 4)."""
 
 
-def reply_task(name: str, short: str, dataset: str, what: str, citation: str, licence: str) -> Task:
+def make_reply_task(
+    name: str, short: str, dataset: str, what: str, citation: str, licence: str
+) -> Task:
     """Return a card whose instances are contexts with the utterance that follows.
 
     Both are truncated at their end, as in the paper's code.
@@ -75,10 +77,12 @@ def label_task(
     )  # fmt: skip
 
 
-NEXT = reply_task(
+NEXT = make_reply_task(
     "next_utterance", "NEXT", ED, "The next utterance of either side.", _PAPER, _LICENCE
 )
-REPLY = reply_task("listener_reply", "REPLY", ED, "The listener's next reply.", _PAPER, _LICENCE)
+REPLY = make_reply_task(
+    "listener_reply", "REPLY", ED, "The listener's next reply.", _PAPER, _LICENCE
+)
 EMOTION_OF_CONTEXT = label_task(
     "emotion_of_context", "CEMO", ED, LABELS, "The emotion of a dialogue from its context.",
     _PAPER, _LICENCE, by_head=True,
@@ -90,11 +94,11 @@ EMOTION_CUT = label_task(
 )  # fmt: skip
 ED_CARDS = (NEXT, REPLY, EMOTION_OF_CONTEXT, EMOTION, EMOTION_CUT)
 
-DAILY_NEXT = reply_task(
+DAILY_NEXT = make_reply_task(
     "daily_next_utterance", "DNEXT", DAILY, "The next utterance of an everyday dialogue.",
     "Li et al. 2017, DailyDialog", "CC BY-NC-SA 4.0",
 )  # fmt: skip
-PAIR = reply_task(
+PAIR = make_reply_task(
     "reply_pair", "PAIR", PAIRS, "The reply of a pair from a user's folder.",
     "the user's own, read since 2024", "as the user's files",
 )  # fmt: skip

@@ -73,7 +73,7 @@ def find(folder: Path) -> str:
     )
 
 
-def files_of(path: Path) -> dict[str, Path]:
+def find_files(path: Path) -> dict[str, Path]:
     """Return the path of every file of a release, by its name.
 
     Raises:
@@ -90,7 +90,7 @@ def files_of(path: Path) -> dict[str, Path]:
 
 def revision(folder: Path, memo: Path | None) -> str:
     """Return the digest of all files of the release."""
-    return compute_files_digest(files_of(Path(find(folder))), memo)
+    return compute_files_digest(find_files(Path(find(folder))), memo)
 
 
 def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
@@ -101,7 +101,7 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
     Raises:
         DataError: a file is invalid; the message has file, line, value and remedy.
     """
-    files = files_of(folder)
+    files = find_files(folder)
     splits = _read_splits(files[SPLIT_FILE])
     dialogues: list[EmpatheticDialogue] = []
     seen: dict[str, Path] = {}
@@ -209,7 +209,7 @@ def open_release(folder: Path, few_sample: bool) -> Release:
     """Read a release; ``few_sample`` has no effect, because there is no few-sample setting."""
     path = Path(find(folder))
     dialogues = read_dialogues(path)
-    shared = shared_situations(dialogues)
+    shared = find_shared_situations(dialogues)
     synthetic = path / SYNTHETIC
 
     def instances(task: str, split: str) -> Iterator[Instance]:
@@ -267,7 +267,7 @@ def _split_words(text: str) -> list[str]:
     return _MARKS.sub("", text.lower()).split()
 
 
-def shared_situations(dialogues: list[EmpatheticDialogue]) -> dict[str, tuple[str, ...]]:
+def find_shared_situations(dialogues: list[EmpatheticDialogue]) -> dict[str, tuple[str, ...]]:
     """Return situations that occur in several splits, in lower case → their sorted splits."""
     splits: dict[str, set[str]] = {}
     for dialogue in dialogues:
@@ -275,7 +275,7 @@ def shared_situations(dialogues: list[EmpatheticDialogue]) -> dict[str, tuple[st
     return {text: tuple(sorted(of)) for text, of in splits.items() if len(of) > 1}
 
 
-def shared_utterances(
+def count_shared_utterances(
     dialogues: list[EmpatheticDialogue], fewest_words: int = 4
 ) -> tuple[int, int]:
     """Count the distinct test utterances that also occur in training, and all of them.

@@ -50,7 +50,7 @@ SPLIT_SHARES = (("train", 0.7), ("valid", 0.12), ("test", 0.18))
 _SYLLABLES = ("ba", "do", "fi", "gu", "ke", "lo", "mi", "nu", "pa", "re", "si", "tu", "va", "zo")
 
 
-def feelings(seed: int) -> dict[str, list[str]]:
+def list_feelings(seed: int) -> dict[str, list[str]]:
     """Return invented words for each emotion; no word belongs to two emotions."""
     words = [a + b + c for a in _SYLLABLES for b in _SYLLABLES for c in _SYLLABLES]
     chance = stream(seed, "empathetic", "feelings")
@@ -61,7 +61,7 @@ def feelings(seed: int) -> dict[str, list[str]]:
     }
 
 
-def things(topic: str) -> tuple[str, ...]:
+def list_things(topic: str) -> tuple[str, ...]:
     """Return the words of a topic, which are those of the tiny DailyDialog's labelled topics."""
     return (*MOOD_WORDS[topic].common, *MOOD_WORDS[topic].rare)
 
@@ -70,7 +70,7 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
     """Write a release under ``folder``."""
     path = folder / "empathetic_dialogues"
     (path / "by_emotion").mkdir(parents=True)
-    words = feelings(seed)
+    words = list_feelings(seed)
     splits: list[tuple[str, str]] = []
     rows: dict[str, list[tuple[str, str, str, str]]] = {emotion: [] for emotion in EMOTIONS}
     for number in range(dialogues):
@@ -94,7 +94,7 @@ def _make_dialogue(
     chance: Random, name: str, emotion: str, feelings_of: list[str], split: str
 ) -> list[tuple[str, str, str, str]]:
     topic = pick(chance, TOPICS)
-    thing, feeling = pick(chance, things(topic)), pick(chance, feelings_of)
+    thing, feeling = pick(chance, list_things(topic)), pick(chance, feelings_of)
     first, second = ANSWERS[emotion]
 
     def filled(frames: tuple[str, ...]) -> str:

@@ -32,14 +32,14 @@ def _read(name: str) -> pd.DataFrame:
         return pd.read_csv(lines, comment="#")
 
 
-def published(name: str) -> pd.DataFrame:
+def read_table(name: str) -> pd.DataFrame:
     """Return a table of the paper: ``table1`` to ``table8``, or ``resources``."""
     return _read(name).copy()
 
 
-def correlations(table: int) -> pd.DataFrame:
+def read_correlations(table: int) -> pd.DataFrame:
     """Return Table III, IV, V, VI or VIII as (rated set or average) x (method)."""
-    frame = published(f"table{table}")
+    frame = read_table(f"table{table}")
     if "spearman" not in frame:
         return frame.drop(columns=["row", "out_of_domain"]).set_index("dataset")
     raters = (
@@ -50,28 +50,28 @@ def correlations(table: int) -> pd.DataFrame:
     return frame.assign(rater=raters).pivot_table("spearman", "dataset", "rater", sort=False)
 
 
-def members(table: int, average: str) -> frozenset[str]:
+def list_members(table: int, average: str) -> frozenset[str]:
     """Return the paper's names of the rated sets in a printed average of a table."""
     domains = {
         rated_set.published: rated_set.domain or "out-of-domain" for rated_set in RATED.values()
     }
     return frozenset(
         rated_set
-        for rated_set in correlations(table).index
+        for rated_set in read_correlations(table).index
         if rated_set in domains
         and average in (AVERAGES[domains[rated_set]], AVERAGES["all"], "Average")
     )
 
 
-def averages_that_do_not_follow(table: int, off: float = ROUNDING) -> pd.DataFrame:
+def find_deviating_averages(table: int, off: float = ROUNDING) -> pd.DataFrame:
     """Return the printed averages that differ from the mean of the table's own rows.
 
     The columns are average, rater, printed and of_rows.
     """
-    wide = correlations(table)
+    wide = read_correlations(table)
     rows = []
     for name in (name for name in wide.index if name.startswith("Average")):
-        means = wide.loc[sorted(members(table, name))].mean()
+        means = wide.loc[sorted(list_members(table, name))].mean()
         rows += [
             (name, rater, wide.loc[name, rater], means[rater])
             for rater in wide.columns

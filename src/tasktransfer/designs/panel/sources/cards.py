@@ -93,7 +93,7 @@ TINY_RATED: dict[str, RatedSet] = {
 }
 
 
-def pair_task(
+def make_pair_task(
     name: str, dataset: str, what: str, measure: Literal["accuracy", "closeness"] = "accuracy"
 ) -> Task:
     """Return a card of pairs of context and response: fitting (1), unfitting (0), or in between."""
@@ -113,7 +113,7 @@ def pair_task(
     )
 
 
-def rated_task(of: RatedSet, dataset: str) -> Task:
+def make_rated_task(of: RatedSet, dataset: str) -> Task:
     """Return a card of human ratings, which few-shot transfer fits by squared error (IV-E)."""
     return Task(
         name=of.name,
@@ -132,47 +132,47 @@ def rated_task(of: RatedSet, dataset: str) -> Task:
     )
 
 
-def shared_task(name: str, dataset: str) -> str:
+def name_shared_task(name: str, dataset: str) -> str:
     """Return the name of a task that both datasets have, because task names are unique."""
     return f"tiny_{name}" if dataset == TINY else name
 
 
-def cards(dataset: str) -> tuple[Task, ...]:
+def list_cards(dataset: str) -> tuple[Task, ...]:
     """Return all cards of one of the two datasets."""
     domains = TINY_DOMAINS if dataset == TINY else DOMAINS
     return (
-        *(pair_task(name, dataset, f"Whether a response fits, {name}.") for name in domains),
-        pair_task(
-            shared_task(LABELLER, dataset),
+        *(make_pair_task(name, dataset, f"Whether a response fits, {name}.") for name in domains),
+        make_pair_task(
+            name_shared_task(LABELLER, dataset),
             dataset,
             "Whether a response fits, in DailyDialog++'s judgement.",
         ),
-        pair_task(
-            shared_task(GIVEN, dataset),
+        make_pair_task(
+            name_shared_task(GIVEN, dataset),
             dataset,
             "Probabilities that responses fit, of a model that is not here.",
             "closeness",
         ),
-        pair_task(
-            shared_task(EVERYTHING, dataset),
+        make_pair_task(
+            name_shared_task(EVERYTHING, dataset),
             dataset,
             "Whether a response fits, all domains together.",
         ),
-        pair_task(
-            shared_task(SELECTION, dataset),
+        make_pair_task(
+            name_shared_task(SELECTION, dataset),
             dataset,
             "Whether a response is the true one among candidates.",
         ),
-        pair_task(
-            shared_task(RATINGS, dataset),
+        make_pair_task(
+            name_shared_task(RATINGS, dataset),
             dataset,
             "Ratings of all sets, as shares of their scales.",
             "closeness",
         ),
-        *(rated_task(one, dataset) for one in rated_sets(dataset).values()),
+        *(make_rated_task(one, dataset) for one in list_rated_sets(dataset).values()),
     )
 
 
-def rated_sets(dataset: str) -> dict[str, RatedSet]:
+def list_rated_sets(dataset: str) -> dict[str, RatedSet]:
     """Return the rated sets of a dataset, by task name."""
     return TINY_RATED if dataset == TINY else RATED

@@ -140,7 +140,7 @@ def convai2(files: Files) -> Iterator[CorpusDialogue]:
             replace(dialogue, revised=other.persona)
             for dialogue, other in zip(dialogues, revised, strict=True)
         ]
-    yield from divided(dialogues)
+    yield from split_dialogues(dialogues)
 
 
 def _read_convai2(file: Path) -> list[CorpusDialogue]:
@@ -165,7 +165,7 @@ def topical_chat(files: Files) -> Iterator[CorpusDialogue]:
             named = f"{Path(name).stem}-{key}"
             spoken = tuple(text for text in turns if text)
             dialogues.append(CorpusDialogue(named, "", spoken, location=str(files[name])))
-    yield from divided([dialogue for dialogue in dialogues if len(dialogue.utterances) > 1])
+    yield from split_dialogues([dialogue for dialogue in dialogues if len(dialogue.utterances) > 1])
 
 
 def reddit(files: Files) -> Iterator[CorpusDialogue]:
@@ -175,7 +175,7 @@ def reddit(files: Files) -> Iterator[CorpusDialogue]:
     """
     file = files[DSTC7]
     facts = read_dstc7_contexts(file)
-    mine = {text: _split_of(text) for text in {*facts.values()} if for_training(text)}
+    mine = {text: _split_of(text) for text in {*facts.values()} if is_for_training(text)}
     for instance, *fields in read_dstc7_lines(file, "gold_responses")[1:]:
         text = facts.get(instance, "")
         replies = [reply.strip() for reply in fields if reply.strip()]
@@ -184,7 +184,7 @@ def reddit(files: Files) -> Iterator[CorpusDialogue]:
             yield CorpusDialogue(name, mine[text], (text, reply), location=str(file))
 
 
-def for_training(paragraph: str) -> bool:
+def is_for_training(paragraph: str) -> bool:
     """Return whether a paragraph is used for training if Reddit is a domain.
 
     The rated set has the other paragraphs then.
@@ -201,7 +201,7 @@ def _split_of(name: str) -> str:
     return "train"
 
 
-def divided(dialogues: Sequence[CorpusDialogue]) -> list[CorpusDialogue]:
+def split_dialogues(dialogues: Sequence[CorpusDialogue]) -> list[CorpusDialogue]:
     """Split dialogues after a fixed shuffle, in the proportions of ``DIVIDED``."""
     order = sorted(dialogues, key=lambda dialogue: dialogue.name)
     random.Random("divided").shuffle(order)
@@ -218,7 +218,7 @@ def divided(dialogues: Sequence[CorpusDialogue]) -> list[CorpusDialogue]:
 # --- a user's own -------------------------------------------------------------------------------
 
 
-def of_folder(folder: str) -> Corpus:
+def make_folder_corpus(folder: str) -> Corpus:
     """Return a corpus from a folder with ``train.jsonl`` and ``dev.jsonl``.
 
     Response selection also needs ``test.jsonl``. Each line is an object with ``utterances`` and
@@ -252,5 +252,5 @@ CORPORA: dict[str, Corpus] = {
     "ConvAI2": Corpus((CONVAI2,), convai2, (CONVAI2_REVISED,)),
     "TopicalChat": Corpus(TOPICAL, topical_chat),
     "Reddit": Corpus((DSTC7,), reddit),
-    "Own": of_folder("own"),
+    "Own": make_folder_corpus("own"),
 }

@@ -28,8 +28,8 @@ from tasktransfer.designs.panel.sources.cards import (
     TINY_DOMAINS,
     TINY_RATED,
     RatedSet,
-    cards,
-    shared_task,
+    list_cards,
+    name_shared_task,
 )
 from tasktransfer.designs.panel.sources.corpora import (
     CORPORA,
@@ -37,10 +37,10 @@ from tasktransfer.designs.panel.sources.corpora import (
     CorpusDialogue,
     Files,
     as_said,
-    of_folder,
+    make_folder_corpus,
 )
-from tasktransfer.designs.panel.sources.rated import SOURCES, Item, of_lines, read_rated
-from tasktransfer.designs.panel.sources.texts import joined
+from tasktransfer.designs.panel.sources.rated import SOURCES, Item, make_lines_source, read_rated
+from tasktransfer.designs.panel.sources.texts import join_utterances
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.files.fields import Location, Table, get_text, get_texts
@@ -61,7 +61,7 @@ GENERATED, PROBABILITIES = "generated", "probabilities"
 """Folders of a user's further responses, and of labels for pairs, with one file per domain."""
 
 
-def instance_of(
+def make_instance(
     task: str,
     name: str,
     group: str,
@@ -74,7 +74,7 @@ def instance_of(
 
     ``told`` holds facts that no template names, so no model reads them.
     """
-    text, turns = joined(context)
+    text, turns = join_utterances(context)
     query = {"response": response, **{key: value for key, value in told.items() if value}}
     return Instance(name, group, task, text, len(text), query, (), (target,), (), turns)
 
@@ -82,7 +82,7 @@ def instance_of(
 # --- files of a release -------------------------------------------------------------------------
 
 
-def files_of(folder: Path, names: Sequence[str]) -> Files:
+def find_files(folder: Path, names: Sequence[str]) -> Files:
     """Return the named files that exist in ``folder``, its ``dialogue`` or its ``feta/full``.
 
     A name that ends in a slash stands for all CSV files below it.
@@ -114,7 +114,7 @@ class _World:
         labels: tuple[str, ...],
     ) -> None:
         self.name, self.corpora, self.rated, self.labels = name, corpora, rated, labels
-        self.labeller, self.given = shared_task(LABELLER, name), shared_task(GIVEN, name)
+        self.labeller, self.given = name_shared_task(LABELLER, name), name_shared_task(GIVEN, name)
         self.rated_files = dict(files)
         wanted = [f for corpus in corpora.values() for f in (*corpus.files, *corpus.more)]
         wanted += [*files.values(), *labels, SYNTHETIC]
@@ -127,7 +127,7 @@ class _World:
         Raises:
             DataError: there are none.
         """
-        found = files_of(folder, self.names)
+        found = find_files(folder, self.names)
         if not {*found} - {SYNTHETIC}:
             raise DataError(
                 f"{folder}: is not a release of {self.name}: neither it nor its folder dialogue "
@@ -238,7 +238,7 @@ def _convert_dialogue(task: str, dialogue: CorpusDialogue) -> Iterator[Instance]
         # The speaker with the persona says every second utterance, beginning with the second.
         query = {"persona": dialogue.persona, "revised": dialogue.revised} if index % 2 else {}
         name = f"{dialogue.name}#{index}"
-        yield instance_of(
+        yield make_instance(
             task, name, dialogue.name, before, turns[index], FITS, how="true", **query
         )
 
@@ -247,7 +247,7 @@ def _convert_item(task: str, index: int, item: Item) -> Instance:
     ratings = " ".join(f"{rating:g}" for rating in item.ratings)
     name, mean = f"{task}-{index}", f"{item.mean:.12g}"
     query = {"ratings": ratings, "system": item.system}
-    return instance_of(task, name, item.group, item.context, item.response, mean, **query)
+    return make_instance(task, name, item.group, item.context, item.response, mean, **query)
 
 
 def _read_generated_responses(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
@@ -260,7 +260,7 @@ def _read_generated_responses(task: str, files: Files) -> Iterator[tuple[str, In
     for line, row, location in read_json_lines(files[name]) if name in files else ():
         context, response = read_pair(row, location)
         group = f"generated-{line}"
-        instance = instance_of(
+        instance = make_instance(
             task, group, group, context[-CONTEXT:], response, FITS, how="generated"
         )
         yield "train", instance
@@ -281,7 +281,7 @@ def _read_probabilities(task: str, domain: str, files: Files) -> Iterator[Instan
             told = f"probability is {probability!r:.60}"
             raise location.error(told, "give a number from 0 to 1")
         target = f"{float(str(probability)):.12g}"
-        yield instance_of(task, f"{domain}-{line}", domain, context, response, target)
+        yield make_instance(task, f"{domain}-{line}", domain, context, response, target)
 
 
 def read_pair(row: Table, location: Location) -> tuple[tuple[str, ...], str]:
@@ -319,14 +319,17 @@ def _read_plus_pairs(files: Files, notes: list[str]) -> Iterator[tuple[str, Inst
             name = f"{context.group}#{index}"
             yield (
                 "train",
-                instance_of(LABELLER, name, context.group, context.said, text.strip(), FITS),
+                make_instance(LABELLER, name, context.group, context.said, text.strip(), FITS),
             )
             other = train[(number + chance.randrange(1, len(train))) % len(train)]
             wrong = chance.choice(other.responses[FITTING]).strip()
             if index % 2:
                 wrong = _shuffle_words(text.strip(), chance)
             name = f"{name}-"
-            yield "train", instance_of(LABELLER, name, context.group, context.said, wrong, FITS_NOT)
+            yield (
+                "train",
+                make_instance(LABELLER, name, context.group, context.said, wrong, FITS_NOT),
+            )
     for split in ("dev", "test"):
         for context in read[split]:
             for kind, texts in context.responses.items():
@@ -336,7 +339,7 @@ def _read_plus_pairs(files: Files, notes: list[str]) -> Iterator[tuple[str, Inst
                         name, response = f"{context.group}#{kind[0]}{index}", text.strip()
                         yield (
                             split,
-                            instance_of(
+                            make_instance(
                                 LABELLER, name, context.group, context.said, response, target
                             ),
                         )
@@ -349,14 +352,14 @@ def _shuffle_words(text: str, chance: random.Random) -> str:
 
 
 def _read_own_labels(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
-    task = shared_task(LABELLER, TINY)
+    task = name_shared_task(LABELLER, TINY)
     for split, name in zip(SPLITS, OWN_LABELS, strict=True):
         for line, row, location in read_json_lines(files[name]):
             context, response = read_pair(row, location)
             target, group = str(row.get("label")), f"labels-{split}-{line}"
             if target not in (FITS, FITS_NOT):
                 raise location.at("label").error(f"{target!r:.60} is not a label", "write 0 or 1")
-            yield split, instance_of(task, group, group, context, response, target)
+            yield split, make_instance(task, group, group, context, response, target)
 
 
 # --- the two datasets ---------------------------------------------------------------------------
@@ -366,9 +369,9 @@ REAL = _World(
 )
 TINY_WORLD = _World(
     TINY,
-    {name: of_folder(name) for name in TINY_DOMAINS},
+    {name: make_folder_corpus(name) for name in TINY_DOMAINS},
     TINY_RATED,
-    {name: of_lines(name).file for name in TINY_RATED},
+    {name: make_lines_source(name).file for name in TINY_RATED},
     OWN_LABELS,
 )
 SOURCE_FILES = REAL.rated_files | TINY_WORLD.rated_files
@@ -393,7 +396,7 @@ def _build_reader(world: _World) -> Reader:
 
 PANEL_DIALOGUES = Dataset(
     name=DIALOGUES,
-    cards=cards(DIALOGUES),
+    cards=list_cards(DIALOGUES),
     reader=_build_reader(REAL),
     sizes={
         **dict.fromkeys(DOMAINS, TaskSize(400_000, 40_000, 1, 60)),
@@ -406,7 +409,7 @@ PANEL_DIALOGUES = Dataset(
 )
 PANEL_TINY = Dataset(
     name=TINY,
-    cards=cards(TINY),
+    cards=list_cards(TINY),
     reader=_build_reader(TINY_WORLD),
     sizes_from="the tiny world",
     tiny=tiny.TINY,

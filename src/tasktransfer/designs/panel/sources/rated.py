@@ -187,7 +187,7 @@ def _read_dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
             yield Item(turns, response.strip(), tuple(ratings[key]), instance, system, row)
 
 
-def of_lines(name: str) -> Source:
+def make_lines_source(name: str) -> Source:
     """Return the source of a user's file ``ratings/<name>.jsonl``.
 
     Each line is an object with ``context`` (texts), ``response``, ``ratings`` (numbers) and
@@ -221,7 +221,7 @@ _FORMAT = (
 )
 
 SOURCES: dict[str, Source] = {
-    **{name: of_lines(name) for name in RATED},
+    **{name: make_lines_source(name) for name in RATED},
     "Persona_USR": _build_usr_source("evaluation/usr/persona_usr.json"),
     "Topical_USR": _build_usr_source("evaluation/usr/topical_usr.json"),
     "ConvAI2_GRADE": _build_grade_source("convai2"),
@@ -244,7 +244,7 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
             with the same ratings occurs twice, or all items share one context. The message has
             file, row, value and remedy.
     """
-    source = SOURCES.get(of.name) or of_lines(of.name)
+    source = SOURCES.get(of.name) or make_lines_source(of.name)
     file = files[source.file]
     kept: list[Item] = []
     seen: dict[tuple[Any, ...], str] = {}

@@ -10,7 +10,7 @@ _MARKS = re.compile(r"[^\w\s]|_")
 
 
 @lru_cache(1 << 17)  # an utterance is in several contexts
-def plain(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Return a text in lower case, with punctuation replaced by spaces.
 
     ``I'm`` and ``i 'm`` become the same, because some releases are tokenised and others are not.
@@ -18,7 +18,7 @@ def plain(text: str) -> str:
     return " ".join(_MARKS.sub(" ", text.lower()).split())
 
 
-def joined(utterances: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+def join_utterances(utterances: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     """Join utterances to one context, and return it with the character offset of each."""
     starts, start = [], 0
     for text in utterances:
@@ -27,7 +27,7 @@ def joined(utterances: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     return " ".join(utterances), tuple(starts)
 
 
-def parted(context: str, starts: Sequence[int]) -> tuple[str, ...]:
-    """Return the utterances of a context; the inverse of ``joined``."""
+def split_context(context: str, starts: Sequence[int]) -> tuple[str, ...]:
+    """Return the utterances of a context; the inverse of ``join_utterances``."""
     ends = [*(start - 1 for start in starts[1:]), len(context)]
     return tuple(context[start:end] for start, end in zip(starts, ends, strict=True))

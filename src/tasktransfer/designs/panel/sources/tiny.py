@@ -76,13 +76,13 @@ def _generate_reply(chance: Random, domain: str, said: str, *, right: bool, orde
 
     Its words are in order (``ordered``) or damaged.
     """
-    fitting = fitting_things(domain, said)
+    fitting = list_fitting_things(domain, said)
     others = [thing for thing in THINGS if thing not in fitting] or THINGS
     reply = pick(chance, REPLIES).format(thing=pick(chance, fitting if right else others))
     return reply if ordered else _change_words(chance, reply)
 
 
-def fitting_things(domain: str, said: str) -> tuple[str, ...]:
+def list_fitting_things(domain: str, said: str) -> tuple[str, ...]:
     """Return the things that a fitting reply to a statement about ``said`` may mention.
 
     In a domain without a rule, these are all things.

@@ -44,24 +44,24 @@ def _read_table(number: int) -> pd.DataFrame:
         return pd.read_csv(stream, comment="#")
 
 
-def table(number: int) -> pd.DataFrame:
+def read_table(number: int) -> pd.DataFrame:
     """Return a table of the paper, 1 to 9, in long format with one row per number."""
     return _read_table(number).copy()
 
 
-def difficulty() -> dict[str, str]:
+def get_difficulty() -> dict[str, str]:
     """Return probe → easy, medium or hard, by the groups behind Table 6's numbers."""
     named = dict.fromkeys(EASY, "easy") | dict.fromkeys(MEDIUM, "medium")
-    return {task: named.get(task, "hard") for task in table(5)["task"].unique()}
+    return {task: named.get(task, "hard") for task in read_table(5)["task"].unique()}
 
 
-def difficulty_by_threshold() -> dict[str, str]:
+def compute_difficulty() -> dict[str, str]:
     """Return probe → easy, medium or hard, by the thresholds that Table 6 prints.
 
     They apply to the mean Untrained F1 of the recurrent models (Table 5): above 50 is easy, 25 to
     50 is medium, and below 25 is hard.
     """
-    untrained = table(5).query("snapshot == 'Untrained'")
+    untrained = read_table(5).query("snapshot == 'Untrained'")
     recurrent = untrained[untrained["model"].str.contains("Seq2Seq")]
     means = recurrent.groupby("task", sort=False)["f1"].mean()
     return {
@@ -70,13 +70,13 @@ def difficulty_by_threshold() -> dict[str, str]:
     }
 
 
-def recomputed_table6(groups: dict[str, str]) -> pd.DataFrame:
+def recompute_table6(groups: dict[str, str]) -> pd.DataFrame:
     """Recompute Table 6 from the BLEU rows of Tables 8 and 9.
 
     Returns:
         Mean and sample standard deviation over tasks, with the columns model, group, f1 and sd.
     """
-    both = pd.concat([table(8), table(9)])
+    both = pd.concat([read_table(8), read_table(9)])
     rows = both[both["selected_by"].str.contains("BLEU")].assign(
         group=lambda t: t["task"].map(groups)
     )
