@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.cli import make_parser
-from tasktransfer.cli.parsers import every_parser
+from tasktransfer.cli.parsers import iterate_parsers
 from tasktransfer.datasets import PACKAGE
 from tasktransfer.designs.empathetic import columns as empathetic
 from tasktransfer.designs.panel import columns as panel
@@ -127,7 +127,7 @@ def _write(name: str, head: str, lines: Iterable[str]) -> None:
 
 def commands(parser: argparse.ArgumentParser) -> Iterator[str]:
     """Yield a section with the help of each command."""
-    for name, sub in islice(every_parser(parser), 1, None):
+    for name, sub in islice(iterate_parsers(parser), 1, None):
         yield f"## {name}\n\n```text\n{sub.format_help().rstrip()}\n```\n"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer import cli
-from tasktransfer.cli.options import file, positive
+from tasktransfer.cli.options import parse_file, parse_positive
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--updates",
         metavar="N",
-        type=positive,
+        type=parse_positive,
         help="number of timed updates of 60 (default: 2, on a GPU 40)",
     )
-    add("--repeats", metavar="N", type=positive, default=3, help="default: %(default)s")
+    add("--repeats", metavar="N", type=parse_positive, default=3, help="default: %(default)s")
     add(
         "--threads",
         metavar="N",
-        type=positive,
+        type=parse_positive,
         help="CPU threads per contestant (default: number of cores)",
     )
     add(
@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--timeout",
         metavar="SECONDS",
-        type=positive,
+        type=parse_positive,
         default=1800,
         help="time limit of one process (default: %(default)s)",
     )
@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--epochs",
         metavar="N",
-        type=positive,
+        type=parse_positive,
         help="epochs of --whole-baseline, for a trial (default: the paper's 30)",
     )
     add(
@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         default=Path("results/bench/work"),
         help="folder for instances, weights and token ids (default: %(default)s)",
     )
-    add("--out", metavar="FILE", type=file,
+    add("--out", metavar="FILE", type=parse_file,
         help="JSON file; the table is written next to it (default: results/bench/<time>.json)"
         )  # fmt: skip
     return parser

@@ -14,7 +14,7 @@ from declared_files import WORLD, as_jsonl
 from finished_stages import finish_all, opened
 from tasktransfer import cli
 from tasktransfer.cli.examples import EXAMPLES
-from tasktransfer.cli.parsers import every_parser
+from tasktransfer.cli.parsers import iterate_parsers
 
 WITHOUT_JSON = {
     # They make files, and print the names of these or how far they are.
@@ -32,7 +32,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_command_with_a_table_prints_json() -> None:
-    parsers = dict(every_parser(cli.make_parser()))
+    parsers = dict(iterate_parsers(cli.make_parser()))
     groups = {name.rpartition(" ")[0] for name in parsers}
     every = {name: parser for name, parser in parsers.items() if name not in groups}
     without = {name for name, parser in every.items() if "--json" not in parser.format_help()}
@@ -97,7 +97,7 @@ def test_other_shells_have_a_script(shell: str, capsys: pytest.CaptureFixture[st
 
 
 def test_the_help_of_every_command_ends_with_an_example() -> None:
-    every = dict(every_parser(cli.make_parser()))
+    every = dict(iterate_parsers(cli.make_parser()))
     groups = {name.rpartition(" ")[0] for name in every}
     assert EXAMPLES.keys() == every.keys() - groups
     for name, examples in EXAMPLES.items():

@@ -13,7 +13,7 @@ import pytest
 from finished_stages import finish
 from tasktransfer import cli
 from tasktransfer.cli.groups import GROUPS
-from tasktransfer.cli.parsers import command_summaries
+from tasktransfer.cli.parsers import list_command_summaries
 from tasktransfer.core import node_json
 from tasktransfer.designs import open_study
 from tasktransfer.training import device
@@ -200,7 +200,7 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
 
 def test_the_help_lists_each_command_in_one_group_and_no_step_of_the_workflow() -> None:
     help_text = cli.make_parser().format_help()
-    commands = command_summaries(cli.make_parser())
+    commands = list_command_summaries(cli.make_parser())
     grouped = [name for names in GROUPS.values() for name in names]
     assert len(grouped) == len(set(grouped))
     assert set(grouped) <= commands.keys()

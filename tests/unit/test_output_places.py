@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tasktransfer import cli
-from tasktransfer.cli.options import file, folder
-from tasktransfer.cli.parsers import every_parser, options_of
+from tasktransfer.cli.options import parse_file, parse_folder
+from tasktransfer.cli.parsers import iterate_parsers, list_options
 from tasktransfer.errors import StorageError
 from tasktransfer.files import replace_file
 
@@ -49,14 +49,14 @@ PLACES = (
 def test_every_option_that_writes_is_in_the_list() -> None:
     written = {
         command: action.option_strings[0]
-        for command, parser in every_parser(cli.make_parser())
-        for action in options_of(parser)
-        if action.type in (folder, file)
+        for command, parser in iterate_parsers(cli.make_parser())
+        for action in list_options(parser)
+        if action.type in (parse_folder, parse_file)
     }
     assert written == {command: words.split()[-1] for command, words in WRITERS.items()}
-    for command, parser in every_parser(cli.make_parser()):
-        outs = [a for a in options_of(parser) if "--out" in a.option_strings]
-        assert all(action.type in (folder, file) for action in outs), command
+    for command, parser in iterate_parsers(cli.make_parser()):
+        outs = [a for a in list_options(parser) if "--out" in a.option_strings]
+        assert all(action.type in (parse_folder, parse_file) for action in outs), command
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc: not Linux")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasktransfer import cli
-from tasktransfer.cli.run_study import Progress, Request, snakemake_words
+from tasktransfer.cli.run_study import Progress, Request, build_snakemake_arguments
 from tasktransfer.errors import ConfigError
 
 STARTED = """\
@@ -72,7 +72,7 @@ def test_output_before_the_first_job_says_why_none_began() -> None:
 
 
 def words(**more: Any) -> list[str]:
-    return snakemake_words(Request("s.yaml", {"training": {"epochs": 2}}, **more))
+    return build_snakemake_arguments(Request("s.yaml", {"training": {"epochs": 2}}, **more))
 
 
 def test_options_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

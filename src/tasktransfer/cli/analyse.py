@@ -10,7 +10,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, add_json, flag, open_design, option, positive
+from tasktransfer.cli.options import (
+    add_command,
+    add_flag,
+    add_json,
+    add_option,
+    open_design,
+    parse_positive,
+)
 from tasktransfer.errors import ConfigError, escape_text
 from tasktransfer.files import json_text
 
@@ -23,17 +30,17 @@ DIGEST = re.compile(r"^[0-9a-f]{6,64}$")
 def add_commands(commands: Any) -> None:
     """Add the commands that read records, and ``regret``, which reads any matrix of scores."""
     command = add_command(commands, "collect", collect)
-    flag(command, "--complete", "fail if a planned run has no usable record")
+    add_flag(command, "--complete", "fail if a planned run has no usable record")
     command = add_command(commands, "choose", choose)
-    option(command, "--name", "NAME", "name of the selection (default: the first pending one)")
+    add_option(command, "--name", "NAME", "name of the selection (default: the first pending one)")
     add_command(commands, "statistics", statistics)
     add_command(commands, "figures", figures)
     add_command(commands, "report", report)
     command = add_command(commands, "regret", regret, config=False)
     what = "CSV file with columns model, source, target, seed, score, and one per selector"
-    option(command, "--matrix", "FILE", what, required=True, type=Path)
+    add_option(command, "--matrix", "FILE", what, required=True, type=Path)
     what = "number of top-ranked sources to try; several values allowed (default: 1 3)"
-    command.add_argument("--k", metavar="K", type=positive, nargs="+", help=what)
+    command.add_argument("--k", metavar="K", type=parse_positive, nargs="+", help=what)
     add_json(command)
     command = add_command(commands, "explain", explain)
     what = (
@@ -41,9 +48,9 @@ def add_commands(commands: Any) -> None:
         "digits) or folder of a node; or words that identify runs, such as method and model. For "
         "transfer studies: dataset, model, algorithm, source (joined with + if several) and target"
     )
-    option(command, "words", "WORD", what, nargs="+")
+    add_option(command, "words", "WORD", what, nargs="+")
     what = "show a prompted model's prompt for this test instance, counted from 0 (default: 0)"
-    option(command, "--instance", "N", what, type=int, default=0)
+    add_option(command, "--instance", "N", what, type=int, default=0)
     add_json(command)
 
 

@@ -12,9 +12,9 @@ from tasktransfer.cli.options import (
     add_command,
     add_json,
     add_out,
-    file,
     open_study_of,
-    positive,
+    parse_file,
+    parse_positive,
 )
 from tasktransfer.errors import escape_text
 from tasktransfer.files import json_text
@@ -59,7 +59,7 @@ def add_commands(commands: Any) -> None:
     command.add_argument(
         "--out",
         metavar="FILE.zip",
-        type=file,
+        type=parse_file,
         help="the archive (default: <results>/submissions/<dataset>-<model>.zip)",
     )
     add_json(command)
@@ -73,7 +73,9 @@ def add_commands(commands: Any) -> None:
     )
     _add_scoring(command)
     what = "print the complete report as JSON, or write it to FILE"
-    command.add_argument("--json", metavar="FILE", type=file, nargs="?", const=PRINTED, help=what)
+    command.add_argument(
+        "--json", metavar="FILE", type=parse_file, nargs="?", const=PRINTED, help=what
+    )
     command.add_argument(
         "--shared-ids",
         action="store_true",
@@ -87,7 +89,7 @@ def add_commands(commands: Any) -> None:
     command.add_argument(
         "--jobs",
         metavar="N",
-        type=positive,
+        type=parse_positive,
         default=os.cpu_count() or 1,
         help="number of parallel processes (default: one per core)",
     )

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import (
     add_command,
+    add_flag,
     add_json,
+    add_number,
+    add_option,
     add_out,
-    flag,
-    number,
+    add_repeated,
     open_study,
-    option,
-    several,
     show,
 )
 from tasktransfer.errors import ConfigError
@@ -35,20 +35,20 @@ NOT_SUBMITTED = (
 def add_commands(commands: Any) -> None:
     """Add ``pilot`` and ``records``."""
     command = add_command(commands, "pilot", pilot, light=True)
-    number(command, "--gpus", "GPUs per job (default: 1)", default=1)
-    number(command, "--slots", "training runs per GPU (default: 1)", default=1)
-    number(command, "--cpus", "CPU cores per job (default: 4 per training run)")
+    add_number(command, "--gpus", "GPUs per job (default: 1)", default=1)
+    add_number(command, "--slots", "training runs per GPU (default: 1)", default=1)
+    add_number(command, "--cpus", "CPU cores per job (default: 4 per training run)")
     what = "memory per job, in sbatch format (default: 16G per training run)"
-    option(command, "--memory", "SIZE", what)
+    add_option(command, "--memory", "SIZE", what)
     what = "time limit per job, in sbatch format (default: %(default)s)"
-    option(command, "--time", "TIME", what, default="12:00:00")
-    option(command, "--partition", "NAME", "Slurm partition")
-    option(command, "--account", "NAME", "Slurm account")
+    add_option(command, "--time", "TIME", what, default="12:00:00")
+    add_option(command, "--partition", "NAME", "Slurm partition")
+    add_option(command, "--account", "NAME", "Slurm account")
     what = "further option for sbatch, for example --sbatch=--qos=long"
-    several(command, "--sbatch", "OPTION", what)
+    add_repeated(command, "--sbatch", "OPTION", what)
     _add_shard_options(command)
     add_out(command, "folder of the scripts (default: RESULTS/pilot)", required=False)
-    flag(command, "--submit", "also submit the scripts with sbatch")
+    add_flag(command, "--submit", "also submit the scripts with sbatch")
     add_json(command)
     command = add_command(commands, "records", records, light=True)
     _add_shard_options(command)
@@ -56,8 +56,8 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_shard_options(command: argparse.ArgumentParser) -> None:
-    option(command, "--model", "NAME", "this model only (default: all)")
-    option(command, "--seed", "N", "this seed only (default: all)", type=int)
+    add_option(command, "--model", "NAME", "this model only (default: all)")
+    add_option(command, "--seed", "N", "this seed only (default: all)", type=int)
 
 
 def pilot(chosen: argparse.Namespace) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from tasktransfer.cli.options import (
     add_command,
+    add_flag,
     add_json,
+    add_option,
     add_out,
-    flag,
     open_design,
-    option,
-    overrides,
+    parse_overrides,
     show,
 )
 from tasktransfer.errors import ConfigError
@@ -23,17 +23,21 @@ from tasktransfer.errors import ConfigError
 def add_commands(commands: Any) -> None:
     """Add ``import`` and ``export``."""
     command = add_command(commands, "import", import_shards)
-    option(command, "folder", "DIR", "folder of shards written by `pack --by`", type=Path)
-    flag(command, "--dry-run", "report what would be copied, and copy nothing")
-    flag(command, "--figures", "then write tables, figures and report of the available results")
+    add_option(command, "folder", "DIR", "folder of shards written by `pack --by`", type=Path)
+    add_flag(command, "--dry-run", "report what would be copied, and copy nothing")
+    add_flag(command, "--figures", "then write tables, figures and report of the available results")
     add_json(command)
     command = add_command(commands, "export", export)
-    flag(command, "--eee", "use the schema of Every Eval Ever (the default and only schema)")
+    add_flag(command, "--eee", "use the schema of Every Eval Ever (the default and only schema)")
     add_out(command, "folder to write; files are written under its data/")
-    option(command, "--by", "NAME", "name of the lab or person who made the runs", required=True)
+    add_option(
+        command, "--by", "NAME", "name of the lab or person who made the runs", required=True
+    )
     what = "name of the collection in data/ (default: the study's name)"
-    option(command, "--collection", "NAME", what)
-    flag(command, "--with-text", "export answers that quote the dialogues as text, not as codes")
+    add_option(command, "--collection", "NAME", what)
+    add_flag(
+        command, "--with-text", "export answers that quote the dialogues as text, not as codes"
+    )
     add_json(command)
 
 
@@ -43,7 +47,7 @@ def import_shards(chosen: argparse.Namespace) -> None:
     from tasktransfer.operate.commons import shards
     from tasktransfer.operate.commons.isolated import PackReader
 
-    config = load_config(chosen.config, overrides(chosen))
+    config = load_config(chosen.config, parse_overrides(chosen))
     with PackReader(follow_links=False) as reader:
         files = shards.find_shards(chosen.folder, reader)
         shards.cache_inputs(config, files)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tasktransfer.cli.options import (
     add_command,
+    add_flag,
     add_json,
-    flag,
-    folder,
-    number,
+    add_number,
+    add_option,
     open_design,
-    option,
+    parse_folder,
     show,
 )
 from tasktransfer.config.places import expand_path
@@ -34,22 +34,22 @@ def add_commands(commands: Any) -> None:
     """Add ``demo``, ``plan`` and ``validate``."""
     command = add_command(commands, "demo", demo, config=False)
     what, default = "new or empty folder (default: %(default)s)", Path("tasktransfer-demo")
-    option(command, "--folder", "DIR", what, type=folder, default=default)
-    number(command, "--cores", "CPU cores (default: all)")
-    flag(command, "--dry-run", "write the files, and list the jobs without running them")
+    add_option(command, "--folder", "DIR", what, type=parse_folder, default=default)
+    add_number(command, "--cores", "CPU cores (default: all)")
+    add_flag(command, "--dry-run", "write the files, and list the jobs without running them")
     command = add_command(commands, "plan", plan, light=True)
     what = "number of parallel training runs (default: one per GPU, without GPUs one per core)"
-    number(command, "--devices", what)
+    add_number(command, "--devices", what)
     what = "kind of device to forecast for (default: that of the records, else of this machine)"
     command.add_argument("--on", choices=("cpu", "gpu"), help=what)
-    option(command, "--card", "NAME", "GPU model to forecast for, for example A100, L4 or H100")
+    add_option(command, "--card", "NAME", "GPU model to forecast for, for example A100, L4 or H100")
     what = "measure this machine's speed again; without it a measurement is cached for a day"
-    flag(command, "--calibrate", what)
+    add_flag(command, "--calibrate", what)
     add_json(command)
     command = add_command(commands, "validate", validate, light=True)
-    flag(command, "--config-only", "check only the config, not the data and models it names")
+    add_flag(command, "--config-only", "check only the config, not the data and models it names")
     what = "delete cached probes of endpoints; each is probed again before its next evaluation"
-    flag(command, "--probe-again", what)
+    add_flag(command, "--probe-again", what)
     add_json(command)
 
 
@@ -185,9 +185,9 @@ def check_checkpoint(model: ModelConfig, start: str) -> None:
     from tasktransfer.results.revisions import get_hub_revision, is_hub_name
 
     revision = get_hub_revision(model) if is_hub_name(start) else None
-    check_model(model.loaded_as, start, revision, model.max_length, noting(model))
+    check_model(model.loaded_as, start, revision, model.max_length, make_note_callback(model))
 
 
-def noting(model: ModelConfig) -> Callable[[str], None]:
+def make_note_callback(model: ModelConfig) -> Callable[[str], None]:
     """Return a callback that prints missing and unused weights of a model's checkpoint."""
     return lambda text: print(f"model {model.name}: {text}", file=sys.stderr)

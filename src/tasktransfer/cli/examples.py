@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from itertools import islice
 
-from tasktransfer.cli.parsers import HelpFormatter, every_parser
+from tasktransfer.cli.parsers import HelpFormatter, iterate_parsers
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "demo": ("tasktransfer demo --cores 2",),
@@ -72,7 +72,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 def add_examples(parser: argparse.ArgumentParser) -> None:
     """Let the help of every command end with its examples."""
-    for name, command in islice(every_parser(parser), 1, None):
+    for name, command in islice(iterate_parsers(parser), 1, None):
         command.formatter_class = HelpFormatter
         if examples := EXAMPLES.get(name):
             title = "example:" if len(examples) == 1 else "examples:"

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, flag, folder, option
+from tasktransfer.cli.options import add_command, add_flag, add_option, parse_folder
 from tasktransfer.errors import ConfigError, escape_line
 
 if TYPE_CHECKING:
@@ -25,11 +25,13 @@ def add_fetch_command(parts: Any) -> None:
     """Add ``data fetch``."""
     command = add_command(parts, "fetch", data_fetch, config=False)
     what = "; ".join(f"{name}: {content}" for name, content in CORPORA.items())
-    option(command, "what", "DATA", what, choices=list(CORPORA))
+    add_option(command, "what", "DATA", what, choices=list(CORPORA))
     where = "folder for the archives and their data (default: %(default)s)"
-    option(command, "--out", "DIR", where, type=folder, default=DEFAULT_FOLDER)
-    option(command, "--mirror", "URL", "address of a folder that holds the archives by name")
-    flag(command, "--accept-licences", "accept the licences that are printed, without a question")
+    add_option(command, "--out", "DIR", where, type=parse_folder, default=DEFAULT_FOLDER)
+    add_option(command, "--mirror", "URL", "address of a folder that holds the archives by name")
+    add_flag(
+        command, "--accept-licences", "accept the licences that are printed, without a question"
+    )
 
 
 def data_fetch(chosen: argparse.Namespace) -> None:

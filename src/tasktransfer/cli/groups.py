@@ -6,7 +6,7 @@ import argparse
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from tasktransfer.cli.parsers import Parser, command_summaries
+from tasktransfer.cli.parsers import Parser, list_command_summaries
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start": ("init", "data", "demo", "doctor", "ls", "cp", "completion"),
@@ -27,7 +27,7 @@ class GroupedParser(Parser):
 
     def format_help(self) -> str:
         """Return the help with a list of commands for each group, without the steps of ``job``."""
-        summaries = {**command_summaries(self), JOB: _JOB_HELP}
+        summaries = {**list_command_summaries(self), JOB: _JOB_HELP}
         lists = [
             _list_commands(title, names, summaries)
             for title, names in {**GROUPS, "Steps": (JOB,)}.items()
@@ -45,7 +45,7 @@ def replace_job(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[s
     """
     if list(words[:1]) != [JOB]:
         return list(words)
-    summaries = command_summaries(parser)
+    summaries = list_command_summaries(parser)
     grouped = {name for names in GROUPS.values() for name in names}
     steps = [name for name in summaries if name not in grouped]
     if len(words) == 1 or words[1] in ("-h", "--help"):

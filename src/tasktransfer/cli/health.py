@@ -7,8 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.cli.options import add_command, add_json, add_set, open_study, option
-from tasktransfer.cli.parsers import every_parser, options_of
+from tasktransfer.cli.options import add_command, add_json, add_option, add_set, open_study
+from tasktransfer.cli.parsers import iterate_parsers, list_options
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.files import json_text
 
@@ -21,7 +21,7 @@ def add_commands(commands: Any) -> None:
     """Add ``doctor`` and ``completion``."""
     command = add_command(commands, "doctor", doctor, config=False)
     what = f"config file of a study to run here (default: {CONFIG}, if it exists)"
-    option(command, "--config", "FILE", what)
+    add_option(command, "--config", "FILE", what)
     add_set(command)
     add_json(command)
     command = add_command(commands, "completion", completion, config=False, light=True)
@@ -67,7 +67,7 @@ def completion(chosen: argparse.Namespace) -> None:
     import shtab
 
     parser = chosen.parser
-    for action in (each for _, inner in every_parser(parser) for each in options_of(inner)):
+    for action in (each for _, inner in iterate_parsers(parser) for each in list_options(inner)):
         kinds = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY, "OTHER": shtab.FILE}
         if action.metavar in kinds:
             action.complete = kinds[action.metavar]  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.cli.options import add_command, add_out, option
+from tasktransfer.cli.options import add_command, add_option, add_out
 from tasktransfer.errors import ConfigError
 
 
@@ -14,9 +14,9 @@ def add_commands(commands: Any) -> None:
     """Add ``judgements``."""
     command = add_command(commands, "judgements", judgements, config=False)
     what = "CSV file: model, instance, rater, empathy, relevance, fluency (1 to 5)"
-    option(command, "--ratings", "FILE", what, type=Path)
+    add_option(command, "--ratings", "FILE", what, type=Path)
     what = "CSV file: first, second, instance, rater, choice (first, second, equal or neither)"
-    option(command, "--choices", "FILE", what, type=Path)
+    add_option(command, "--choices", "FILE", what, type=Path)
     add_out(command, "folder for means with standard errors, ratios, and a figure of them")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from tasktransfer.cli.demo_study import WORKFLOW
-from tasktransfer.cli.options import add_command, add_json, option, show
+from tasktransfer.cli.options import add_command, add_json, add_option, show
 from tasktransfer.core.validation import suggest_name
 from tasktransfer.errors import ConfigError
 
@@ -25,8 +25,8 @@ def add_commands(commands: Any) -> None:
     command.add_argument("kind", choices=tuple(LISTS), help="kind of thing to list")
     add_json(command)
     command = add_command(commands, "cp", cp, config=False)
-    option(command, "preset", "PRESET", "name of a preset (see `tasktransfer ls presets`)")
-    option(command, "file", "FILE", "file to write; it must not exist", type=Path)
+    add_option(command, "preset", "PRESET", "name of a preset (see `tasktransfer ls presets`)")
+    add_option(command, "file", "FILE", "file to write; it must not exist", type=Path)
 
 
 def ls(chosen: argparse.Namespace) -> None:

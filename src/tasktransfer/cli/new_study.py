@@ -275,7 +275,7 @@ def _write(folder: Path, written: Written, wish: Wish) -> None:
             part.write_text(text, "utf-8")
 
 
-def found_release() -> Path | None:
+def find_release() -> Path | None:
     """Return the first folder that contains a release of both FETA datasets, if any."""
     for folder in RELEASES:
         if all(_has(Path(folder), dataset) for dataset in PACKAGE):

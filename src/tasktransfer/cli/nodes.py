@@ -8,15 +8,15 @@ from typing import Any
 
 from tasktransfer.cli.options import (
     add_command,
+    add_flag,
+    add_option,
     add_out,
+    add_repeated,
     add_threads,
-    flag,
-    node_of,
+    find_node,
     open_design,
-    option,
-    overrides,
+    parse_overrides,
     read_json,
-    several,
 )
 from tasktransfer.errors import ConfigError
 
@@ -24,28 +24,28 @@ from tasktransfer.errors import ConfigError
 def add_commands(commands: Any) -> None:
     """Add ``train``, ``derive``, ``fit`` and ``evaluate``."""
     command = add_command(commands, "train", train)
-    option(command, "--stage", "JSON", "the stage as JSON, or @file", required=True)
-    option(command, "--encoded", "DIR", "folder of the token ids", type=Path, required=True)
+    add_option(command, "--stage", "JSON", "the stage as JSON, or @file", required=True)
+    add_option(command, "--encoded", "DIR", "folder of the token ids", type=Path, required=True)
     what = "folder or hub name of the base model"
-    option(command, "--base", "CHECKPOINT", what, required=True)
-    option(command, "--revision", "NAME", "revision of a hub name")
+    add_option(command, "--base", "CHECKPOINT", what, required=True)
+    add_option(command, "--revision", "NAME", "revision of a hub name")
     what = "second encoder, which reads the input next to the model, if any"
-    option(command, "--beside", "CHECKPOINT", what)
+    add_option(command, "--beside", "CHECKPOINT", what)
     what = "checkpoint of a stage that this stage starts from, in the stage's order"
-    several(command, "--start", "DIR", what)
+    add_repeated(command, "--start", "DIR", what)
     add_out(command, "folder for record, predictions and checkpoint")
     what = "save the weights of the best round (an epoch or evaluation step)"
-    flag(command, "--save-checkpoint", what)
+    add_flag(command, "--save-checkpoint", what)
     what = (
         "use padded batches, and attention, dropout and generation of transformers: the "
         "reference for the fast paths, with equal results except for rounding and dropout masks"
     )
-    flag(command, "--plain", what)
+    add_flag(command, "--plain", what)
     add_threads(command)
     for name, function in (("derive", derive), ("fit", fit), ("evaluate", evaluate)):
         command = add_command(commands, name, function)
         what = "first 12 digits of the node's digest"
-        option(command, "--node", "DIGEST", what, required=True)
+        add_option(command, "--node", "DIGEST", what, required=True)
         add_threads(command)
 
 
@@ -58,7 +58,7 @@ def train(chosen: argparse.Namespace) -> None:
     from tasktransfer.training.attempt import train_if_needed
     from tasktransfer.training.job import Job
 
-    config = load_config(chosen.config, overrides(chosen))
+    config = load_config(chosen.config, parse_overrides(chosen))
     stage = from_json(Stage, read_json("--stage", chosen.stage), "--stage", get_card_digests)
     design = design_of(config)
     others = sum(start.stage is not None for start in stage.starts)
@@ -92,7 +92,7 @@ def derive(chosen: argparse.Namespace) -> None:
     from tasktransfer.jobs import node_jobs
 
     study, design = open_design(chosen)
-    data = node_of(study, chosen.node, Data)
+    data = find_node(study, chosen.node, Data)
     node_jobs.derive(study, data, design)
 
 
@@ -102,7 +102,7 @@ def fit(chosen: argparse.Namespace) -> None:
     from tasktransfer.jobs import node_jobs
 
     study, design = open_design(chosen)
-    node_jobs.fit(study, node_of(study, chosen.node, Fit), design)
+    node_jobs.fit(study, find_node(study, chosen.node, Fit), design)
 
 
 def evaluate(chosen: argparse.Namespace) -> None:
@@ -111,5 +111,5 @@ def evaluate(chosen: argparse.Namespace) -> None:
     from tasktransfer.jobs import node_jobs
 
     study, design = open_design(chosen)
-    node = node_of(study, chosen.node, Evaluation)
+    node = find_node(study, chosen.node, Evaluation)
     node_jobs.evaluate(study, node, design, chosen.threads)

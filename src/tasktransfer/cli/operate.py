@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import (
     add_command,
+    add_flag,
     add_json,
+    add_option,
     add_set,
-    file,
-    flag,
     open_design,
-    option,
-    overrides,
-    positive,
+    parse_file,
+    parse_overrides,
+    parse_positive,
     show,
 )
 from tasktransfer.errors import ConfigError, DataError, escape_text
@@ -38,32 +38,34 @@ def add_commands(commands: Any) -> None:
     """Add ``status``, ``merge``, ``pack`` and ``gc``."""
     command = add_command(commands, "status", status, light=True)
     what = f"refresh every SECONDS (default: {WATCH_SECONDS}) until the study is finished"
-    option(command, "--watch", "SECONDS", what, nargs="?", type=positive, const=WATCH_SECONDS)
+    add_option(
+        command, "--watch", "SECONDS", what, nargs="?", type=parse_positive, const=WATCH_SECONDS
+    )
     what = "show the cost of the finished runs instead: hours, tokens, memory, energy"
-    flag(command, "--summary", what)
+    add_flag(command, "--summary", what)
     add_json(command)
     command = add_command(commands, "merge", merge)
     what = "another results folder, or a file written by `pack`"
-    option(command, "other", "OTHER", what, type=Path)
-    flag(command, "--all", "copy every node, not only those of this study")
-    flag(command, "--no-checkpoints", "copy records and predictions, but no checkpoints")
-    flag(command, "--dry-run", "report what would be copied, and copy nothing")
+    add_option(command, "other", "OTHER", what, type=Path)
+    add_flag(command, "--all", "copy every node, not only those of this study")
+    add_flag(command, "--no-checkpoints", "copy records and predictions, but no checkpoints")
+    add_flag(command, "--dry-run", "report what would be copied, and copy nothing")
     add_json(command)
     command = add_command(commands, "pack", pack)
-    option(command, "--out", "FILE", "Parquet file to write", type=file, required=True)
+    add_option(command, "--out", "FILE", "Parquet file to write", type=parse_file, required=True)
     what = "text file about the data's sources and licences; its text is stored in the pack"
-    option(command, "--provenance", "FILE", what, type=Path)
+    add_option(command, "--provenance", "FILE", what, type=Path)
     what = "name of the lab or person who made the records"
-    option(command, "--by", "NAME", what, default="")
-    flag(command, "--with-text", "store answers that quote the dialogues as text, not as codes")
+    add_option(command, "--by", "NAME", what, default="")
+    add_flag(command, "--with-text", "store answers that quote the dialogues as text, not as codes")
     add_json(command)
     command = add_command(commands, "gc", gc, config=False)
     what = "config files of all studies that use the results folder (default: config.yaml)"
-    option(command, "--config", "FILE", what, nargs="+", default=["config.yaml"])
+    add_option(command, "--config", "FILE", what, nargs="+", default=["config.yaml"])
     add_set(command)
-    flag(command, "--yes", "delete without asking")
+    add_flag(command, "--yes", "delete without asking")
     what = "also delete records and predictions of other studies and settings"
-    flag(command, "--records", what)
+    add_flag(command, "--records", what)
     add_json(command)
 
 
@@ -125,7 +127,7 @@ def merge(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs import load_config
     from tasktransfer.operate.commons.isolated import unpack_records
 
-    config = load_config(chosen.config, overrides(chosen))
+    config = load_config(chosen.config, parse_overrides(chosen))
     with unpack_records(chosen.other, config) as folder:
         _merge(chosen, folder)
 

@@ -44,7 +44,7 @@ def add_command(
     return parser
 
 
-def option(
+def add_option(
     parser: argparse.ArgumentParser, name: str, metavar: str, text: str, **more: Any
 ) -> None:
     """Add an option with a value, or an argument if ``name`` has no dashes.
@@ -55,35 +55,35 @@ def option(
     parser.add_argument(name, metavar=metavar, help=text, **more)
 
 
-def number(parser: argparse.ArgumentParser, name: str, text: str, **more: Any) -> None:
+def add_number(parser: argparse.ArgumentParser, name: str, text: str, **more: Any) -> None:
     """Add an option whose value is a positive integer."""
-    option(parser, name, "N", text, type=positive, **more)
+    add_option(parser, name, "N", text, type=parse_positive, **more)
 
 
-def several(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
+def add_repeated(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
     """Add an option that may be given several times; its value is a list."""
-    option(parser, name, metavar, f"{text}; repeatable", action="append", default=[])
+    add_option(parser, name, metavar, f"{text}; repeatable", action="append", default=[])
 
 
-def flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
+def add_flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
     parser.add_argument(name, action="store_true", help=text)
 
 
 def add_set(parser: argparse.ArgumentParser) -> None:
     what = "override a value of the config file, for example training.epochs=2"
-    several(parser, "--set", "KEY=VALUE", what)
+    add_repeated(parser, "--set", "KEY=VALUE", what)
 
 
 def add_out(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
-    option(parser, "--out", "DIR", what, type=folder, required=required)
+    add_option(parser, "--out", "DIR", what, type=parse_folder, required=required)
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
-    number(parser, "--threads", "CPU threads (default: %(default)s)", default=1)
+    add_number(parser, "--threads", "CPU threads (default: %(default)s)", default=1)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    flag(parser, "--json", "print JSON")
+    add_flag(parser, "--json", "print JSON")
 
 
 def show(seen: Any, as_text: Callable[[Any], str], *, as_json: bool) -> None:
@@ -92,7 +92,7 @@ def show(seen: Any, as_text: Callable[[Any], str], *, as_json: bool) -> None:
     print(text, end="")
 
 
-def folder(text: str) -> Path:
+def parse_folder(text: str) -> Path:
     """Convert an option's text to a folder that exists or can be created.
 
     Raises:
@@ -111,7 +111,7 @@ def folder(text: str) -> Path:
     return path
 
 
-def file(text: str) -> Path:
+def parse_file(text: str) -> Path:
     """Convert an option's text to a file that exists or can be written.
 
     Raises:
@@ -128,7 +128,7 @@ def file(text: str) -> Path:
             raise argparse.ArgumentTypeError(
                 f"{path} is a device or a pipe; give the name of a regular file"
             )
-    folder(str(path.parent))
+    parse_folder(str(path.parent))
     return path
 
 
@@ -146,7 +146,7 @@ LARGEST = 10**9
 """Largest number that an option accepts; C libraries overflow above it."""
 
 
-def positive(text: str) -> int:
+def parse_positive(text: str) -> int:
     """Convert an option's text to a positive integer."""
     digits = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST))
     if not digits or not 1 <= int(text) <= LARGEST:
@@ -160,7 +160,7 @@ def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study
     """Open the study of ``--config`` and ``--set``."""
     from tasktransfer import designs
 
-    return designs.open_study(chosen.config, overrides(chosen), need_inputs=need_inputs)
+    return designs.open_study(chosen.config, parse_overrides(chosen), need_inputs=need_inputs)
 
 
 def open_study_of(
@@ -177,7 +177,7 @@ def open_study_of(
     """
     from tasktransfer.designs import load_config
 
-    found = load_config(chosen.config, overrides(chosen)).design
+    found = load_config(chosen.config, parse_overrides(chosen)).design
     if found != design:
         raise ConfigError(
             f"{chosen.config}: design is {found}, and {why}; give a config with design: {design}"
@@ -193,7 +193,7 @@ def open_design(chosen: argparse.Namespace, *, need_inputs: bool = True) -> tupl
     return study, designs.design_of(study.config)
 
 
-def overrides(chosen: argparse.Namespace) -> dict[str, Any]:
+def parse_overrides(chosen: argparse.Namespace) -> dict[str, Any]:
     """Return the ``--set a.b=value`` options as a nested mapping."""
     from tasktransfer.config.overrides import from_options
 
@@ -208,7 +208,7 @@ def read_json(option: str, text: str) -> Any:
         raise ConfigError(f"{option}: not JSON ({error}); give JSON text or @file") from error
 
 
-def node_of(study: Study, digest: str, kind: type[Any]) -> Any:
+def find_node(study: Study, digest: str, kind: type[Any]) -> Any:
     """Return the study's node with a digest.
 
     Raises:

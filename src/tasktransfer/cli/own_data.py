@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, add_json, folder, number, option
+from tasktransfer.cli.options import add_command, add_json, add_number, add_option, parse_folder
 from tasktransfer.errors import ConfigError, DataError, escape_line, tell_note
 from tasktransfer.files import json_text
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 def add_data_commands(parts: Any) -> None:
     """Add ``data check``."""
     command = add_command(parts, "check", data_check, config=False)
-    option(command, "files", "FILE", "files with dialogues, of any split", nargs="+", type=Path)
+    add_option(command, "files", "FILE", "files with dialogues, of any split", nargs="+", type=Path)
     what = "name of the dataset (default: derived from the file names)"
-    option(command, "--name", "NAME", what)
+    add_option(command, "--name", "NAME", what)
     what = "folder or hub name of a model whose tokenizer counts the tokens"
-    option(command, "--model", "MODEL", what)
+    add_option(command, "--model", "MODEL", what)
     what = "maximum sequence length in tokens (default: %(default)s)"
-    number(command, "--max-length", what, default=512)
+    add_number(command, "--max-length", what, default=512)
     add_json(command)
 
 
@@ -102,20 +102,25 @@ def add_commands(commands: Any) -> None:
     command = add_command(commands, "init", init, config=False)
     what = "files with dialogues, one per split or one for all (default: ask)"
     command.add_argument("--file", metavar="FILE", nargs="+", type=Path, help=what)
-    option(command, "--label", "FIELD", "label to predict (default: ask)")
+    add_option(command, "--label", "FIELD", "label to predict (default: ask)")
     what = "folder or hub name of the model, or tiny (default: ask)"
-    option(command, "--model", "MODEL", what)
+    add_option(command, "--model", "MODEL", what)
     what = "time budget in hours on this machine (default: ask)"
-    option(command, "--hours", "HOURS", what, type=float)
+    add_option(command, "--hours", "HOURS", what, type=float)
     what = "encoder, decoder or encoder_decoder (default: read from the checkpoint)"
-    option(command, "--family", "FAMILY", what)
+    add_option(command, "--family", "FAMILY", what)
     what = "folder with FETA's datasets, the source tasks"
-    option(command, "--release", "DIR", what, type=Path)
-    number(command, "--cores", "CPU cores that the study may use (default: all)")
+    add_option(command, "--release", "DIR", what, type=Path)
+    add_number(command, "--cores", "CPU cores that the study may use (default: all)")
     what = "name of the dataset (default: derived from the file names)"
-    option(command, "--name", "NAME", what)
-    option(
-        command, "--out", "DIR", "folder of the study (default: here)", type=folder, default=Path()
+    add_option(command, "--name", "NAME", what)
+    add_option(
+        command,
+        "--out",
+        "DIR",
+        "folder of the study (default: here)",
+        type=parse_folder,
+        default=Path(),
     )
 
 
@@ -123,7 +128,7 @@ def init(chosen: argparse.Namespace) -> None:
     """Create a study that finds the best source task for a label of your own dialogues."""
     import yaml
 
-    from tasktransfer.cli.new_study import Wish, found_release, write_study
+    from tasktransfer.cli.new_study import Wish, find_release, write_study
     from tasktransfer.datasets.declared.check import check_files
 
     files = chosen.file or [Path(_request_answer("--file", "File with your dialogues"))]
@@ -138,7 +143,7 @@ def init(chosen: argparse.Namespace) -> None:
     hours = chosen.hours or _hours(
         _request_answer("--hours", "Time budget in hours on this machine")
     )
-    release = chosen.release or found_release()
+    release = chosen.release or find_release()
     wish = Wish(
         *(tuple(files), label, model, hours, chosen.out, name),
         *(chosen.family, release, chosen.cores),

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.cli.options import add_command, add_out, add_threads, open_study_of, option
+from tasktransfer.cli.options import add_command, add_option, add_out, add_threads, open_study_of
 from tasktransfer.files import json_text
 from tasktransfer.results.study import Study
 
@@ -16,8 +16,8 @@ def add_commands(commands: Any) -> None:
     """Add ``rate`` and ``pairs``."""
     command = add_command(commands, "rate", rate)
     what = 'JSONL file: {"context": [texts], "response": text} per line, optionally "domain"'
-    option(command, "pairs", "PAIRS", what, type=Path)
-    option(command, "--seed", "N", "seed of the experts to use (default: the first)", type=int)
+    add_option(command, "pairs", "PAIRS", what, type=Path)
+    add_option(command, "--seed", "N", "seed of the experts to use (default: the first)", type=int)
     add_threads(command)
     command = add_command(commands, "pairs", pairs)
     add_out(

@@ -46,15 +46,15 @@ def refuse_arguments(
         words: the command line.
         left: the arguments that no command takes.
     """
-    commands = dict(every_parser(parser))
+    commands = dict(iterate_parsers(parser))
     names = [" ".join(words[:count]) for count in (2, 1)]
     command = next((commands[name] for name in names if name in commands), parser)
-    options = [text for action in options_of(command) for text in action.option_strings]
+    options = [text for action in list_options(command) for text in action.option_strings]
     texts = [f"{word}{suggest_name(word.partition('=')[0], options)}" for word in left]
     command.error(f"unrecognized arguments: {' '.join(texts)}")
 
 
-def every_parser(
+def iterate_parsers(
     parser: argparse.ArgumentParser,
 ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Yield a parser and those of its commands, each with the command's words ("data stats")."""
@@ -62,10 +62,10 @@ def every_parser(
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for inner in dict.fromkeys(action.choices.values()):
-                yield from every_parser(inner)
+                yield from iterate_parsers(inner)
 
 
-def command_summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
+def list_command_summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
     """Return command → its one-line purpose, for the commands of a parser."""
     return {
         choice.dest: choice.help or ""
@@ -75,6 +75,6 @@ def command_summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
     }
 
 
-def options_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+def list_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return a parser's options and arguments, without its commands."""
     return [a for a in parser._actions if not isinstance(a, argparse._SubParsersAction)]

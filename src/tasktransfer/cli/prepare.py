@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from tasktransfer.cli.fetch_data import add_fetch_command
 from tasktransfer.cli.options import (
     add_command,
+    add_flag,
     add_json,
+    add_option,
     add_out,
     add_threads,
-    file,
-    flag,
-    node_of,
+    find_node,
     open_study,
     open_study_of,
-    option,
+    parse_file,
     show,
 )
 from tasktransfer.cli.own_data import add_data_commands
@@ -39,26 +39,26 @@ def add_commands(commands: Any) -> None:
     """Add ``world``, the commands of ``data``, ``tiny-model`` and ``encode``."""
     command = add_command(commands, "world", world, config=False)
     add_out(command, "folder to write")
-    option(command, "--seed", "N", "seed (default: 0)", type=int, default=0)
+    add_option(command, "--seed", "N", "seed (default: 0)", type=int, default=0)
     what = "number of dialogues per dataset (default: 240)"
-    option(command, "--dialogues", "N", what, type=int, default=240)
+    add_option(command, "--dialogues", "N", what, type=int, default=240)
     group = commands.add_parser("data", help="check, download, prepare or describe dialogues")
     parts = group.add_subparsers(title="commands", metavar="COMMAND", required=True)
     command = add_command(parts, "prepare", data_prepare)
-    option(command, "--dataset", "NAME", "name of a dataset in the config", required=True)
+    add_option(command, "--dataset", "NAME", "name of a dataset in the config", required=True)
     what = "use all dialogues of the tiny world instead of the study's data, for tiny models"
-    flag(command, "--tiny-world", what)
+    add_flag(command, "--tiny-world", what)
     add_out(command, "folder of the cache")
     command = add_command(parts, "stats", data_stats)
     add_out(command, "folder for the tables as CSV and Parquet", required=False)
     add_json(command)
     command = add_command(parts, "reference", data_reference)
-    option(command, "--out", "FILE", "Parquet file to write", type=file)
+    add_option(command, "--out", "FILE", "Parquet file to write", type=parse_file)
     add_json(command)
     add_data_commands(parts)
     add_fetch_command(parts)
     command = add_command(commands, "tiny-model", tiny_model)
-    option(command, "--model", "NAME", "name of a model in the config", required=True)
+    add_option(command, "--model", "NAME", "name of a model in the config", required=True)
     add_out(command, "folder of the checkpoint")
     add_threads(command)
     command = add_command(commands, "encode", encode)
@@ -66,7 +66,7 @@ def add_commands(commands: Any) -> None:
     data.add_argument("--dataset", metavar="NAME", help="name of a dataset in the config")
     what = "derived data, by the first 12 digits of the node's digest"
     data.add_argument("--node", metavar="DIGEST", help=what)
-    option(command, "--model", "NAME", "name of a model in the config", required=True)
+    add_option(command, "--model", "NAME", "name of a model in the config", required=True)
     add_out(command, "folder of the token ids")
 
 
@@ -194,7 +194,7 @@ def data_reference(chosen: argparse.Namespace) -> None:
 
 def tiny_model(chosen: argparse.Namespace) -> None:
     """Create a checkpoint folder: pre-train a tiny model, build a model, or convert a GGUF file."""
-    from tasktransfer.cli.describe import noting
+    from tasktransfer.cli.describe import make_note_callback
     from tasktransfer.config import BUILT, TINY
     from tasktransfer.models import gguf
     from tasktransfer.training import build as building
@@ -226,7 +226,9 @@ def tiny_model(chosen: argparse.Namespace) -> None:
                 building.build(architecture, instances, chosen.out, weights, labels)
             elif needed:
                 file = expand_path(model.checkpoint)
-                gguf.dequantise(model.loaded_as, file, chosen.out, weights, noting(model))
+                gguf.dequantise(
+                    model.loaded_as, file, chosen.out, weights, make_note_callback(model)
+                )
         return
 
     def is_asked_for() -> bool:
@@ -261,7 +263,7 @@ def encode(chosen: argparse.Namespace) -> None:
     from tasktransfer.operate.lacking import refuse_lacking
 
     study = open_study(chosen, need_inputs=False)
-    data = study.data(chosen.dataset) if chosen.dataset else node_of(study, chosen.node, Data)
+    data = study.data(chosen.dataset) if chosen.dataset else find_node(study, chosen.node, Data)
     instances, tasks = cache(study, data), study.tasks(data)
     model = study.model(chosen.model)
     spec = study.revisions.models[model.name]

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import (
     add_command,
+    add_flag,
     add_json,
-    flag,
-    number,
+    add_number,
+    add_option,
     open_study_of,
-    option,
-    overrides,
+    parse_overrides,
     show,
 )
 from tasktransfer.errors import TaskTransferError
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 def add_commands(commands: Any) -> None:
     """Add ``recommend``."""
     command = add_command(commands, "recommend", recommend)
-    option(command, "--target", "TASK", "target task, as DATASET/TASK or TASK", required=True)
+    add_option(command, "--target", "TASK", "target task, as DATASET/TASK or TASK", required=True)
     what = "sources to choose from (default: all sources of the study)"
-    option(command, "--sources", "TASK", what, nargs="+", default=[])
+    add_option(command, "--sources", "TASK", what, nargs="+", default=[])
     what = "time budget in hours for selectors that are not computed yet (default: %(default)s)"
-    option(command, "--hours", "HOURS", what, type=float, default=1.0)
+    add_option(command, "--hours", "HOURS", what, type=float, default=1.0)
     what = "folder with tables of a finished study of the same model (default: this study's)"
-    option(command, "--matrix", "DIR", what, type=Path)
-    number(command, "--cores", "CPU cores (default: all)")
-    flag(command, "--dry-run", "compute nothing; rank by the available results")
+    add_option(command, "--matrix", "DIR", what, type=Path)
+    add_number(command, "--cores", "CPU cores (default: all)")
+    add_flag(command, "--dry-run", "compute nothing; rank by the available results")
     add_json(command)
 
 
@@ -54,7 +54,7 @@ def recommend(chosen: argparse.Namespace) -> None:
     question = asking.asked_for(study, chosen.target, chosen.sources)
     names, needed = asking.affordable(study, question, chosen.hours)
     if needed and not chosen.dry_run:
-        _make(study, needed, overrides(chosen), chosen.cores)
+        _make(study, needed, parse_overrides(chosen), chosen.cores)
     matrix = asking.read_matrix(study, chosen.matrix)
     answer = asking.recommended(study, question, names, matrix)
     show(answer, asking.as_text, as_json=chosen.json)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from tasktransfer.cli.demo_study import WORKFLOW
-from tasktransfer.cli.options import add_command, add_set, flag, number, option
+from tasktransfer.cli.options import add_command, add_flag, add_number, add_option, add_set
 from tasktransfer.errors import ConfigError, TaskTransferError, escape_line
 from tasktransfer.files.progress import StatusLine, format_clock_time
 from tasktransfer.results.state import read_last_error
@@ -45,11 +45,11 @@ def add_commands(commands: Any) -> None:
     what = "config file of the study, as an option (default: config.yaml)"
     command.add_argument("--config", "--configfile", metavar="FILE", help=what)
     add_set(command)
-    number(command, "--cores", "CPU cores (default: all)")
-    number(command, "--gpus", "number of GPU jobs that run in parallel (default: one per GPU)")
+    add_number(command, "--cores", "CPU cores (default: all)")
+    add_number(command, "--gpus", "number of GPU jobs that run in parallel (default: one per GPU)")
     what = f"{', '.join(PROFILES)}, or the folder of another Snakemake profile (default: default)"
-    option(command, "--profile", "P", what, default="default")
-    flag(command, "--verbose", "show Snakemake's own output instead of the progress line")
+    add_option(command, "--profile", "P", what, default="default")
+    add_flag(command, "--verbose", "show Snakemake's own output instead of the progress line")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Request:
 def run(chosen: argparse.Namespace) -> None:
     """Run a whole study with Snakemake and write its report; resume a study that was stopped."""
     from tasktransfer import designs
-    from tasktransfer.cli.options import overrides
+    from tasktransfer.cli.options import parse_overrides
 
     if chosen.study and chosen.config and chosen.study != chosen.config:
         raise ConfigError(
@@ -87,12 +87,12 @@ def run(chosen: argparse.Namespace) -> None:
     config = chosen.study or chosen.config or "config.yaml"
     options, plain = chosen.snakemake_options, bool(PLAIN & set(chosen.snakemake_options))
     request = Request(
-        *(config, overrides(chosen), chosen.cores, chosen.gpus, chosen.profile, options),
+        *(config, parse_overrides(chosen), chosen.cores, chosen.gpus, chosen.profile, options),
         verbose=chosen.verbose or plain,
     )
     study = run_study(request)
     if not plain:
-        print(files_to_open(study, designs.design_of(study.config)), end="")
+        print(list_files_to_open(study, designs.design_of(study.config)), end="")
 
 
 def run_study(request: Request) -> Study:
@@ -105,7 +105,7 @@ def run_study(request: Request) -> Study:
     from tasktransfer import designs
 
     study = designs.open_study(request.config, request.changes, need_inputs=False)
-    words = snakemake_words(request)
+    words = build_snakemake_arguments(request)
     failures: Sequence[str] = ()
     if request.verbose:
         code = call_snakemake(words)
@@ -120,7 +120,7 @@ def run_study(request: Request) -> Study:
     return study
 
 
-def snakemake_words(request: Request) -> list[str]:
+def build_snakemake_arguments(request: Request) -> list[str]:
     """Return the arguments of Snakemake for a study.
 
     Raises:
@@ -149,10 +149,10 @@ def snakemake_words(request: Request) -> list[str]:
 def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:
     """Run Snakemake with its own output, and return its exit code."""
     command = [sys.executable, "-P", "-m", "snakemake", *words]
-    return subprocess.run(command, cwd=folder, env=job_environment(), check=False).returncode
+    return subprocess.run(command, cwd=folder, env=build_job_environment(), check=False).returncode
 
 
-def job_environment() -> dict[str, str]:
+def build_job_environment() -> dict[str, str]:
     """Return the environment of jobs, in which ``tasktransfer`` is on the PATH."""
     if shutil.which("tasktransfer"):
         return dict(os.environ)
@@ -160,7 +160,7 @@ def job_environment() -> dict[str, str]:
     return {**os.environ, "PATH": path}
 
 
-def files_to_open(study: Study, design: Design) -> str:
+def list_files_to_open(study: Study, design: Design) -> str:
     """Return the lines that name the study's report, figures and tables."""
     from tasktransfer.designs.outputs import outputs_of
 
@@ -258,7 +258,7 @@ def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]
     progress, began = Progress(), time.monotonic()
     child = subprocess.Popen(
         [sys.executable, "-P", "-m", "snakemake", *words],
-        env=job_environment(),
+        env=build_job_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
